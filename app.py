@@ -1,0 +1,33 @@
+"""The composition root: the only file that sees every layer."""
+
+from flask import Flask
+
+from blueprints import MACHINES, register_blueprints
+from domain.clock import Clock, system_clock
+from web.cli import register_commands
+from web.errors import render_errors
+from web.filters import init_app as register_filters
+from web.page_context import give_pages_their_context
+from web.request_log import watch_requests
+from web.security_headers import protect_answers
+from web.settings import Settings, settings_from_environment
+from web.setup import configure, exempt_from_form_tokens, start_extensions
+from web.transactions import commit_what_is_returned
+
+
+def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
+    """Build the application from its settings; by default those of the environment."""
+    settings = settings or settings_from_environment()
+    app = Flask(__name__, instance_path=str(settings.instance_path))
+    configure(app, settings)
+    watch_requests(app)
+    protect_answers(app)
+    commit_what_is_returned(app)
+    start_extensions(app, settings, clock=clock)
+    render_errors(app)
+    register_filters(app)
+    give_pages_their_context(app)
+    register_blueprints(app)
+    exempt_from_form_tokens(MACHINES)
+    register_commands(app)
+    return app

@@ -1,0 +1,10 @@
+"""The REST API, under /api/v4."""
+
+from flask import Blueprint
+
+from blueprints.api_v4.instance import instance
+from blueprints.api_v4.users import users
+
+api_v4 = Blueprint("api_v4", __name__, url_prefix="/api/v4")
+api_v4.register_blueprint(instance)
+api_v4.register_blueprint(users)

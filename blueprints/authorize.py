@@ -1,0 +1,128 @@
+"""/oauth/authorize: may this application act for me? (RFC 6749 section 4.1)."""
+
+from urllib.parse import urlencode
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+from flask import Blueprint, g, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from domain.accounts.sign_ins import close_sign_in
+from domain.oauth import authorization
+from domain.oauth.applications import view as application_view
+from domain.oauth.authorization import CheckedRequest, Step
+from domain.oauth.consent import Approval, remember
+from domain.oauth.redirect_uris import destination_of
+from domain.oauth.scopes import views as scope_views
+from domain.oauth.server import AuthorizationServer
+from web.access import open_to_anyone, visitor
+from web.consent_tickets import read_ticket, write_ticket
+from web.extensions import db
+from web.oauth import authorization_server, request_from, request_in_query, send
+from web.services import now
+
+authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
+
+
+@authorize.get("/authorize")
+@open_to_anyone
+def consent() -> ResponseReturnValue:
+    """Lead to a sign-in, to the question, or straight back with a code."""
+    server = authorization_server()
+    asked = request_in_query()
+    try:
+        checked = authorization.check_request(asked, server)
+        return _follow(authorization.next_step(checked, _approval(), server=server), checked, server)
+    except OAuth2Error as error:
+        return _refuse(error, server)
+
+
+@authorize.post("/authorize")
+@open_to_anyone
+def decide() -> ResponseReturnValue:
+    """Take the user's answer to the question that the page showed."""
+    if not current_user.is_authenticated:
+        return redirect(url_for("sessions.sign_in"))
+    server = authorization_server()
+    ticket = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+    try:
+        checked = authorization.check_request(request_from(ticket), server)
+    except OAuth2Error as error:
+        return _refuse(error, server)
+    if request.form.get("decision") != "authorize":
+        return send(authorization.finish(checked, None, server=server))
+    return _approve(checked, server)
+
+
+def _approval() -> Approval | None:
+    if not current_user.is_authenticated:
+        return None
+    return Approval(user_id=current_user.id, auth_time=current_user.auth_time)
+
+
+def _follow(
+    step: Step, checked: CheckedRequest, server: AuthorizationServer
+) -> ResponseReturnValue:
+    match step:
+        case Step.SIGN_IN:
+            return _to_sign_in(checked)
+        case Step.SIGN_IN_AGAIN:
+            close_sign_in(visitor().sign_in_id, session=db.session())
+            return _to_sign_in(checked)
+        case Step.ASK:
+            return _ask(checked, server)
+        case Step.APPROVE:
+            return _approve(checked, server)
+
+
+def _to_sign_in(checked: CheckedRequest) -> ResponseReturnValue:
+    """Come back here afterwards, without what has been done by then."""
+    prompts = " ".join(sorted(checked.prompts - {"login", "select_account"}))
+    kept = {**request.args.to_dict(), "prompt": prompts}
+    if kept.get("max_age") == "0":
+        del kept["max_age"]
+    query = urlencode({name: value for name, value in kept.items() if value})
+    return redirect(url_for("sessions.sign_in", next=f"{request.path}?{query}"))
+
+
+def _approve(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
+    approval = Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+    remember(
+        checked.application,
+        checked.scopes,
+        user_id=approval.user_id,
+        session=server.context.session,
+        now=server.context.now,
+    )
+    return send(authorization.finish(checked, approval, server=server))
+
+
+def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
+    question = authorization.question_about(checked, user_id=visitor().id, server=server)
+    destination = destination_of(checked.redirect_uri)
+    # Browsers apply form-action to the redirect after the form as well.
+    g.form_action_source = destination.csp_source
+    return render_template(
+        "authorize/consent.html",
+        application=application_view(checked.application, session=db.session(), now=now()),
+        new_scopes=scope_views(question.new, new=question.new),
+        granted_scopes=scope_views(question.granted),
+        redirect_host=destination.words,
+        is_insecure_redirect=destination.is_insecure,
+        request_token=write_ticket(
+            checked.request.payload.datalist, sign_in_id=visitor().sign_in_id
+        ),
+    )
+
+
+def _refuse(error: OAuth2Error, server: AuthorizationServer) -> ResponseReturnValue:
+    """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
+    if error.redirect_uri:
+        return send(server.handle_error_response(request_in_query(), error))
+    page = render_template(
+        "authorize/error.html",
+        title="This request cannot be trusted",
+        description=error.description,
+        error=error.error,
+    )
+    return make_response(page, 400)

@@ -1,0 +1,92 @@
+"""Groups: make one, and manage its members."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.access import get_group
+from domain.projects.creation import create_group, make_owner
+from domain.projects.members import get_place, grant_role, list_members, remove_member
+from domain.projects.paths import parent
+from domain.projects.views import GroupView
+from forms.group import GroupForm
+from forms.member import MemberForm
+from web.access import signed_in, viewer, visitor
+from web.extensions import db
+from web.form_errors import show_on
+from web.routes import reserved_names
+from web.services import now
+
+groups = Blueprint("groups", __name__, url_prefix="/groups")
+
+
+@groups.route("/new", methods=["GET", "POST"])
+@signed_in
+def new() -> ResponseReturnValue:
+    """Make a group; who makes it owns it."""
+    form = GroupForm()
+    if not form.validate_on_submit():
+        return _new_page(form)
+    path = form.path.data.strip("/")
+    try:
+        above = parent(path)
+        if above:
+            _maintained(above)
+        group = create_group(path, reserved=reserved_names(), session=db.session(), now=now())
+    except (InvalidError, NotFoundError, ForbiddenError) as error:
+        return _new_page(show_on(form, InvalidError(str(error), field="path")))
+    make_owner(group, visitor().id, session=db.session(), now=now())
+    flash(f"The group {group.path} is made.")
+    return redirect(url_for("projects.show_namespace", full_path=group.path))
+
+
+@groups.route("/<path:group_path>/-/members", methods=["GET", "POST"])
+@signed_in
+def members(group_path: str) -> ResponseReturnValue:
+    """Show the members; maintainers add some."""
+    group = get_group(group_path, viewer(), session=db.session())
+    form = MemberForm()
+    if not form.validate_on_submit():
+        return _members_page(group, form)
+    giver = _maintained(group.path)
+    try:
+        role = Role(int(form.role.data))
+        place = get_place(group.path, session=db.session())
+        grant_role(place, form.user.data, role, giver=giver, session=db.session(), now=now())
+    except (InvalidError, NotFoundError) as error:
+        return _members_page(group, show_on(form, InvalidError(str(error), field="user")))
+    flash(f"{form.user.data} is now {role.label} of {group.path}.")
+    return redirect(url_for("groups.members", group_path=group.path))
+
+
+@groups.post("/<path:group_path>/-/members/<int:member_id>/remove")
+@signed_in
+def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
+    """Take a member out."""
+    giver = _maintained(group_path)
+    place = get_place(group_path, session=db.session())
+    remove_member(place, member_id, giver=giver, session=db.session())
+    flash("The member is removed.")
+    return redirect(url_for("groups.members", group_path=place.path))
+
+
+def _maintained(path: str) -> Role:
+    """Return the visitor's role in a group that they maintain, or raise ForbiddenError."""
+    group = get_group(path, viewer(), session=db.session())
+    if group.role is None or not group.can_maintain:
+        message = f"This needs the role Maintainer in {group.path}."
+        raise ForbiddenError(message)
+    return group.role
+
+
+def _new_page(form: GroupForm) -> ResponseReturnValue:
+    return render_template("groups/new.html", form=form), 422 if form.errors else 200
+
+
+def _members_page(group: GroupView, form: MemberForm) -> ResponseReturnValue:
+    everyone = list_members(
+        get_place(group.path, session=db.session()), viewer_id=visitor().id, session=db.session()
+    )
+    page = render_template("groups/members.html", group=group, members=everyone, form=form)
+    return page, 422 if form.errors else 200

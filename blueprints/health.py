@@ -1,0 +1,47 @@
+"""What operators' machines ask: are you alive, can you work, how much have you done."""
+
+from hmac import compare_digest
+from http import HTTPStatus
+
+from flask import Blueprint, Response, jsonify, request
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from web.access import open_to_anyone
+from web.metrics import current_metrics
+from web.readiness import what_is_missing
+from web.services import settings
+
+health = Blueprint("health", __name__)
+
+_RETRY_AFTER_SECONDS = 2
+
+
+@health.get("/healthz")
+@open_to_anyone
+def healthz() -> Response:
+    """Say that this process is alive; nothing else is asked."""
+    return jsonify(status="ok")
+
+
+@health.get("/readyz")
+@open_to_anyone
+def readyz() -> Response:
+    """Say whether requests can be served: the database answers, and has the newest shape."""
+    missing = what_is_missing()
+    if missing is None:
+        return jsonify(status="ok", database="ok")
+    response = jsonify(status="unavailable", database=missing)
+    response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
+    return response
+
+
+@health.get("/metrics")
+@open_to_anyone
+def metrics() -> Response:
+    """Return the counters for Prometheus, to whoever has METRICS_TOKEN if there is one."""
+    expected = settings().metrics_token
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    if expected and not compare_digest(given.encode(), expected.encode()):
+        return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
+    return Response(current_metrics(), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,38 @@
+"""The first page: what waits for me."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from domain.alerts.queries import open_alerts
+from domain.projects.access import my_projects, visible_groups
+from web.access import open_to_anyone, signed_in, viewer, visitor
+from web.bootstrap import has_first_password
+from web.extensions import db
+
+home = Blueprint("home", __name__)
+_MOST_ALERTS = 30
+
+
+@home.get("/")
+@signed_in
+def index() -> ResponseReturnValue:
+    """Show the open alerts of the visitor's projects, the worst first."""
+    projects = my_projects(viewer(), session=db.session())
+    alerts = open_alerts(
+        [project.id for project in projects], limit=_MOST_ALERTS, session=db.session()
+    )
+    return render_template(
+        "home/index.html",
+        open_alerts=alerts,
+        projects=projects,
+        is_first_visit=not projects,
+        first_password_hint=has_first_password(visitor().username),
+    )
+
+
+@home.get("/groups")
+@open_to_anyone
+def groups_and_projects() -> ResponseReturnValue:
+    """List every group and project that the visitor can see."""
+    groups = visible_groups(viewer(), session=db.session())
+    return render_template("home/groups_and_projects.html", groups=groups)

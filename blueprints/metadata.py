@@ -1,0 +1,34 @@
+"""/.well-known: what clients find out by themselves (RFC 8414, RFC 9728)."""
+
+from typing import Any
+
+from flask import Blueprint, Response, jsonify
+
+from domain.oauth import metadata as documents
+from web.access import open_to_anyone
+from web.services import settings
+
+metadata = Blueprint("metadata", __name__, url_prefix="/.well-known")
+
+
+def _public(document: dict[str, Any]) -> Response:
+    response = jsonify(document)
+    response.headers["Cache-Control"] = "public, max-age=3600"
+    # Metadata is for scripts of any origin; there is nothing in it to protect.
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+@metadata.get("/oauth-authorization-server")
+@open_to_anyone
+def authorization_server() -> Response:
+    """Describe the authorization server (RFC 8414 section 3)."""
+    return _public(documents.authorization_server(settings().base_url))
+
+
+@metadata.get("/oauth-protected-resource")
+@metadata.get("/oauth-protected-resource/api/v4")
+@open_to_anyone
+def protected_resource() -> Response:
+    """Describe the REST API (RFC 9728 section 3)."""
+    return _public(documents.protected_resource(settings().base_url))

@@ -1,0 +1,150 @@
+"""Projects: make one, look at it, and manage its settings and members."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from domain.accounts.roles import Role
+from domain.alerts.integrations import list_integrations
+from domain.alerts.queries import count_by_status, open_alerts
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.access import get_group, get_project, visible_groups
+from domain.projects.creation import change_project, create_project, make_owner
+from domain.projects.members import get_place, grant_role, list_members, remove_member
+from domain.projects.views import ProjectView
+from forms.member import MemberForm
+from forms.project import ProjectForm, ProjectSettingsForm
+from web.access import open_to_anyone, project_member, signed_in, viewer, visitor
+from web.extensions import db
+from web.form_errors import show_on
+from web.places import integration_place
+from web.routes import reserved_names
+from web.services import now
+
+projects = Blueprint("projects", __name__)
+_MOST_ALERTS = 10
+
+
+@projects.route("/projects/new", methods=["GET", "POST"])
+@signed_in
+def new() -> ResponseReturnValue:
+    """Make a project in a group that the visitor maintains."""
+    form = _new_form()
+    if not form.validate_on_submit():
+        return _new_page(form)
+    try:
+        project = create_project(
+            f"{form.group.data}/{form.name.data.strip()}",
+            visibility=form.visibility.data,
+            reserved=reserved_names(),
+            session=db.session(),
+            now=now(),
+        )
+    except InvalidError as error:
+        field = "name" if error.field == "path" else error.field
+        return _new_page(show_on(form, InvalidError(str(error), field=field)))
+    make_owner(project, visitor().id, session=db.session(), now=now())
+    flash(f"The project {project.path} is made. Connect a monitoring system next.")
+    return redirect(url_for("integrations.index", project_path=project.path))
+
+
+def _new_form() -> ProjectForm:
+    groups = visible_groups(viewer(), session=db.session())
+    form = ProjectForm(group=request.args.get("group"))
+    form.group.choices = [(group.path, group.path) for group in groups if group.can_maintain]
+    return form
+
+
+def _new_page(form: ProjectForm) -> ResponseReturnValue:
+    return render_template("projects/new.html", form=form), 422 if form.errors else 200
+
+
+@projects.get("/<path:full_path>")
+@open_to_anyone
+def show_namespace(full_path: str) -> ResponseReturnValue:
+    """Show the group or project of a full path."""
+    try:
+        return _show(full_path)
+    except NotFoundError:
+        # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
+        if current_user.is_authenticated or "." in full_path.rpartition("/")[2]:
+            raise
+        return redirect(url_for("sessions.sign_in", next=request.path))
+
+
+def _show(full_path: str) -> ResponseReturnValue:
+    try:
+        project = get_project(full_path, viewer(), session=db.session())
+    except NotFoundError:
+        group = get_group(full_path, viewer(), session=db.session())
+        return render_template("groups/show.html", group=group)
+    is_inside = project.can_develop
+    alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
+    place = integration_place(project)
+    return render_template(
+        "projects/show.html",
+        project=project,
+        open_alerts=alerts if is_inside else (),
+        counts=count_by_status(project.id, session=db.session()) if is_inside else {},
+        integrations=list_integrations(place, session=db.session()) if is_inside else (),
+    )
+
+
+@projects.route("/<path:project_path>/-/settings/general", methods=["GET", "POST"])
+@project_member(at_least=Role.MAINTAINER)
+def general(project: ProjectView) -> ResponseReturnValue:
+    """Change the display name and who may see the project."""
+    form = ProjectSettingsForm(name=project.name, visibility=project.visibility)
+    if not form.validate_on_submit():
+        page = render_template("projects/general.html", project=project, form=form)
+        return page, 422 if form.errors else 200
+    change_project(
+        project.id, name=form.name.data, visibility=form.visibility.data, session=db.session()
+    )
+    flash("The project is saved.")
+    return redirect(url_for("projects.general", project_path=project.path))
+
+
+@projects.route("/<path:project_path>/-/settings/members", methods=["GET", "POST"])
+@project_member(at_least=Role.MAINTAINER)
+def members(project: ProjectView) -> ResponseReturnValue:
+    """Show the members and add some."""
+    form = MemberForm()
+    if not form.validate_on_submit():
+        return _members_page(project, form)
+    role = Role(int(form.role.data))
+    try:
+        place = get_place(project.path, session=db.session())
+        giver = _role_of(project)
+        grant_role(place, form.user.data, role, giver=giver, session=db.session(), now=now())
+    except (InvalidError, NotFoundError) as error:
+        return _members_page(project, show_on(form, InvalidError(str(error), field="user")))
+    flash(f"{form.user.data} is now {role.label} of {project.path}.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+@projects.post("/<path:project_path>/-/settings/members/<int:member_id>/remove")
+@project_member(at_least=Role.MAINTAINER)
+def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
+    """Take a member out."""
+    place = get_place(project.path, session=db.session())
+    remove_member(place, member_id, giver=_role_of(project), session=db.session())
+    flash("The member is removed.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+def _role_of(project: ProjectView) -> Role:
+    if project.role is None:
+        message = f"This needs a role in {project.path}."
+        raise ForbiddenError(message)
+    return project.role
+
+
+def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
+    everyone = list_members(
+        get_place(project.path, session=db.session()),
+        viewer_id=visitor().id,
+        session=db.session(),
+    )
+    page = render_template("projects/members.html", project=project, members=everyone, form=form)
+    return page, 422 if form.errors else 200

@@ -1,0 +1,50 @@
+"""POST /oauth/token, POST /oauth/revoke, GET /oauth/token/info."""
+
+from flask import Blueprint, jsonify
+from flask.typing import ResponseReturnValue
+
+from domain.oauth.bearer import BearerRefusedError, Refusal, get_access_token_bearer
+from domain.oauth.endpoints.token_info import token_info
+from web.access import checks_its_client, open_to_anyone
+from web.bearer_token import OAUTH_PLACES, presented_token
+from web.metrics import count_token
+from web.oauth import authorization_server, request_in_form, send
+from web.services import now, services
+
+token = Blueprint("token", __name__, url_prefix="/oauth")
+
+
+@token.post("/token")
+@checks_its_client
+def issue() -> ResponseReturnValue:
+    """Issue tokens for a grant (RFC 6749 section 3.2)."""
+    asked = request_in_form()
+    answer = authorization_server().create_token_response(asked)
+    body = answer.body if isinstance(answer.body, dict) else {}
+    count_token(asked.value("grant_type") or "", body.get("error", "issued"))
+    return send(answer)
+
+
+@token.post("/revoke")
+@checks_its_client
+def revoke() -> ResponseReturnValue:
+    """Kill a pair of tokens (RFC 7009)."""
+    server = authorization_server()
+    answer = server.create_endpoint_response("revocation", request_in_form())
+    return send(answer)
+
+
+@token.get("/token/info")
+@open_to_anyone
+def info() -> ResponseReturnValue:
+    """Say what the presented token is good for."""
+    presented = presented_token(*OAUTH_PLACES)
+    if presented is None:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    moment = now()
+    found = get_access_token_bearer(
+        presented, hot=services().hot, keyring=services().keyring, now=moment
+    )
+    response = jsonify(token_info(found, now=moment))
+    response.headers["Cache-Control"] = "no-store"
+    return response

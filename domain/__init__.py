@@ -1,0 +1,1 @@
+"""What the service does; it runs without Flask."""

@@ -1,0 +1,55 @@
+"""Counts guesses, across all workers, and says when it has been too many."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import case, delete
+from sqlalchemy.orm import Session
+
+from domain.errors import TooManyAttemptsError
+from domain.keyring import Keyring
+from domain.upsert import insert_into
+from models import AttemptCount
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptLimit:
+    """So many attempts for one subject within a window."""
+
+    subject: str
+    attempts: int
+    window: timedelta
+
+
+def claim_attempt(
+    limit: AttemptLimit, *, session: Session, keyring: Keyring, now: datetime
+) -> None:
+    """Count one attempt before it is made, or raise TooManyAttemptsError.
+
+    Counting first means that parallel guesses cannot all slip through the same gap.
+    """
+    insert = insert_into(AttemptCount, session=session).values(
+        subject=keyring.digest(limit.subject), count=1, window_ends_at=now + limit.window
+    )
+    is_over = AttemptCount.window_ends_at <= now
+    statement = insert.on_conflict_do_update(
+        index_elements=[AttemptCount.subject],
+        set_={
+            "count": case((is_over, 1), else_=AttemptCount.count + 1),
+            "window_ends_at": case(
+                (is_over, now + limit.window), else_=AttemptCount.window_ends_at
+            ),
+        },
+    ).returning(AttemptCount.count, AttemptCount.window_ends_at)
+    count, ends_at = session.execute(statement).one()
+    if count > limit.attempts:
+        seconds = max(1, round((ends_at - now).total_seconds()))
+        message = "Too many attempts. Wait a few minutes, then try again."
+        raise TooManyAttemptsError(message, retry_after=seconds)
+
+
+def forget_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
+    """Start counting anew, after a right answer."""
+    session.execute(
+        delete(AttemptCount).where(AttemptCount.subject == keyring.digest(limit.subject))
+    )

@@ -1,0 +1,50 @@
+"""Passwords: Argon2id, with the parameters that RFC 9106 section 4 recommends second."""
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+
+#: Longer texts would let a stranger make us hash megabytes.
+LONGEST_PASSWORD = 1000
+
+_hasher = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+#: The hash of a password that nobody has.
+_NOBODY = (
+    "$argon2id$v=19$m=65536,t=3,p=4$NeMzuYNWXAiCBnpUzPY3Aw$"
+    "IRhamh+DTcWDWysDioH2qLyOo1N2DDOkVWwUq4VDKpM"
+)
+
+
+def hash_password(password: str) -> str:
+    """Return the Argon2id hash in PHC string form."""
+    return _hasher.hash(password)
+
+
+def is_password(password: str, password_hash: str | None) -> bool:
+    """Tell whether this is the password.
+
+    Without a hash (nobody by that name) it takes as long and is never right, so that the time
+    of the answer does not tell which names exist.
+    """
+    if len(password) > LONGEST_PASSWORD:
+        return False
+    try:
+        return _hasher.verify(password_hash or _NOBODY, password) and password_hash is not None
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def check_password_strength(password: str, *, username: str, minimum: int) -> None:
+    """Raise ValueError, with a sentence, if a password is too easy (NIST SP 800-63B, 3.1.1)."""
+    if len(password) < minimum:
+        message = f"A password needs at least {minimum} characters."
+        raise ValueError(message)
+    if len(password) > LONGEST_PASSWORD:
+        message = f"A password may have at most {LONGEST_PASSWORD} characters."
+        raise ValueError(message)
+    if username and username.lower() in password.lower():
+        message = "A password may not contain the user name."
+        raise ValueError(message)
+    if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
+        message = "A password needs more than three different characters."
+        raise ValueError(message)

@@ -1,0 +1,151 @@
+"""Makes accounts, finds them, and checks who knocks."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempts import AttemptLimit, claim_attempt, forget_attempts
+from domain.accounts.names import check_username
+from domain.accounts.passwords import check_password_strength, hash_password, is_password
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.keyring import Keyring
+from models import User
+
+ACTIVE = "active"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewUser:
+    """What an account is made of."""
+
+    username: str
+    email: str
+    name: str
+    password: str
+    is_admin: bool = False
+
+
+def create_user(
+    new: NewUser, *, session: Session, now: datetime, password_minimum: int
+) -> User:
+    """Store a new account, or raise InvalidError or ConflictError naming the field."""
+    try:
+        check_username(new.username)
+    except ValueError as error:
+        raise InvalidError(str(error), field="username") from error
+    check_new_password(new.password, username=new.username, minimum=password_minimum)
+    email = checked_email(new.email)
+    if find_user(new.username, session=session) or find_user(email, session=session):
+        message = f"A user with the name “{new.username}” or the address {email} exists already."
+        raise ConflictError(message, field="username")
+    user = User(
+        username=new.username,
+        email=email,
+        name=new.name or new.username,
+        password_hash=hash_password(new.password),
+        is_admin=new.is_admin,
+        state=ACTIVE,
+        created_at=now,
+        password_changed_at=None,
+        last_sign_in_at=None,
+    )
+    session.add(user)
+    try:
+        session.flush()  # to learn the id, and whether somebody was faster
+    except IntegrityError as error:
+        message = f"A user with the name “{new.username}” or the address {email} exists already."
+        raise ConflictError(message, field="username") from error
+    return user
+
+
+def check_new_password(password: str, *, username: str, minimum: int) -> None:
+    """Raise InvalidError for the field `new_password` if a password is too easy."""
+    try:
+        check_password_strength(password, username=username, minimum=minimum)
+    except ValueError as error:
+        raise InvalidError(str(error), field="new_password") from error
+
+
+def checked_email(email: str) -> str:
+    """Return the address in its normal form, or raise InvalidError; nothing is looked up."""
+    from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - see below
+
+    # Imported here: it loads the tables of internationalized domain names, which no hot path
+    # and no command but this one needs.
+    try:
+        return validate_email(
+            email, check_deliverability=False, test_environment=True
+        ).normalized
+    except EmailNotValidError as error:
+        message = f"“{email}” is not an e-mail address. {error}"
+        raise InvalidError(message, field="email") from error
+
+
+def find_user(login: str, *, session: Session) -> User | None:
+    """Return the user of this name or e-mail address, in any case."""
+    wanted = login.strip().lower()
+    statement = select(User).where(
+        or_(func.lower(User.username) == wanted, func.lower(User.email) == wanted)
+    )
+    # A name cannot hold an @, so at most one row matches each half; the name wins.
+    found = session.scalars(statement.order_by(User.id)).all()
+    return next((user for user in found if user.username.lower() == wanted), None) or next(
+        iter(found), None
+    )
+
+
+def get_user(login: str, *, session: Session) -> User:
+    """Return the user of this name or address, or raise NotFoundError."""
+    user = find_user(login, session=session)
+    if user is None:
+        message = f"There is no user “{login}”."
+        raise NotFoundError(message)
+    return user
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knock:
+    """Somebody says who they are."""
+
+    login: str
+    password: str
+    limits: tuple[AttemptLimit, ...]
+
+
+def authenticate(
+    knock: Knock, *, session: Session, keyring: Keyring, now: datetime
+) -> User | None:
+    """Return the active user whose password this is, or None; raise TooManyAttemptsError.
+
+    A wrong name, a wrong password and a locked account look alike, in words and in time.
+    """
+    for limit in knock.limits:
+        claim_attempt(limit, session=session, keyring=keyring, now=now)
+    user = find_user(knock.login, session=session)
+    is_right = is_password(knock.password, user.password_hash if user else None)
+    if user is None or not is_right or user.state != ACTIVE:
+        return None
+    for limit in knock.limits:
+        forget_attempts(limit, session=session, keyring=keyring)
+    return user
+
+
+def change_password(user: User, new_password: str, *, now: datetime, minimum: int) -> None:
+    """Give the user another password, or raise InvalidError."""
+    check_new_password(new_password, username=user.username, minimum=minimum)
+    user.password_hash = hash_password(new_password)
+    user.password_changed_at = now
+
+
+def change_profile(user: User, *, name: str, email: str, session: Session) -> None:
+    """Give the user another display name and address, or raise ConflictError."""
+    normal = checked_email(email)
+    other = find_user(normal, session=session)
+    if other is not None and other.id != user.id:
+        message = "Another user has this e-mail address."
+        raise ConflictError(message, field="email")
+    user.name = name
+    user.email = normal

@@ -1,0 +1,1 @@
+"""What monitoring tools report: read, grouped, resolved and shown."""

@@ -1,0 +1,129 @@
+"""Good examples: what the test page is filled with, and what maintainers paste at 3 a.m."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import orjson
+
+from domain.alerts.integrations import IntegrationType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snippet:
+    """A text to paste, and where."""
+
+    title: str
+    language: str
+    text: str
+
+
+def example_body(kind: IntegrationType, *, now: datetime) -> str:
+    """Return a body that the test page is prefilled with."""
+    started = now.isoformat(timespec="seconds").replace("+00:00", "Z")
+    build = _prometheus_example if kind is IntegrationType.PROMETHEUS else _generic_example
+    return orjson.dumps(build(started), option=orjson.OPT_INDENT_2).decode()
+
+
+def _generic_example(started: str) -> dict[str, object]:
+    return {
+        "title": "Disk almost full on web-1",
+        "description": "/var has 2 % left; it fills in about 40 minutes.",
+        "start_time": started,
+        "service": "web",
+        "monitoring_tool": "test",
+        "hosts": ["web-1"],
+        "severity": "high",
+        "fingerprint": "disk-web-1-var",
+        "platform_environment_name": "production",
+        "mount": {"path": "/var", "free_percent": 2},
+    }
+
+
+def _prometheus_example(started: str) -> dict[str, object]:
+    labels = {"alertname": "InstanceDown", "instance": "web-1:9100", "severity": "page"}
+    annotations = {
+        "summary": "web-1 does not answer",
+        "description": "web-1:9100 of job node has been down for five minutes.",
+    }
+    return {
+        "version": "4",
+        "groupKey": '{}:{alertname="InstanceDown"}',
+        "status": "firing",
+        "receiver": "gatebell",
+        "groupLabels": {"alertname": "InstanceDown"},
+        "commonLabels": labels,
+        "commonAnnotations": annotations,
+        "externalURL": "http://alertmanager.example:9093",
+        "truncatedAlerts": 0,
+        "alerts": [
+            {
+                "status": "firing",
+                "labels": labels,
+                "annotations": annotations,
+                "startsAt": started,
+                "endsAt": "0001-01-01T00:00:00Z",
+                "generatorURL": "http://prometheus.example:9090/graph?g0.expr=up+%3D%3D+0",
+                "fingerprint": "5a9c3bd1f0e24477",
+            }
+        ],
+    }
+
+
+def snippets(kind: IntegrationType, url: str, key: str, *, now: datetime) -> tuple[Snippet, ...]:
+    """Return what to paste into senders, with address and key filled in."""
+    recent = now - timedelta(minutes=1)
+    body = orjson.dumps(orjson.loads(example_body(kind, now=recent))).decode()
+    curl = Snippet(
+        title="curl",
+        language="sh",
+        text=(
+            f"curl --fail-with-body '{url}' \\\n"
+            f"  --header 'Authorization: Bearer {key}' \\\n"
+            "  --header 'Content-Type: application/json' \\\n"
+            f"  --data '{body}'\n"
+        ),
+    )
+    if kind is IntegrationType.PROMETHEUS:
+        return (_alertmanager(url, key), curl)
+    return (curl, _python(url, key))
+
+
+def _alertmanager(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Alertmanager: a receiver in alertmanager.yml",
+        language="yaml",
+        text=(
+            "route:\n"
+            "  receiver: gatebell\n"
+            "receivers:\n"
+            "  - name: gatebell\n"
+            "    webhook_configs:\n"
+            f"      - url: '{url}'\n"
+            "        send_resolved: true\n"
+            "        http_config:\n"
+            "          authorization:\n"
+            "            type: Bearer\n"
+            f"            credentials: {key}\n"
+        ),
+    )
+
+
+def _python(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Python, with nothing installed",
+        language="python",
+        text=(
+            "import json\n"
+            "import urllib.request\n\n"
+            f'alert = {{"title": "Backup failed", "severity": "high", "hosts": ["db-1"]}}\n'
+            "request = urllib.request.Request(\n"
+            f'    "{url}",\n'
+            "    data=json.dumps(alert).encode(),\n"
+            "    headers={\n"
+            f'        "Authorization": "Bearer {key}",\n'
+            '        "Content-Type": "application/json",\n'
+            "    },\n"
+            ")\n"
+            "print(urllib.request.urlopen(request).read().decode())\n"
+        ),
+    )

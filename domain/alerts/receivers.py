@@ -1,0 +1,178 @@
+"""Finds the integration that a request is addressed to, and checks its key: one statement."""
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, bindparam, exists, func, select, update
+from sqlalchemy.orm import aliased
+
+from domain.alerts.integrations import IntegrationType
+from domain.errors import DomainError, ForbiddenError, NotFoundError
+from domain.hot import HotConnection
+from domain.keyring import Keyring
+from models import Integration, Project
+
+#: How exact "last used" is: often enough for people, seldom enough for the database.
+_USE_RESOLUTION = timedelta(minutes=1)
+
+
+class UnknownReceiverError(NotFoundError):
+    """No integration answers at this address."""
+
+
+class WrongKeyError(DomainError):
+    """The authorization key is missing or wrong."""
+
+
+class DisabledReceiverError(ForbiddenError):
+    """The integration takes no alerts now."""
+
+
+class OverLimitError(DomainError):
+    """More deliveries than the limit; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        """Say when to come again."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class MetricsOverLimitError(OverLimitError):
+    """The same for the metrics receiver: Alertmanager comes again after a 503, not a 429."""
+
+
+class NotJsonError(DomainError):
+    """The media type is not JSON."""
+
+
+class BodyTooLargeError(DomainError):
+    """The body is over the limit."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receiver:
+    """An integration as the hot path needs it."""
+
+    integration_id: int
+    project_id: int
+    type: IntegrationType
+    active: bool
+    key_digests: tuple[bytes, ...] = field(repr=False)
+    key_last_used_at: datetime | None
+    external_is_active: bool
+
+
+_External = aliased(Integration)
+
+_COLUMNS = select(
+    Integration.id,
+    Integration.project_id,
+    Integration.type,
+    Integration.active,
+    Integration.key_digest,
+    Integration.previous_key_digest,
+    Integration.previous_key_expires_at,
+    Integration.key_last_used_at,
+    exists()
+    .where(
+        _External.project_id == Integration.project_id,
+        _External.type == IntegrationType.EXTERNAL.value,
+        _External.active.is_(True),
+    )
+    .label("external_is_active"),
+).join(Project, Project.id == Integration.project_id)
+
+_BY_IDENTIFIER = _COLUMNS.where(
+    Integration.endpoint_identifier == bindparam("identifier"),
+    func.lower(Project.path) == bindparam("path"),
+)
+
+_OLDEST_OF_TYPE = (
+    _COLUMNS.where(
+        func.lower(Project.path) == bindparam("path"), Integration.type == bindparam("type")
+    )
+    .order_by(Integration.id)
+    .limit(1)
+)
+
+_NOTE_USE = (
+    update(Integration)
+    .where(Integration.id == bindparam("integration_id"))
+    .values(key_last_used_at=bindparam("now"))
+)
+
+
+def find_receiver(
+    project_path: str, identifier: str, *, hot: HotConnection, now: datetime
+) -> Receiver:
+    """Return the receiver at a full address, or raise UnknownReceiverError."""
+    parameters = {"identifier": identifier, "path": project_path.lower()}
+    return _receiver(hot.first(_BY_IDENTIFIER, parameters), now)
+
+
+def find_oldest_receiver(
+    project_path: str, kind: IntegrationType, *, hot: HotConnection, now: datetime
+) -> Receiver:
+    """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
+    parameters = {"type": kind.value, "path": project_path.lower()}
+    return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
+
+
+def _receiver(row: Row[Any] | None, now: datetime) -> Receiver:
+    if row is None or row.type == IntegrationType.EXTERNAL:
+        message = "No alert integration answers at this address."
+        raise UnknownReceiverError(message)
+    keys = [row.key_digest]
+    expires_at = row.previous_key_expires_at
+    if row.previous_key_digest is not None and expires_at is not None and expires_at > now:
+        keys.append(row.previous_key_digest)
+    return Receiver(
+        integration_id=row.id,
+        project_id=row.project_id,
+        type=IntegrationType(row.type),
+        active=row.active,
+        key_digests=tuple(keys),
+        key_last_used_at=row.key_last_used_at,
+        external_is_active=row.external_is_active,
+    )
+
+
+def presented_key(authorization: str | None) -> str | None:
+    """Return the key of a Bearer header, or of a Basic one whose user is blank."""
+    scheme, _, rest = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer":
+        return rest.strip() or None
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = base64.b64decode(rest, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeError):
+        return None
+    return password if colon and not user and password else None
+
+
+def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> None:
+    """Raise WrongKeyError unless this is one of the live keys."""
+    if key is None or not keyring.matches(key, receiver.key_digests):
+        message = "The authorization key is missing or wrong."
+        raise WrongKeyError(message)
+
+
+def check_open(receiver: Receiver) -> None:
+    """Raise DisabledReceiverError if the integration takes no alerts."""
+    if receiver.external_is_active:
+        message = "The project's alerts are in an external on-call tool; this endpoint is closed."
+        raise DisabledReceiverError(message)
+    if not receiver.active:
+        message = "This integration is turned off."
+        raise DisabledReceiverError(message)
+
+
+def note_use(receiver: Receiver, *, hot: HotConnection, now: datetime) -> None:
+    """Remember when the key was last used; to the minute."""
+    last = receiver.key_last_used_at
+    if last is None or now - last >= _USE_RESOLUTION:
+        hot.all(_NOTE_USE, {"integration_id": receiver.integration_id, "now": now})

@@ -1,0 +1,35 @@
+"""What can go wrong, in the domain's words; `web/errors.py` alone turns them into answers."""
+
+
+class DomainError(Exception):
+    """Base of all errors that a caller may have caused; the text is meant for people."""
+
+
+class NotFoundError(DomainError):
+    """What was asked for does not exist, or the caller may not know that it does."""
+
+
+class ForbiddenError(DomainError):
+    """The caller is known and may not do this."""
+
+
+class InvalidError(DomainError):
+    """A value cannot be accepted; `field` names the form field that carries it."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        """Say what is wrong with the value and, if known, of which field."""
+        super().__init__(message)
+        self.field = field
+
+
+class ConflictError(InvalidError):
+    """The value is taken, or the state has changed meanwhile."""
+
+
+class TooManyAttemptsError(DomainError):
+    """Somebody tried too often."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        """Say so; `retry_after` is in seconds."""
+        super().__init__(message)
+        self.retry_after = retry_after

@@ -1,0 +1,100 @@
+"""What hides secrets at rest.
+
+One master secret gives, by HKDF (RFC 5869), a key for hashing and one for encryption. Random
+credentials need no slow hash: a keyed SHA-256 cannot be searched without the key. Older master
+secrets may be kept beside the new one, so that a rotation loses nothing.
+"""
+
+import base64
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from domain.randomness import is_well_formed, random_credential
+
+
+class Kind(StrEnum):
+    """What a credential is; the value is the prefix that it carries."""
+
+    ACCESS_TOKEN = "gba-"
+    REFRESH_TOKEN = "gbr-"
+    CLIENT_SECRET = "gbs-"
+    PERSONAL_ACCESS_TOKEN = "gbp-"
+    INTEGRATION_KEY = "gbk-"
+    AUTHORIZATION_CODE = "gbc-"
+    SIGN_IN = "gbi-"
+
+
+class UndecipherableError(Exception):
+    """No key of the ring opens this text: the master secret was replaced, not rotated."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A new secret: the text to show once, and the digest to keep."""
+
+    clear: str = field(repr=False)
+    digest: bytes = field(repr=False)
+
+
+class Keyring:
+    """Hashes and encrypts with the newest key, and still recognizes what older ones made."""
+
+    def __init__(self, master: str, *older: str) -> None:
+        """Derive the keys; `older` are former master secrets, newest first."""
+        masters = (master, *older)
+        self._hash_keys = tuple(_derive(each, b"gatebell credential digest") for each in masters)
+        self._fernet = MultiFernet(
+            [
+                Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
+                for each in masters
+            ]
+        )
+
+    def issue(self, kind: Kind) -> Credential:
+        """Make a new random credential."""
+        clear = random_credential(kind)
+        return Credential(clear=clear, digest=self.digest(clear))
+
+    def digest(self, text: str) -> bytes:
+        """Return the keyed SHA-256 (32 bytes) under the newest key."""
+        return hmac.digest(self._hash_keys[0], text.encode("utf-8", "surrogatepass"), "sha256")
+
+    def digests(self, text: str) -> tuple[bytes, ...]:
+        """Return the digest under every key of the ring, the newest first."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        return tuple(hmac.digest(key, encoded, "sha256") for key in self._hash_keys)
+
+    def credential_digests(self, text: str, kind: Kind) -> tuple[bytes, ...]:
+        """Return what to look a presented credential up by; nothing if it is malformed."""
+        return self.digests(text) if is_well_formed(text, prefix=kind) else ()
+
+    def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:
+        """Tell whether the text is one of these; takes as long for a near miss as for a hit."""
+        found = False
+        for candidate in self.digests(text):
+            for digest in digests:
+                found |= digest is not None and hmac.compare_digest(candidate, digest)
+        return found
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt (AES-128-CBC with HMAC, as Fernet specifies)."""
+        return self._fernet.encrypt(text.encode()).decode()
+
+    def decrypt(self, ciphertext: str) -> str:
+        """Decrypt, or raise UndecipherableError."""
+        try:
+            return self._fernet.decrypt(ciphertext.encode()).decode()
+        except InvalidToken as error:
+            raise UndecipherableError from error
+
+
+def _derive(master: str, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=b"gatebell", info=purpose).derive(
+        master.encode()
+    )

@@ -1,0 +1,121 @@
+"""What has to happen before an application gets its code: sign in, ask, or nothing more.
+
+RFC 6749 section 4.1.1, and `prompt` and `max_age` of OpenID Connect Core section 3.1.2.1.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+
+from domain.oauth.consent import Approval, Question, question_for
+from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.server import AuthorizationServer
+from domain.oauth.wire import Answer, ProtocolRequest
+from models import Application
+
+
+class LoginRequiredError(OAuth2Error):  # type: ignore[misc]
+    """The user would have to sign in, and the client wants no page (OpenID Connect 3.1.2.6)."""
+
+    error = "login_required"
+    description = "The user is not signed in, or not recently enough."
+
+
+class ConsentRequiredError(OAuth2Error):  # type: ignore[misc]
+    """The user would have to approve, and the client wants no page (OpenID Connect 3.1.2.6)."""
+
+    error = "consent_required"
+    description = "The user has not approved everything that the application asks for."
+
+
+class Step(Enum):
+    """What comes next."""
+
+    SIGN_IN = "sign in"
+    SIGN_IN_AGAIN = "sign in again"
+    ASK = "ask"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedRequest:
+    """An authorization request whose parameters are all in order."""
+
+    grant: AuthorizationCodeGrant
+    request: ProtocolRequest
+    redirect_uri: str
+
+    @property
+    def application(self) -> Application:
+        """The application that asks."""
+        application: Application = self.request.client.application
+        return application
+
+    @property
+    def scopes(self) -> str:
+        """The asked scopes, in order."""
+        return str(self.request.scope)
+
+    @property
+    def prompts(self) -> frozenset[str]:
+        """The words of `prompt`."""
+        return frozenset((self.request.value("prompt") or "").split())
+
+    def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
+        """Tell whether the client wants the user to prove again who they are."""
+        max_age = self.request.value("max_age")
+        if "login" in self.prompts or max_age == "0":
+            return True
+        return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
+
+
+def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
+    """Check every parameter, or raise an OAuth2Error that knows whether it may be redirected."""
+    grant = server.get_authorization_grant(request)
+    redirect_uri = grant.validate_authorization_request()
+    return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
+
+
+def question_about(checked: CheckedRequest, *, user_id: int, server: AuthorizationServer) -> Question:
+    """Return what the user has to be asked."""
+    return question_for(
+        checked.application, checked.scopes, user_id=user_id, session=server.context.session
+    )
+
+
+def next_step(
+    checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+) -> Step:
+    """Decide what comes next; `approval` is the signed-in user, if there is one.
+
+    Raises LoginRequiredError or ConsentRequiredError where prompt=none forbids a page.
+    """
+    is_silent = "none" in checked.prompts
+    if approval is None:
+        return _unless_silent(Step.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent)
+    if checked.needs_new_sign_in(approval.auth_time, server.context.now):
+        return _unless_silent(Step.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent)
+    question = question_about(checked, user_id=approval.user_id, server=server)
+    if question.is_needed or "consent" in checked.prompts:
+        return _unless_silent(Step.ASK, ConsentRequiredError, checked, is_silent=is_silent)
+    return Step.APPROVE
+
+
+def _unless_silent(
+    step: Step, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
+) -> Step:
+    if is_silent:
+        raise error(redirect_uri=checked.redirect_uri)
+    return step
+
+
+def finish(
+    checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+) -> Answer:
+    """Send the browser back: with a code after an approval, with access_denied without one."""
+    answer: Answer = server.create_authorization_response(
+        checked.request, approval, checked.grant
+    )
+    return answer

@@ -1,0 +1,136 @@
+"""Who a bearer token speaks for (RFC 6750): one statement, no ORM."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Row, bindparam, select
+
+from domain.accounts.users import ACTIVE
+from domain.hot import HotConnection
+from domain.keyring import Keyring, Kind
+from models import AccessToken, Application, PersonalAccessToken, User
+
+
+class Refusal(StrEnum):
+    """Why a token is not accepted."""
+
+    UNKNOWN = "The access token is invalid."
+    EXPIRED = "The access token expired."
+    REVOKED = "The access token was revoked."
+
+
+class BearerRefusedError(Exception):
+    """invalid_token (RFC 6750 section 3.1)."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Say why."""
+        super().__init__(refusal.value)
+        self.refusal = refusal
+
+
+class InsufficientScopeError(Exception):
+    """insufficient_scope (RFC 6750 section 3.1); `accepted` are the scopes that would do."""
+
+    def __init__(self, accepted: tuple[str, ...]) -> None:
+        """Name the scopes."""
+        super().__init__("The request requires higher privileges than the access token has.")
+        self.accepted = accepted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bearer:
+    """A live token and its user."""
+
+    user_id: int
+    username: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    #: client_id of the application; nothing for a personal token.
+    application_uid: str | None
+
+    def seconds_left(self, now: datetime) -> int | None:
+        """Remaining lifetime in whole seconds; nothing if it never ends."""
+        if self.expires_at is None:
+            return None
+        return max(0, int((self.expires_at - now).total_seconds()))
+
+    def require(self, *accepted: str) -> None:
+        """Raise InsufficientScopeError unless the token has one of these scopes."""
+        if not set(accepted) & set(self.scopes):
+            raise InsufficientScopeError(accepted)
+
+
+_ACCESS_TOKEN = (
+    select(
+        AccessToken.user_id,
+        User.username,
+        User.state,
+        AccessToken.scopes,
+        AccessToken.created_at,
+        AccessToken.expires_at,
+        AccessToken.revoked_at,
+        Application.uid,
+    )
+    .join(User, User.id == AccessToken.user_id)
+    .outerjoin(Application, Application.id == AccessToken.application_id)
+    .where(AccessToken.digest == bindparam("digest"))
+)
+
+_PERSONAL_TOKEN = (
+    select(
+        PersonalAccessToken.user_id,
+        User.username,
+        User.state,
+        PersonalAccessToken.scopes,
+        PersonalAccessToken.created_at,
+        PersonalAccessToken.expires_at,
+        PersonalAccessToken.revoked_at,
+    )
+    .join(User, User.id == PersonalAccessToken.user_id)
+    .where(PersonalAccessToken.digest == bindparam("digest"))
+)
+
+_STATEMENTS = ((Kind.ACCESS_TOKEN, _ACCESS_TOKEN), (Kind.PERSONAL_ACCESS_TOKEN, _PERSONAL_TOKEN))
+
+
+def get_access_token_bearer(
+    token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
+) -> Bearer:
+    """Return who an OAuth access token speaks for, or raise BearerRefusedError."""
+    return _checked(_find(token, _STATEMENTS[:1], hot=hot, keyring=keyring), now)
+
+
+def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
+    """Return who an OAuth or a personal access token speaks for, or raise BearerRefusedError."""
+    return _checked(_find(token, _STATEMENTS, hot=hot, keyring=keyring), now)
+
+
+def _find(
+    token: str, statements: tuple[Any, ...], *, hot: HotConnection, keyring: Keyring
+) -> Row[Any] | None:
+    for kind, statement in statements:
+        for digest in keyring.credential_digests(token, kind):
+            row = hot.first(statement, {"digest": digest})
+            if row is not None:
+                return row
+    return None
+
+
+def _checked(row: Row[Any] | None, now: datetime) -> Bearer:
+    if row is None or row.state != ACTIVE:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    if row.revoked_at is not None:
+        raise BearerRefusedError(Refusal.REVOKED)
+    if row.expires_at is not None and row.expires_at <= now:
+        raise BearerRefusedError(Refusal.EXPIRED)
+    return Bearer(
+        user_id=row.user_id,
+        username=row.username,
+        scopes=tuple(row.scopes.split()),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        application_uid=row._mapping.get("uid"),  # noqa: SLF001 - SQLAlchemy's public accessor
+    )

@@ -1,0 +1,154 @@
+"""Who is asking: client authentication (RFC 6749 section 2.3)."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import unquote_plus
+
+from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
+from sqlalchemy import select
+
+from domain.oauth.context import OAuthContext
+from domain.oauth.redirect_uris import is_registered
+from domain.oauth.scopes import in_order
+from domain.oauth.wire import ProtocolRequest
+from models import Application, ApplicationSecret
+
+REFUSED = (
+    "Client authentication failed: unknown client, wrong secret, or no authentication included."
+)
+
+
+class Method(StrEnum):
+    """How a client can authenticate, by its name in RFC 7591."""
+
+    BASIC = "client_secret_basic"
+    POST = "client_secret_post"
+    NONE = "none"
+
+
+class Client(ClientMixin):  # type: ignore[misc]
+    """An application in the role that Authlib gives it."""
+
+    def __init__(self, application: Application) -> None:
+        """Wrap a row."""
+        self.application = application
+
+    def get_client_id(self) -> str:
+        """Return the public identifier."""
+        return self.application.uid
+
+    def get_default_redirect_uri(self) -> None:
+        """Return nothing: every request names its redirect URI."""
+
+    def get_allowed_scope(self, scope: str) -> str:
+        """Return those of the asked scopes that the application may ask for."""
+        allowed = set(self.application.scopes.split())
+        return " ".join(in_order(set(scope.split()) & allowed))
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        """Tell whether the URI is registered (RFC 9700 section 2.1)."""
+        return is_registered(redirect_uri, self.application.redirect_uris)
+
+    def check_response_type(self, response_type: str) -> bool:
+        """Tell whether the response type is code, the only one there is."""
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        """Tell whether the application may use a grant; all that it can authenticate for."""
+        return grant_type in {"authorization_code", "refresh_token"}
+
+
+@dataclass(frozen=True)
+class Presented:
+    """What a request says about its client."""
+
+    client_id: str | None
+    secret: str | None
+    method: Method
+
+
+def presented_by(request: ProtocolRequest) -> Presented:
+    """Read client credentials from the header or the form; two at once are invalid_request."""
+    basic = _basic_credentials(request.headers.get("Authorization"))
+    client_id, secret = request.value("client_id"), request.value("client_secret")
+    if basic is None:
+        method = Method.POST if secret else Method.NONE
+        return Presented(client_id, secret, method)
+    basic_id, basic_secret = basic
+    if secret and basic_secret:
+        raise InvalidRequestError("Client credentials are given both as Basic and in the body.")
+    if client_id is not None and client_id != basic_id:
+        raise InvalidRequestError("The client_id of the body is not the one of the header.")
+    if basic_secret:
+        return Presented(basic_id, basic_secret, Method.BASIC)
+    # Clients of public applications send Basic with an empty password: that counts as none.
+    return Presented(basic_id, secret, Method.POST if secret else Method.NONE)
+
+
+def _basic_credentials(header: str | None) -> tuple[str, str] | None:
+    """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
+    scheme, _, encoded = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise _refusal(was_basic=True) from None
+    user, colon, password = text.partition(":")
+    if not colon:
+        raise _refusal(was_basic=True)
+    return unquote_plus(user), unquote_plus(password)
+
+
+def authenticate(request: ProtocolRequest, context: OAuthContext) -> Client:
+    """Return the client that a request proves to come from, or raise invalid_client (401)."""
+    presented = presented_by(request)
+    was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
+    if not presented.client_id or "\x00" in presented.client_id:
+        raise _refusal(was_basic=was_basic)
+    rows = context.session.execute(
+        select(Application, ApplicationSecret.digest)
+        .outerjoin(ApplicationSecret, ApplicationSecret.application_id == Application.id)
+        .where(Application.uid == presented.client_id)
+    ).all()
+    if not rows or not _is_proven(rows[0][0], [row[1] for row in rows], presented, context):
+        raise _refusal(was_basic=was_basic)
+    request.client = Client(rows[0][0])
+    request.auth_method = presented.method.value
+    return request.client
+
+
+def _is_proven(
+    application: Application,
+    digests: list[bytes | None],
+    presented: Presented,
+    context: OAuthContext,
+) -> bool:
+    """A secret, where one is given, must be right, also from a public client."""
+    if presented.secret is None:
+        return not application.confidential
+    return context.keyring.matches(presented.secret, digests)
+
+
+class ClientRefusedError(InvalidClientError):  # type: ignore[misc]
+    """invalid_client; with a challenge when the client tried Basic (section 5.2)."""
+
+    status_code = 401
+
+    def __init__(self, *, was_basic: bool) -> None:
+        """Remember whether the answer needs a challenge."""
+        super().__init__(REFUSED)
+        self._was_basic = was_basic
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the answer."""
+        headers = [("Content-Type", "application/json")]
+        if self._was_basic:
+            headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))
+        return headers
+
+
+def _refusal(*, was_basic: bool) -> ClientRefusedError:
+    return ClientRefusedError(was_basic=was_basic)

@@ -1,0 +1,1 @@
+"""Endpoints beside the token endpoint, one file each."""

@@ -1,0 +1,23 @@
+"""What a token is good for: GET /oauth/token/info."""
+
+from datetime import datetime
+from typing import Any
+
+from domain.oauth.bearer import Bearer
+
+
+def token_info(bearer: Bearer, *, now: datetime) -> dict[str, Any]:
+    """Return the token info object; `expires_in` is what is left, in seconds.
+
+    `scopes` and `expires_in_seconds` are the older names, kept for older clients.
+    """
+    left = bearer.seconds_left(now)
+    return {
+        "resource_owner_id": bearer.user_id,
+        "scope": list(bearer.scopes),
+        "expires_in": left,
+        "application": {"uid": bearer.application_uid},
+        "created_at": int(bearer.created_at.timestamp()),
+        "scopes": list(bearer.scopes),
+        "expires_in_seconds": left,
+    }

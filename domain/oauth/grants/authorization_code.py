@@ -1,0 +1,230 @@
+"""The authorization code grant (RFC 6749 section 4.1) with PKCE (RFC 7636)."""
+
+from typing import Any
+
+from authlib.oauth2.rfc6749 import (
+    AccessDeniedError,
+    InvalidClientError,
+    InvalidGrantError,
+    InvalidRequestError,
+    InvalidScopeError,
+    OAuth2Error,
+    UnsupportedResponseTypeError,
+    grants,
+)
+from sqlalchemy import select, update
+
+from domain.accounts.users import ACTIVE
+from domain.keyring import Kind
+from domain.oauth.applications import find_by_uid
+from domain.oauth.clients import Client
+from domain.oauth.context import OAuthContext
+from domain.oauth.pkce import check_challenge, check_verifier
+from domain.oauth.redirect_uris import with_parameters
+from domain.oauth.scopes import UnknownScopeError, parse_scopes
+from domain.oauth.tokens import Grant, issue_pair, note_use, revoke_family
+from domain.oauth.wire import NO_STORE, ProtocolRequest
+from models import Authorization, User
+
+INVALID_CODE = (
+    "The authorization code is invalid, expired, used, or was issued to another client, "
+    "redirect URI or verifier."
+)
+PROMPTS = frozenset({"none", "login", "consent", "select_account"})
+
+
+class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):  # type: ignore[misc]
+    """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
+
+    request: ProtocolRequest
+
+    @property
+    def _context(self) -> OAuthContext:
+        context: OAuthContext = self.server.context
+        return context
+
+    # The authorization endpoint, section 4.1.1
+
+    @classmethod
+    def check_authorization_endpoint(cls, request: ProtocolRequest) -> bool:
+        """Take every request, so that client and redirect URI are checked before all else."""
+        del request
+        return True
+
+    @staticmethod
+    def validate_no_multiple_request_parameter(request: ProtocolRequest) -> None:
+        """Leave repeated parameters to the checks below, which know where to send the error."""
+
+    def validate_authorization_request(self) -> str:
+        """Check client and redirect URI, then the rest; return the redirect URI.
+
+        Errors of the first two carry no redirect URI and end on a page (section 4.1.2.1).
+        """
+        redirect_uri = self._check_client_and_redirect_uri()
+        try:
+            self._check_the_rest()
+        except OAuth2Error as error:
+            error.redirect_uri = redirect_uri
+            raise
+        return redirect_uri
+
+    def _check_client_and_redirect_uri(self) -> str:
+        for name in ("client_id", "redirect_uri"):
+            if name in self.request.payload.repeated():
+                raise InvalidRequestError(f"The parameter {name} is given more than once.")
+        uid = self.request.value("client_id") or ""
+        application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
+        if application is None:
+            raise InvalidClientError("No application with this client_id is registered here.")
+        client = Client(application)
+        redirect_uri = self.request.required("redirect_uri")
+        if not client.check_redirect_uri(redirect_uri):
+            raise InvalidRequestError(
+                "The redirect_uri is not one of those that the application registered."
+            )
+        self.request.client = client
+        return redirect_uri
+
+    def _check_the_rest(self) -> None:
+        self.request.refuse_repeated_parameters()
+        if self.request.required("response_type") != "code":
+            raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
+        if (self.request.value("response_mode") or "query") != "query":
+            raise InvalidRequestError("The only response_mode here is query.")
+        self._check_scope()
+        self._check_pkce()
+        self._check_prompt()
+
+    def _check_scope(self) -> None:
+        text = self.request.value("scope")
+        if text is None:
+            raise InvalidScopeError("Missing required parameter: scope.")
+        try:
+            scopes = parse_scopes(text)
+        except UnknownScopeError:
+            raise InvalidScopeError("The request asks for a scope that is unknown here.") from None
+        allowed = self.request.client.get_allowed_scope(text)
+        if not scopes or " ".join(scopes) != allowed:
+            raise InvalidScopeError("The application is not registered for every asked scope.")
+        self.request.scope = allowed
+
+    def _check_pkce(self) -> None:
+        application = self.request.client.application
+        check_challenge(
+            self.request.value("code_challenge"),
+            self.request.value("code_challenge_method"),
+            is_required=application.require_pkce or not application.confidential,
+        )
+
+    def _check_prompt(self) -> None:
+        prompts = set((self.request.value("prompt") or "").split())
+        if not prompts <= PROMPTS or ("none" in prompts and len(prompts) > 1):
+            raise InvalidRequestError("prompt is none, or some of login, consent, select_account.")
+        max_age = self.request.value("max_age")
+        if max_age is not None and not (max_age.isdecimal() and len(max_age) <= 10):  # noqa: PLR2004
+            raise InvalidRequestError("max_age is a number of seconds.")
+
+    def create_authorization_response(self, redirect_uri: str, grant_user: Any) -> Any:
+        """Store a code for what the user approved and send the browser back with it.
+
+        `grant_user` is the sign-in that approved, or None after a refusal (section 4.1.2).
+        """
+        if grant_user is None:
+            raise AccessDeniedError(
+                "The resource owner denied the request.", redirect_uri=redirect_uri
+            )
+        code = self._store_code(redirect_uri, grant_user)
+        parameters = [("code", code)]
+        state = self.request.value("state")
+        if state is not None:
+            parameters.append(("state", state))
+        parameters.append(("iss", self._context.policy.issuer))
+        return 302, "", [("Location", with_parameters(redirect_uri, parameters))]
+
+    def _store_code(self, redirect_uri: str, approval: Any) -> str:
+        context = self._context
+        credential = context.keyring.issue(Kind.AUTHORIZATION_CODE)
+        context.session.add(
+            Authorization(
+                application_id=self.request.client.application.id,
+                user_id=approval.user_id,
+                scopes=self.request.scope,
+                redirect_uri=redirect_uri,
+                code_challenge=self.request.value("code_challenge"),
+                nonce=self.request.value("nonce"),
+                auth_time=approval.auth_time,
+                code_digest=credential.digest,
+                code_expires_at=context.now + context.policy.code_lifetime,
+                created_at=context.now,
+            )
+        )
+        return credential.clear
+
+    # The token endpoint, section 4.1.3
+
+    def validate_token_request(self) -> None:
+        """Check client, code, redirect URI and verifier, in the order of the section."""
+        self.request.refuse_repeated_parameters()
+        client = self.server.authenticate_client(self.request, ())
+        authorization = self._find_authorization(self.request.required("code"))
+        if authorization is None:
+            raise InvalidGrantError(INVALID_CODE)
+        self._refuse_foreign_or_spent(authorization, client)
+        if self.request.required("redirect_uri") != authorization.redirect_uri:
+            raise InvalidGrantError(INVALID_CODE)
+        check_verifier(self.request.value("code_verifier"), authorization.code_challenge)
+        self.request.authorization_code = authorization
+
+    def _find_authorization(self, code: str) -> Authorization | None:
+        context = self._context
+        digests = context.keyring.credential_digests(code, Kind.AUTHORIZATION_CODE)
+        return context.session.scalar(
+            select(Authorization).where(Authorization.code_digest.in_(digests))
+        )
+
+    def _refuse_foreign_or_spent(self, authorization: Authorization, client: Client) -> None:
+        context = self._context
+        if authorization.application_id != client.application.id:
+            # Whoever has it stole it: nobody may use it any more.
+            self._claim(authorization)
+            raise InvalidGrantError(INVALID_CODE)
+        if authorization.code_used_at is not None:
+            # A second redemption: one of the two was a thief (section 4.1.2).
+            revoke_family(authorization.id, session=context.session, now=context.now)
+            raise InvalidGrantError(INVALID_CODE)
+        expires_at = authorization.code_expires_at
+        if expires_at is None or expires_at <= context.now:
+            raise InvalidGrantError(INVALID_CODE)
+
+    def _claim(self, authorization: Authorization) -> bool:
+        """Spend the code; of parallel redemptions one is told True."""
+        claimed = self._context.session.execute(
+            update(Authorization)
+            .where(
+                Authorization.id == authorization.id,
+                Authorization.code_used_at.is_(None),
+                Authorization.revoked_at.is_(None),
+            )
+            .values(code_used_at=self._context.now)
+            .returning(Authorization.id)
+            .execution_options(synchronize_session=False)
+        )
+        return claimed.first() is not None
+
+    def create_token_response(self) -> Any:
+        """Claim the code first, then issue: what lost the race gets nothing."""
+        context = self._context
+        authorization = self.request.authorization_code
+        if not self._claim(authorization):
+            raise InvalidGrantError(INVALID_CODE)
+        user = context.session.get(User, authorization.user_id)
+        if user is None or user.state != ACTIVE:
+            raise InvalidGrantError(INVALID_CODE)
+        note_use(self.request.client.application, now=context.now)
+        grant = Grant(
+            user_id=user.id,
+            application_id=authorization.application_id,
+            authorization_id=authorization.id,
+            scopes=authorization.scopes,
+        )
+        return 200, issue_pair(grant, context), NO_STORE

@@ -1,0 +1,127 @@
+"""Where a browser may be sent back to (RFC 6749 section 3.1.2, RFC 8252, RFC 9700 section 2.1)."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+
+#: Schemes that run code or open files in the browser instead of leaving it.
+FORBIDDEN_SCHEMES = frozenset({"javascript", "data", "vbscript", "file", "about", "blob"})
+#: Parameters of our own answer: a registered one would hide or forge it.
+RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
+LONGEST_URI = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
+    """Where the browser goes next, in words and as a content security policy source."""
+
+    words: str
+    csp_source: str
+    is_insecure: bool
+
+
+def check_redirect_uri(uri: str) -> None:
+    """Raise ValueError, with a sentence, if a URI may not be registered."""
+    problem = _problem_of(uri)
+    if problem:
+        message = f"“{uri[:100]}” {problem}"
+        raise ValueError(message)
+
+
+def _problem_of(uri: str) -> str | None:
+    if len(uri) > LONGEST_URI:
+        return f"is longer than {LONGEST_URI} characters."
+    if _UNSAFE.search(uri) or not uri.isascii():
+        return "has characters that a URI cannot have; percent-encode them."
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return "is not a URI."
+    return _problem_of_parts(parts, uri)
+
+
+def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
+    scheme = parts.scheme.lower()
+    parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    checks = (
+        (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
+        (scheme in FORBIDDEN_SCHEMES, f"has the scheme {scheme}:, which is forbidden."),
+        ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
+        (scheme in {"http", "https"} and not parts.hostname, "has no host."),
+        ("@" in parts.netloc, "carries a user name or password."),
+        (
+            bool(parameters & RESERVED_PARAMETERS),
+            "has a parameter named code, state, iss or error, which our answer adds.",
+        ),
+        (
+            scheme not in {"http", "https"} and not (parts.path or parts.netloc),
+            "leads nowhere: something has to follow the scheme.",
+        ),
+        (scheme == "localhost", "needs a scheme: write http://localhost…"),
+    )
+    return next((sentence for is_wrong, sentence in checks if is_wrong), None)
+
+
+def _is_loopback_literal(host: str | None) -> bool:
+    try:
+        return host is not None and ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_insecure(uri: str) -> bool:
+    """Tell whether a code sent there crosses a network in the clear."""
+    parts = urlsplit(uri)
+    is_local = _is_loopback_literal(parts.hostname) or parts.hostname == "localhost"
+    return parts.scheme == "http" and not is_local
+
+
+def _without_port(parts: SplitResult) -> tuple[str | None, ...]:
+    return (parts.scheme, parts.hostname, parts.path, parts.query, parts.fragment)
+
+
+def _is_same_loopback(requested: str, registered: str) -> bool:
+    """Compare all but the port, which a native application picks anew each time."""
+    wanted, known = urlsplit(requested), urlsplit(registered)
+    if known.scheme != "http" or not _is_loopback_literal(known.hostname):
+        return False
+    _ = wanted.port  # raises ValueError for a port that is none
+    return "@" not in wanted.netloc and _without_port(wanted) == _without_port(known)
+
+
+def is_registered(requested: str, registered: list[str]) -> bool:
+    """Tell whether a URI is registered: the same string, or the same loopback literal.
+
+    RFC 8252 section 7.3 lets the port of 127.0.0.1 and [::1] vary; everything else is compared
+    character by character (RFC 9700 section 2.1).
+    """
+    if requested in registered:
+        return True
+    if _UNSAFE.search(requested):
+        return False
+    try:
+        return any(_is_same_loopback(requested, known) for known in registered)
+    except ValueError:
+        return False
+
+
+def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
+    """Append parameters and leave the registered part as it is."""
+    joint = "&" if urlsplit(uri).query else "?"
+    return uri.rstrip("?") + joint + urlencode(parameters)
+
+
+def destination_of(uri: str) -> Destination:
+    """Say where a redirect leads, for the consent page and for its form-action policy."""
+    parts = urlsplit(uri)
+    source = f"{parts.scheme}:"
+    words = f"the app “{parts.scheme}:”"
+    if parts.scheme in {"http", "https"}:
+        source, words = f"{parts.scheme}://{parts.netloc}", parts.netloc
+    if _is_loopback_literal(parts.hostname) or parts.hostname == "localhost":
+        words = f"this computer ({parts.netloc})"
+    return Destination(words=words, csp_source=source, is_insecure=is_insecure(uri))

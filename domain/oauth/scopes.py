@@ -1,0 +1,111 @@
+"""What an application may ask for. The table is the order in which scopes are shown and stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """One scope, in the words of the consent page."""
+
+    name: str
+    title: str
+    description: str
+    #: Only a GET may be made with it.
+    read_only: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeView:
+    """A scope as a page shows it; `is_new` marks what was not granted before."""
+
+    name: str
+    title: str
+    description: str
+    is_new: bool = False
+
+
+SCOPES: tuple[Scope, ...] = (
+    Scope(
+        name="api",
+        title="Act as you, everywhere",
+        description="Read and change everything that you can: projects, alerts, members, tokens.",
+        read_only=False,
+    ),
+    Scope(
+        name="read_api",
+        title="Read everything you can see",
+        description="Read projects, alerts and members through the API, and change nothing.",
+    ),
+    Scope(
+        name="read",
+        title="Read everything you can see",
+        description="The same as read_api, under its older name.",
+    ),
+    Scope(
+        name="read_user",
+        title="Know who you are",
+        description="Read your user name, display name and e-mail address.",
+    ),
+    Scope(
+        name="read_repository",
+        title="Read your repositories",
+        description="Clone and fetch with Git over HTTPS.",
+    ),
+    Scope(
+        name="write_repository",
+        title="Change your repositories",
+        description="Clone, fetch and push with Git over HTTPS.",
+        read_only=False,
+    ),
+    Scope(
+        name="read_alerts",
+        title="Read alerts and incidents",
+        description="See the alerts and incidents of your projects.",
+    ),
+    Scope(
+        name="write_alerts",
+        title="Work on alerts and incidents",
+        description="Acknowledge, resolve and comment on alerts and incidents for you.",
+        read_only=False,
+    ),
+)
+
+BY_NAME = {scope.name: scope for scope in SCOPES}
+_ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
+
+
+class UnknownScopeError(ValueError):
+    """A scope that the service does not know; the text names it."""
+
+
+def parse_scopes(text: str) -> tuple[str, ...]:
+    """Return the scopes of a space-separated list, each once, in the table's order.
+
+    Raises UnknownScopeError. An empty list gives an empty tuple.
+    """
+    names = set(text.split())
+    unknown = sorted(names - BY_NAME.keys())
+    if unknown:
+        message = f"unknown scope: {', '.join(unknown)[:200]}"
+        raise UnknownScopeError(message)
+    return in_order(names)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return known scopes in the table's order."""
+    return tuple(sorted(set(names), key=_ORDER.__getitem__))
+
+
+def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[ScopeView, ...]:
+    """Return scopes in words; those in `new` are marked."""
+    fresh = set(new)
+    return tuple(
+        ScopeView(
+            name=name,
+            title=BY_NAME[name].title,
+            description=BY_NAME[name].description,
+            is_new=name in fresh,
+        )
+        for name in in_order(names)
+    )

@@ -1,0 +1,102 @@
+"""The authorization server: Authlib's, with our storage, our client check, our error answers."""
+
+from typing import Any
+
+from authlib.oauth2.rfc6749 import (
+    AuthorizationServer as AuthlibServer,
+)
+from authlib.oauth2.rfc6749 import (
+    InvalidRequestError,
+    OAuth2Error,
+)
+
+from domain.oauth.clients import Client, authenticate
+from domain.oauth.context import OAuthContext
+from domain.oauth.endpoints.revocation import RevocationEndpoint
+from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.refresh_token import RefreshTokenGrant
+from domain.oauth.redirect_uris import with_parameters
+from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
+
+#: Every grant of this server, in the order of the specification.
+GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant)
+
+
+class AuthorizationServer(AuthlibServer):  # type: ignore[misc]
+    """Made anew for each request, so that it holds nothing from one to the next."""
+
+    def __init__(self, context: OAuthContext) -> None:
+        """Register the grants and endpoints."""
+        super().__init__()
+        self.context = context
+        for grant in GRANTS:
+            self.register_grant(grant)
+        self.register_endpoint(RevocationEndpoint)
+
+    def authenticate_client(
+        self, request: ProtocolRequest, methods: Any, endpoint: str = "token"
+    ) -> Client:
+        """Authenticate by any method that the client may use (RFC 6749 section 2.3)."""
+        del methods, endpoint
+        return authenticate(request, self.context)
+
+    def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
+        """Return the one grant that has an authorization endpoint."""
+        return AuthorizationCodeGrant(request, self)
+
+    def get_token_grant(self, request: ProtocolRequest) -> Any:
+        """Return the grant of a token request, or raise (RFC 6749 section 5.2)."""
+        wanted = request.value("grant_type")
+        if "grant_type" in request.payload.repeated():
+            raise InvalidRequestError("The parameter grant_type is given more than once.")
+        if wanted is None:
+            raise InvalidRequestError("Missing required parameter: grant_type.")
+        for grant in GRANTS:
+            if wanted == grant.GRANT_TYPE:
+                return grant(request, self)
+        raise UnknownGrantTypeError
+
+    def create_token_response(self, request: ProtocolRequest) -> Answer:
+        """Answer a token request; every error is an answer, so that what it wrote is kept."""
+        try:
+            grant = self.get_token_grant(request)
+            grant.validate_token_request()
+            return self.handle_response(*grant.create_token_response())
+        except OAuth2Error as error:
+            return self.handle_error_response(request, error)
+
+    def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
+        """Take our own request as it is."""
+        return request
+
+    def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Send none: who needs to know is called by name."""
+
+    def handle_response(self, status: int, body: Any, headers: Any) -> Answer:
+        """Turn Authlib's triple into an answer."""
+        return Answer(status=status, body=body, headers=tuple(headers))
+
+    def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> Answer:
+        """Send an error to the redirect URI where there is one, else as JSON.
+
+        Sections 4.1.2.1 and 5.2 of RFC 6749; `iss` after RFC 9207.
+        """
+        if error.redirect_uri:
+            parameters = [(name, str(value)) for name, value in error.get_body()]
+            state = request.value("state")
+            if state is not None and not any(name == "state" for name, _ in parameters):
+                parameters.append(("state", state))
+            parameters.append(("iss", self.context.policy.issuer))
+            location = with_parameters(error.redirect_uri, parameters)
+            return Answer(status=302, headers=(("Location", location),))
+        status, body, headers = error()
+        body.pop("state", None)
+        kept = [each for each in headers if each[0] not in {"Cache-Control", "Pragma"}]
+        return Answer(status=status, body=body, headers=(*kept, *NO_STORE))
+
+
+class UnknownGrantTypeError(OAuth2Error):  # type: ignore[misc]
+    """unsupported_grant_type, without echoing what was asked for: an answer cannot hold it all."""
+
+    error = "unsupported_grant_type"
+    description = "The authorization grant type is not supported by this server."

@@ -1,0 +1,113 @@
+"""Requests and answers of the OAuth endpoints as values, free of any web framework."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Payload, OAuth2Request
+
+#: RFC 6749 section 5.1: what carries a token is never cached.
+NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An HTTP answer: JSON when the body is a mapping, empty otherwise."""
+
+    status: int
+    body: Mapping[str, Any] | str = ""
+    headers: Sequence[tuple[str, str]] = field(default=())
+
+
+class Parameters(OAuth2Payload):  # type: ignore[misc]
+    """Parameters of a query or form; the names repeat the RFC's."""
+
+    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
+        """Take every value of every name. An empty value counts as absent (section 3.1)."""
+        self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The first value of each name."""
+        return {name: texts[0] for name, texts in self._lists.items() if texts}
+
+    @property
+    def datalist(self) -> defaultdict[str, list[str]]:
+        """All values of each name."""
+        return defaultdict(list, self._lists)
+
+    def repeated(self) -> tuple[str, ...]:
+        """Return the names that occur more than once (forbidden by sections 3.1 and 3.2)."""
+        return tuple(sorted(name for name, texts in self._lists.items() if len(texts) > 1))
+
+
+class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
+    """A request to an OAuth endpoint.
+
+    Authlib's own constructor refuses plain http by looking at the URI; here the transport is the
+    operator's and the address is never taken from the request.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        parameters: Mapping[str, Sequence[str]],
+        headers: Mapping[str, str],
+    ) -> None:
+        """Take the method, the parameters of the right place, and the headers."""
+        super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
+        self.payload = Parameters(parameters)
+
+    @property
+    def args(self) -> dict[str, str]:
+        """Authlib's name for the parameters of a query."""
+        return self.payload.data
+
+    @property
+    def form(self) -> dict[str, str]:
+        """Authlib's name for the parameters of a form."""
+        return self.payload.data
+
+    def value(self, name: str) -> str | None:
+        """Return a parameter, or None if it is absent or empty."""
+        return self.payload.data.get(name)
+
+    def required(self, name: str) -> str:
+        """Return a parameter, or raise invalid_request naming it (RFC 6749 section 5.2)."""
+        value = self.value(name)
+        if value is None:
+            raise InvalidRequestError(f"Missing required parameter: {name}.")
+        return value
+
+    def refuse_repeated_parameters(self) -> None:
+        """Raise invalid_request if a parameter of the protocol is given twice (section 3.2)."""
+        known = [name for name in self.payload.repeated() if name in PARAMETERS]
+        if known:
+            raise InvalidRequestError(f"The parameter {known[0]} is given more than once.")
+
+
+#: Parameters that this server reads; RFC 6749 section 3.1 has us ignore all others.
+PARAMETERS = frozenset(
+    {
+        "client_id",
+        "client_secret",
+        "code",
+        "code_challenge",
+        "code_challenge_method",
+        "code_verifier",
+        "grant_type",
+        "login_hint",
+        "max_age",
+        "nonce",
+        "prompt",
+        "redirect_uri",
+        "refresh_token",
+        "response_mode",
+        "response_type",
+        "scope",
+        "state",
+        "token",
+        "token_type_hint",
+    }
+)

@@ -1,0 +1,166 @@
+"""Who sees which group and project, and with what role."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.errors import ForbiddenError, NotFoundError
+from domain.projects.paths import ancestors
+from domain.projects.views import GroupView, ProjectView, Viewer
+from models import Alert, Group, Member, Project
+
+PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
+VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
+
+
+def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[int, Role]]:
+    """Return the viewer's own roles: by group path, and by project id."""
+    rows = session.execute(
+        select(Member.role, Group.path, Member.project_id)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .where(Member.user_id == viewer.user_id)
+    )
+    by_group: dict[str, Role] = {}
+    by_project: dict[int, Role] = {}
+    for role, group_path, project_id in rows:
+        if group_path is not None:
+            by_group[group_path] = Role(role)
+        else:
+            by_project[project_id] = Role(role)
+    return by_group, by_project
+
+
+def _highest(roles: Iterable[Role | None]) -> Role | None:
+    return max((role for role in roles if role is not None), default=None)
+
+
+class _Eyes:
+    """The roles of one viewer, read once."""
+
+    def __init__(self, viewer: Viewer, *, session: Session) -> None:
+        self.viewer = viewer
+        self._by_group, self._by_project = (
+            _roles(viewer, session=session) if viewer.user_id else ({}, {})
+        )
+
+    def role_in_group(self, path: str) -> Role | None:
+        if self.viewer.is_admin:
+            return Role.OWNER
+        return _highest(self._by_group.get(each) for each in (*ancestors(path), path))
+
+    def role_in_project(self, project: Project) -> Role | None:
+        inherited = self.role_in_group(project.path)
+        return _highest((inherited, self._by_project.get(project.id)))
+
+    def sees_project(self, project: Project) -> bool:
+        if project.visibility == PUBLIC or self.role_in_project(project) is not None:
+            return True
+        return project.visibility == INTERNAL and self.viewer.user_id is not None
+
+    def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
+        return ProjectView(
+            id=project.id,
+            name=project.name,
+            path=project.path,
+            visibility=project.visibility,
+            role=self.role_in_project(project),
+            open_alerts=open_alerts,
+        )
+
+
+def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
+    """Return the project of a full path, or raise NotFoundError if the viewer may not see it."""
+    project = session.scalar(select(Project).where(func.lower(Project.path) == path.lower()))
+    eyes = _Eyes(viewer, session=session)
+    if project is None or not eyes.sees_project(project):
+        message = "There is no such project, or you are not a member of it."
+        raise NotFoundError(message)
+    return eyes.project(project)
+
+
+def get_project_for(
+    path: str, viewer: Viewer, *, at_least: Role, session: Session
+) -> ProjectView:
+    """Return the project if the viewer has this role there; raise Forbidden or NotFoundError."""
+    project = get_project(path, viewer, session=session)
+    if project.role is None or project.role < at_least:
+        message = f"This needs the role {at_least.label} in {project.path}."
+        raise ForbiddenError(message)
+    return project
+
+
+def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
+    """Return a group with those of its projects that the viewer sees, or raise NotFoundError."""
+    group = session.scalar(select(Group).where(func.lower(Group.path) == path.lower()))
+    if group is None:
+        message = "There is no such page, or you are not a member of what it shows."
+        raise NotFoundError(message)
+    eyes = _Eyes(viewer, session=session)
+    below = session.scalars(select(Project).where(Project.group_id == group.id))
+    seen = [project for project in below if eyes.sees_project(project)]
+    role = eyes.role_in_group(group.path)
+    if role is None and not seen:
+        message = "There is no such page, or you are not a member of what it shows."
+        raise NotFoundError(message)
+    counts = _open_alerts([project.id for project in seen], session=session)
+    subgroups = session.scalars(
+        select(Group.path).where(Group.parent_id == group.id).order_by(Group.path)
+    ).all()
+    return GroupView(
+        id=group.id,
+        name=group.name,
+        path=group.path,
+        role=role,
+        projects=_sorted_views(seen, eyes, counts),
+        subgroups=tuple(subgroups) if role is not None else (),
+    )
+
+
+def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
+    """Return every group in which the viewer sees something, with the projects seen."""
+    eyes = _Eyes(viewer, session=session)
+    seen: dict[int, list[Project]] = {}
+    for project in session.scalars(select(Project)):
+        if eyes.sees_project(project):
+            seen.setdefault(project.group_id, []).append(project)
+    counts = _open_alerts([one.id for some in seen.values() for one in some], session=session)
+    groups = session.scalars(select(Group).order_by(Group.path))
+    return tuple(
+        GroupView(
+            id=group.id,
+            name=group.name,
+            path=group.path,
+            role=eyes.role_in_group(group.path),
+            projects=_sorted_views(seen.get(group.id, ()), eyes, counts),
+        )
+        for group in groups
+        if group.id in seen or eyes.role_in_group(group.path) is not None
+    )
+
+
+def my_projects(viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
+    """Return the projects in which the viewer has a role, those with open alerts first."""
+    groups = visible_groups(viewer, session=session)
+    mine = [project for group in groups for project in group.projects if project.role is not None]
+    return tuple(sorted(mine, key=lambda project: (-project.open_alerts, project.path)))
+
+
+def _sorted_views(
+    projects: Iterable[Project], eyes: _Eyes, counts: Mapping[int, int]
+) -> tuple[ProjectView, ...]:
+    views = (eyes.project(each, open_alerts=counts.get(each.id, 0)) for each in projects)
+    return tuple(sorted(views, key=lambda view: view.path))
+
+
+def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
+    """Count alerts that somebody still has to look at, by project."""
+    rows = session.execute(
+        select(Alert.project_id, func.count())
+        .where(
+            Alert.project_id.in_(project_ids), Alert.status.in_(("triggered", "acknowledged"))
+        )
+        .group_by(Alert.project_id)
+    )
+    return {project_id: count for project_id, count in rows}  # noqa: C416 - rows are not tuples

@@ -1,0 +1,133 @@
+"""Makes groups and projects."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from domain.accounts.names import check_path
+from domain.accounts.roles import Role
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.projects.access import VISIBILITIES
+from domain.projects.paths import parent
+from models import AlertCounter, Group, Member, Project
+
+
+def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> None:
+    try:
+        check_path(path, reserved=reserved)
+    except ValueError as error:
+        raise InvalidError(str(error), field="path") from error
+    for table in (Group, Project):
+        taken = select(table.id).where(func.lower(table.path) == path.lower())
+        if session.scalar(taken) is not None:
+            message = f"“{path}” exists already."
+            raise ConflictError(message, field="path")
+
+
+def find_group(path: str, *, session: Session) -> Group | None:
+    """Return the group of a full path, in any case."""
+    return session.scalar(select(Group).where(func.lower(Group.path) == path.lower()))
+
+
+def get_group_row(path: str, *, session: Session) -> Group:
+    """Return the group of a full path, or raise NotFoundError."""
+    group = find_group(path, session=session)
+    if group is None:
+        message = f"There is no group “{path}”."
+        raise NotFoundError(message)
+    return group
+
+
+def create_group(
+    path: str, *, reserved: frozenset[str], session: Session, now: datetime
+) -> Group:
+    """Store a group; the groups above it must exist."""
+    clean = path.strip("/")
+    _check_free(clean, reserved=reserved, session=session)
+    above = parent(clean)
+    holder = get_group_row(above, session=session) if above else None
+    group = Group(
+        parent_id=holder.id if holder else None,
+        name=clean.rpartition("/")[2],
+        # Below the group's own spelling, whatever the case that was typed.
+        path=f"{holder.path}/{clean.rpartition('/')[2]}" if holder else clean,
+        created_at=now,
+    )
+    session.add(group)
+    _flush_or_conflict(clean, session=session)
+    return group
+
+
+def create_project(
+    path: str,
+    *,
+    visibility: str,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+) -> Project:
+    """Store a project `GROUP/NAME`, with the counter that numbers its alerts."""
+    clean = path.strip("/")
+    above = parent(clean)
+    if above is None:
+        message = "A project lives in a group: write GROUP/NAME."
+        raise InvalidError(message, field="path")
+    if visibility not in VISIBILITIES:
+        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
+        raise InvalidError(message, field="visibility")
+    _check_free(clean, reserved=reserved, session=session)
+    group = get_group_row(above, session=session)
+    name = clean.rpartition("/")[2]
+    project = Project(
+        group_id=group.id,
+        name=name,
+        path=f"{group.path}/{name}",
+        visibility=visibility,
+        created_at=now,
+    )
+    session.add(project)
+    _flush_or_conflict(clean, session=session)
+    session.add(AlertCounter(project_id=project.id, last_iid=0))
+    return project
+
+
+def make_owner(place: Group | Project, user_id: int, *, session: Session, now: datetime) -> None:
+    """Make the user who created a place its owner."""
+    session.add(
+        Member(
+            user_id=user_id,
+            group_id=place.id if isinstance(place, Group) else None,
+            project_id=place.id if isinstance(place, Project) else None,
+            role=int(Role.OWNER),
+            created_at=now,
+        )
+    )
+
+
+def change_project(
+    project_id: int, *, name: str, visibility: str, session: Session
+) -> None:
+    """Change the display name and who may see the project."""
+    if visibility not in VISIBILITIES:
+        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
+        raise InvalidError(message, field="visibility")
+    project = session.get_one(Project, project_id)
+    project.name = name
+    project.visibility = visibility
+
+
+def reserved_names(rules: Iterable[str]) -> frozenset[str]:
+    """Return the first parts of URL rules, in lower case: no path may begin with one."""
+    firsts = (rule.strip("/").split("/")[0].lower() for rule in rules)
+    return frozenset(first for first in firsts if first and not first.startswith("<"))
+
+
+def _flush_or_conflict(path: str, *, session: Session) -> None:
+    try:
+        session.flush()  # to learn the id, and whether somebody was faster
+    except IntegrityError as error:
+        message = f"“{path}” exists already."
+        raise ConflictError(message, field="path") from error

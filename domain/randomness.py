@@ -1,0 +1,52 @@
+"""The only importer of `secrets`: every unpredictable value comes from here."""
+
+import secrets
+import string
+import zlib
+
+BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+#: 62**43 is a little more than 2**256.
+_RANDOM_CHARACTERS = 43
+_CHECKSUM_CHARACTERS = 6
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(BASE62[digit])
+    return "".join(reversed(digits))
+
+
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
+
+
+def random_credential(prefix: str) -> str:
+    """Return prefix, 256 random bits and a checksum, for example `gba-…`.
+
+    The prefix lets secret scanners find it; the checksum lets us refuse a mistyped one
+    without asking the database.
+    """
+    body = prefix + _base62(secrets.randbelow(62**_RANDOM_CHARACTERS), _RANDOM_CHARACTERS)
+    return body + _checksum(body)
+
+
+def is_well_formed(credential: str, *, prefix: str) -> bool:
+    """Tell whether a credential has this prefix, the right length and a right checksum."""
+    length = len(prefix) + _RANDOM_CHARACTERS + _CHECKSUM_CHARACTERS
+    if len(credential) != length or not credential.startswith(prefix):
+        return False
+    return _checksum(credential[:-_CHECKSUM_CHARACTERS]) == credential[-_CHECKSUM_CHARACTERS:]
+
+
+def random_hex(byte_count: int) -> str:
+    """Return so many random bytes as lower-case hexadecimal digits."""
+    return secrets.token_hex(byte_count)
+
+
+def random_password() -> str:
+    """Return a password of 124 random bits that can be typed: four groups of six characters."""
+    letters = string.ascii_lowercase + string.digits
+    groups = ("".join(secrets.choice(letters) for _ in range(6)) for _ in range(4))
+    return "-".join(groups)

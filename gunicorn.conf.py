@@ -1,0 +1,58 @@
+"""The web server; all that can be chosen is a setting (docs/settings.md)."""
+
+import os
+from typing import Any
+
+from web.logging import logging_configuration
+from web.settings import SettingsError, settings_from_environment
+from web.shared_counters import (
+    close_shared_counters,
+    open_shared_counters,
+    shared_counters_path,
+)
+
+try:
+    _settings = settings_from_environment()
+except SettingsError as error:
+    raise SystemExit(str(error)) from error
+
+_counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
+_host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
+
+wsgi_app = "wsgi:app"
+bind = f"{_host}:{_settings.port}"
+# Threads with keep-alive: the other kinds of workers that need no further package have none.
+worker_class = "gthread"
+workers = _settings.web_concurrency
+threads = _settings.web_threads
+keepalive = _settings.keep_alive_seconds
+timeout = _settings.request_timeout_seconds
+graceful_timeout = _settings.graceful_timeout_seconds
+
+# Room for long addresses of authorization requests, and no more.
+limit_request_line = 8190
+limit_request_fields = 100
+limit_request_field_size = 16_380
+
+# Forwarded headers are the app's business (TRUSTED_PROXIES): here nobody is believed.
+forwarded_allow_ips = ""
+
+# The app logs requests itself, without the query, which may hold a token.
+accesslog = None
+logconfig_dict = logging_configuration(_settings)
+
+# Its default place is shared by all servers of a user.
+control_socket_disable = True
+
+# Has to be known before the app imports prometheus_client.
+raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
+
+
+def on_starting(_server: Any) -> None:
+    """Make room for the counters that the web processes share."""
+    open_shared_counters(_counters)
+
+
+def on_exit(_server: Any) -> None:
+    """Remove the counters."""
+    close_shared_counters(_counters)

@@ -1,0 +1,35 @@
+"""Tables, and nothing but tables: plain SQLAlchemy, no Flask, no rules of the product."""
+
+from models.alert import Alert, AlertCounter
+from models.application import Application, ApplicationSecret
+from models.attempt import AttemptCount
+from models.authorization import Authorization, Consent
+from models.base import Base
+from models.delivery import Delivery
+from models.instance_setting import InstanceSetting
+from models.integration import Integration
+from models.member import Member
+from models.namespace import Group, Project
+from models.token import AccessToken, PersonalAccessToken
+from models.user import SignIn, User
+
+__all__ = [
+    "AccessToken",
+    "Alert",
+    "AlertCounter",
+    "Application",
+    "ApplicationSecret",
+    "AttemptCount",
+    "Authorization",
+    "Base",
+    "Consent",
+    "Delivery",
+    "Group",
+    "InstanceSetting",
+    "Integration",
+    "Member",
+    "PersonalAccessToken",
+    "Project",
+    "SignIn",
+    "User",
+]

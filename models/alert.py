@@ -1,0 +1,80 @@
+"""Alerts, and the counter that numbers them."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, SmallInteger, String, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class AlertCounter(Base):
+    """The last alert number (iid) of a project.
+
+    A row of its own: it is the one row that every new alert of a project updates, and it should
+    be as small as a row can be.
+    """
+
+    __tablename__ = "alert_counters"
+
+    project_id: Mapped[int] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    last_iid: Mapped[int] = mapped_column(default=0)
+
+
+class Alert(Base):
+    """One thing that is wrong, however often it was reported.
+
+    Columns hold what lists show and search; everything else is read from the delivery's body.
+    """
+
+    __tablename__ = "alerts"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    #: Number within the project: 1, 2, 3 …
+    iid: Mapped[int]
+    integration_id: Mapped[int | None] = mapped_column(
+        ForeignKey("integrations.id", ondelete="SET NULL"), index=True
+    )
+    #: The delivery that opened the alert, and which of its items did.
+    delivery_id: Mapped[int | None] = mapped_column(
+        ForeignKey("deliveries.id", ondelete="SET NULL"), index=True
+    )
+    item_index: Mapped[int] = mapped_column(default=0)
+    #: SHA-256; alerts with the same one are the same thing. Empty: never grouped.
+    fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    #: triggered, acknowledged, resolved or ignored.
+    status: Mapped[str] = mapped_column(String(16))
+    #: Rank: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
+    severity: Mapped[int] = mapped_column(SmallInteger)
+    title: Mapped[str] = mapped_column(String(200))
+    description: Mapped[str | None] = mapped_column(String(1000))
+    service: Mapped[str | None] = mapped_column(String(100))
+    monitoring_tool: Mapped[str | None] = mapped_column(String(100))
+    #: Host names, one a line; 255 characters in all, without the line ends.
+    hosts: Mapped[str] = mapped_column(Text, default="")
+    environment: Mapped[str | None] = mapped_column(String(255))
+    #: How often it was reported.
+    events: Mapped[int] = mapped_column(default=1)
+    started_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+    last_event_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+
+    __table_args__ = (
+        Index("uq_alerts_project_id_iid", "project_id", "iid", unique=True),
+        Index("ix_alerts_project_id_status_id", "project_id", "status", "id"),
+        # One open alert a fingerprint: what makes grouping safe under load.
+        Index(
+            "uq_alerts_open_fingerprint",
+            "project_id",
+            "fingerprint",
+            unique=True,
+            postgresql_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
+            sqlite_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
+        ),
+        # Finds the resolved alert that a late recovery belongs to.
+        Index("ix_alerts_project_id_fingerprint_id", "project_id", "fingerprint", "id"),
+    )

@@ -1,0 +1,43 @@
+"""Registered OAuth clients and their secrets."""
+
+from datetime import datetime
+
+from sqlalchemy import JSON, ForeignKey, LargeBinary, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class Application(Base):
+    """A registered client (RFC 6749 section 2); `uid` is its client_id."""
+
+    __tablename__ = "applications"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    uid: Mapped[str] = mapped_column(String(64), unique=True)
+    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    #: Exactly the strings that were registered.
+    redirect_uris: Mapped[list[str]] = mapped_column(JSON)
+    #: Space-separated, in the order of the scope table.
+    scopes: Mapped[str] = mapped_column(Text)
+    #: Able to keep a secret (RFC 6749 section 2.1).
+    confidential: Mapped[bool] = mapped_column(default=True)
+    require_pkce: Mapped[bool] = mapped_column(default=False)
+    #: Registered by an administrator; its users are not asked for consent.
+    trusted: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+
+
+class ApplicationSecret(Base):
+    """A live client secret; only its keyed hash is kept."""
+
+    __tablename__ = "application_secrets"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32))
+    created_at: Mapped[datetime]

@@ -1,0 +1,36 @@
+"""Where a project receives alerts."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class Integration(Base):
+    """One receiving endpoint, or the link to an external on-call tool."""
+
+    __tablename__ = "integrations"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    #: http, prometheus or external.
+    type: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(String(255))
+    active: Mapped[bool] = mapped_column(default=True)
+    #: 16 hexadecimal characters; what the receiving address ends with.
+    endpoint_identifier: Mapped[str] = mapped_column(String(32), unique=True)
+    #: Keyed hash that requests are compared with.
+    key_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
+    #: The same key, encrypted, because maintainers must see it again.
+    key_ciphertext: Mapped[str] = mapped_column(Text)
+    key_last_used_at: Mapped[datetime | None]
+    previous_key_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    previous_key_expires_at: Mapped[datetime | None]
+    previous_key_last_used_at: Mapped[datetime | None]
+    #: Of the metrics system or of the on-call tool; see the type.
+    api_url: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),)

@@ -1,0 +1,1 @@
+"""Flask plumbing: settings, errors, transactions, access, logs; nothing of the product."""

@@ -1,0 +1,225 @@
+"""Opens the database the way each kind wants it, keeps hot connections, and migrates."""
+
+import fcntl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from threading import local
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, Executable, Row, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from domain.hot import Outcome
+from web.settings import Settings
+
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
+#: Any number, as long as nobody else locks it.
+_MIGRATION_LOCK = 7_240_118_364
+#: deadlock_detected and serialization_failure: the transaction is gone and may be done again.
+_VICTIM_STATES = frozenset({"40P01", "40001"})
+_MOST_TRIES = 3
+
+#: How a transaction on SQLite begins. One that reads first and writes later must take the write
+#: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile.
+begin_mode: ContextVar[str] = ContextVar("begin_mode", default="IMMEDIATE")
+
+
+def engine_options(settings: Settings) -> dict[str, Any]:
+    """Return what SQLAlchemy's create_engine wants to know."""
+    options: dict[str, Any] = {
+        # SQL errors must not print bound secrets into the log.
+        "hide_parameters": True,
+        # Each thread keeps a hot connection and uses one more for pages.
+        "pool_size": settings.web_threads * 2,
+        "max_overflow": settings.web_threads,
+        "pool_timeout": settings.database_connect_timeout_seconds,
+    }
+    if settings.uses_sqlite:
+        options["connect_args"] = {
+            "timeout": settings.sqlite_busy_timeout_ms / 1000,
+            "check_same_thread": False,
+        }
+        return options
+    options["pool_pre_ping"] = True
+    options["connect_args"] = {
+        "connect_timeout": settings.database_connect_timeout_seconds,
+        "options": f"-c statement_timeout={settings.database_statement_timeout_ms} -c timezone=UTC",
+        "application_name": "gatebell",
+        # A host that vanished is noticed before the sender gives up.
+        "keepalives_idle": 10,
+        "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
+    }
+    return options
+
+
+def prepare_engine(engine: Engine) -> None:
+    """Teach a SQLite engine durability and transactions; Postgres needs no lesson."""
+    if engine.dialect.name != "sqlite":
+        return
+    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "begin", _on_begin)
+
+
+def _on_connect(connection: Any, _record: Any) -> None:
+    # The driver shall not begin transactions by itself: it would do so too late.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    # What was answered must survive a power cut, not only a crash.
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _on_begin(connection: Connection) -> None:
+    if not connection.get_execution_options().get("is_hot"):
+        connection.exec_driver_sql(f"BEGIN {begin_mode.get()}")
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Open the database outside of the web application."""
+    engine = create_engine(settings.database_url, **engine_options(settings))
+    prepare_engine(engine)
+    return engine
+
+
+class HotDatabase:
+    """Keeps one connection a thread, in autocommit mode: see `domain.hot.HotConnection`."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Use the engine's pool."""
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT", is_hot=True)
+        self._kept = local()
+
+    @property
+    def dialect_name(self) -> str:
+        """`postgresql` or `sqlite`."""
+        return self._engine.dialect.name
+
+    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+        """Run a read; once more on a new connection if the kept one had gone stale."""
+        try:
+            return self._connection().execute(statement, parameters).first()
+        except DBAPIError as error:
+            self._forget_if_broken(error)
+            if not error.connection_invalidated:
+                raise
+        try:
+            return self._connection().execute(statement, parameters).first()
+        except DBAPIError as error:
+            self._forget_if_broken(error)
+            raise
+
+    def all(
+        self,
+        statement: Executable,
+        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Sequence[Row[Any]]:
+        """Run a statement once: whether a lost one took effect nobody can tell."""
+        try:
+            result = self._connection().execute(statement, parameters)
+            return result.all() if result.returns_rows else ()
+        except DBAPIError as error:
+            self._forget_if_broken(error)
+            raise
+
+    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+        """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""
+        for _ in range(_MOST_TRIES - 1):
+            try:
+                return self._attempt(work)
+            except DBAPIError as error:
+                if not _is_victim(error):
+                    raise
+        return self._attempt(work)
+
+    def _attempt(self, work: Callable[[], Outcome]) -> Outcome:
+        begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
+        connection = self._connection()
+        try:
+            connection.exec_driver_sql(begin)
+            outcome = work()
+            connection.exec_driver_sql("COMMIT")
+        except BaseException as error:
+            self._roll_back(connection, error)
+            raise
+        return outcome
+
+    def _roll_back(self, connection: Connection, error: BaseException) -> None:
+        if isinstance(error, DBAPIError):
+            self._forget_if_broken(error)
+        try:
+            connection.exec_driver_sql("ROLLBACK")
+        except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
+            self._forget()
+
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._kept, "connection", None)
+        if connection is None or connection.closed:
+            connection = self._engine.connect()
+            self._kept.connection = connection
+        return connection
+
+    def _forget_if_broken(self, error: DBAPIError) -> None:
+        # A server that became read-only after a failover is of no use either (25006).
+        if error.connection_invalidated or _state(error) == "25006":
+            self._forget()
+
+    def _forget(self) -> None:
+        connection: Connection | None = getattr(self._kept, "connection", None)
+        self._kept.connection = None
+        if connection is not None:
+            with suppress(Exception):
+                connection.invalidate()
+                connection.close()
+
+
+def _state(error: DBAPIError) -> str | None:
+    return getattr(error.orig, "sqlstate", None)
+
+
+def _is_victim(error: DBAPIError) -> bool:
+    return isinstance(error, IntegrityError) or _state(error) in _VICTIM_STATES
+
+
+def _alembic(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def migrate(settings: Settings) -> None:
+    """Bring the database to the newest shape; whoever comes second waits, and finds it done."""
+    engine = open_engine(settings)
+    try:
+        with _migration_lock(settings, engine), engine.begin() as connection:
+            command.upgrade(_alembic(connection), "head")
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
+    if not settings.uses_sqlite:
+        with engine.connect() as connection:
+            lock = {"key": _MIGRATION_LOCK}
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
+            yield
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
+        return
+    with (settings.instance_path / "migrate.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def is_migrated(connection: Connection) -> bool:
+    """Tell whether the database has the newest shape."""
+    head = ScriptDirectory.from_config(_alembic()).get_current_head()
+    return MigrationContext.configure(connection).get_current_revision() == head

@@ -1,0 +1,239 @@
+"""The only place that turns an error into an answer.
+
+Three faces: a page, the API's `{"message": …}`, and RFC 6749's `{"error": …}`. Which one an
+address has is said in `_FACES`; what status an error has, in `STATUSES`.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+from flask import Flask, Response, g, json, make_response, render_template, request
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.http import HTTP_STATUS_CODES
+
+from domain.alerts.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.receivers import (
+    BodyTooLargeError,
+    DisabledReceiverError,
+    MetricsOverLimitError,
+    NotJsonError,
+    OverLimitError,
+    WrongKeyError,
+)
+from domain.errors import (
+    ConflictError,
+    DomainError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooManyAttemptsError,
+)
+from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from web.transactions import roll_back
+
+_log = logging.getLogger("gatebell.error")
+#: After this many seconds a sender may try again while the database is away.
+_DATABASE_RETRY_AFTER = 2
+
+#: The most special class first: the first that fits decides.
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (BodyTooLargeError, 413),
+    (WrongKeyError, 401),
+    (DisabledReceiverError, 403),
+    (NotJsonError, 415),
+    (UnreadableBody, 400),
+    (MissingAttributes, 422),
+    (NoValidItem, 422),
+    (MetricsOverLimitError, 503),
+    (OverLimitError, 429),
+    (TooManyAttemptsError, 429),
+    (ConflictError, 409),
+    (InvalidError, 422),
+    (ForbiddenError, 403),
+    (NotFoundError, 404),
+    (DomainError, 400),
+    (BearerRefusedError, 401),
+    (InsufficientScopeError, 403),
+)
+
+_OAUTH_JSON = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/userinfo")
+_OAUTH_CODES = {
+    400: "invalid_request",
+    404: "invalid_request",
+    405: "invalid_request",
+    413: "invalid_request",
+    415: "invalid_request",
+    429: "temporarily_unavailable",
+    503: "temporarily_unavailable",
+}
+
+#: What an error page says when the error itself says nothing.
+_SENTENCES = {
+    400: ("This request cannot be read", "Go back, reload the page and try again."),
+    403: ("You may not do this", "Ask a maintainer or owner for a higher role."),
+    404: ("There is nothing here", "The page may have moved, or you are not a member of it."),
+    405: ("This is not how to ask", "Open the page from a link instead."),
+    413: ("That is too much", "Send something smaller."),
+    429: ("Too many attempts", "Wait a few minutes, then try again."),
+    500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
+    503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
+}
+
+
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of an error that a caller may have caused."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def render_errors(app: Flask) -> None:
+    """Answer for every error of the application."""
+    for kind in (DomainError, BearerRefusedError, InsufficientScopeError):
+        app.register_error_handler(kind, _answer_known)
+    app.register_error_handler(HTTPException, _answer_http)
+    app.register_error_handler(SQLAlchemyError, _answer_database)
+    app.register_error_handler(OAuth2Error, _answer_protocol)
+    app.register_error_handler(InternalServerError, _answer_unknown)
+
+
+def _answer_known(error: Exception) -> Response:
+    roll_back()
+    headers = _headers_of(error)
+    if isinstance(error, BearerRefusedError | InsufficientScopeError):
+        return _bearer_answer(error, headers)
+    return _answer(status_of(error), str(error), headers, extra=_details_of(error))
+
+
+def _headers_of(error: Exception) -> dict[str, str]:
+    if isinstance(error, OverLimitError | TooManyAttemptsError):
+        return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, WrongKeyError):
+        return {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'}
+    if isinstance(error, BodyTooLargeError):
+        # The rest of the body is not read, so the connection cannot be used again.
+        return {"Connection": "close"}
+    if isinstance(error, BearerRefusedError):
+        text = f'error="invalid_token", error_description="{error}"'
+        return {"WWW-Authenticate": f'Bearer realm="Gatebell", {text}'}
+    return {}
+
+
+def _details_of(error: Exception) -> dict[str, Any]:
+    """What a machine can read of an error beside its sentence."""
+    if isinstance(error, MissingAttributes):
+        return {"missing": list(error.names)}
+    if isinstance(error, NoValidItem):
+        return {
+            "errors": [
+                {"item": refused.item_index, "reason": refused.reason}
+                for refused in error.refused
+            ]
+        }
+    return {}
+
+
+def _bearer_answer(
+    error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
+) -> Response:
+    """RFC 6750 section 3.1, in the shapes that the API's clients know."""
+    if isinstance(error, InsufficientScopeError):
+        body = {"error": "insufficient_scope", "error_description": str(error)}
+        return _json({**body, "scope": " ".join(error.accepted)}, 403, headers)
+    if error.refusal is Refusal.UNKNOWN and request.path.startswith("/api/"):
+        return _json({"message": "401 Unauthorized"}, 401, {})
+    body = {"error": "invalid_token", "error_description": str(error)}
+    return _json(body, 401, {**headers, "Cache-Control": "no-store"})
+
+
+def _answer_protocol(error: OAuth2Error) -> Response:
+    roll_back()
+    return _json(dict(error.get_body()), error.status_code, {"Cache-Control": "no-store"})
+
+
+def _answer_http(error: HTTPException) -> Response:
+    roll_back()
+    status = error.code or 500
+    if error.response is not None:
+        return make_response(error.response)
+    kept = {name: value for name, value in error.get_headers() if name == "Allow"}
+    if status == 413:  # noqa: PLR2004 - the rest of the body is not read
+        kept["Connection"] = "close"
+    text = error.description if status == 400 and is_page() else None  # noqa: PLR2004
+    return _answer(status, text, kept)
+
+
+def _answer_database(error: SQLAlchemyError) -> Response:
+    """The database is away, busy or full: nothing was stored, and the caller may try again."""
+    roll_back()
+    if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
+        return _answer_unknown(error)
+    _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
+    return _answer(503, None, {"Retry-After": str(_DATABASE_RETRY_AFTER)})
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """The driver's first line; never the statement, never its values."""
+    original = getattr(error, "orig", None) or error
+    return str(original).partition("\n")[0][:200]
+
+
+def _answer_unknown(error: Exception) -> Response:
+    roll_back()
+    original = getattr(error, "original_exception", None) or error
+    if isinstance(original, SQLAlchemyError) and original is not error:
+        return _answer_database(original)  # a commit that failed comes this way
+    _log.error("unexpected error", exc_info=original)
+    return _answer(500, None, {})
+
+
+def is_page() -> bool:
+    """Tell whether this address answers with pages."""
+    path = request.path
+    if path.startswith(("/api/", "/.well-known/", "/-/jwks", *_OAUTH_JSON)):
+        return False
+    return not path.endswith(".json")
+
+
+def _answer(
+    status: int,
+    sentence: str | None,
+    headers: Mapping[str, str],
+    *,
+    extra: Mapping[str, Any] | None = None,
+) -> Response:
+    if is_page():
+        return _page(status, sentence, headers)
+    if request.path.startswith(_OAUTH_JSON):
+        code = _OAUTH_CODES.get(status, "server_error")
+        text = sentence or HTTP_STATUS_CODES.get(status, "Error")
+        body: dict[str, Any] = {"error": code, "error_description": text}
+        return _json(body, status, {**headers, "Cache-Control": "no-store"})
+    return _json({"message": _message(status, sentence), **(extra or {})}, status, headers)
+
+
+def _message(status: int, sentence: str | None) -> str:
+    known = f"{status} {HTTP_STATUS_CODES.get(status, 'Error')}"
+    return f"{known}: {sentence}" if sentence else known
+
+
+def _json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    response = Response(json.dumps(body), status=status, mimetype="application/json")
+    response.headers.update(headers)
+    return response
+
+
+def _page(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    title, advice = _SENTENCES.get(status, _SENTENCES[400 if status < 500 else 500])  # noqa: PLR2004
+    html = render_template(
+        "errors/page.html",
+        status=status,
+        title=title,
+        message=sentence or advice,
+        request_id=g.get("request_id", ""),
+    )
+    response = make_response(html, status)
+    response.headers.update(headers)
+    return response

@@ -1,0 +1,11 @@
+"""JSON answers of the hot paths: orjson, and nothing around it."""
+
+from typing import Any
+
+import orjson
+from flask import Response
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Return a value as JSON."""
+    return Response(orjson.dumps(value), status=status, mimetype="application/json")

@@ -1,0 +1,37 @@
+"""Removes what has had its day; the worker does it every ten minutes, `flask prune` at once."""
+
+import logging
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.clock import system_clock
+from domain.pruning import Retention, prune
+from models import InstanceSetting
+from web.database import open_engine
+from web.settings import Settings, override, settings_from_environment
+
+_log = logging.getLogger("gatebell.prune")
+
+
+def run_prune() -> None:
+    """Prune the database that the environment names."""
+    _log.info("pruned", extra=prune_database(settings_from_environment()))
+
+
+def prune_database(settings: Settings) -> dict[str, int]:
+    """Remove expired rows and return how many of each kind went."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}
+            current = override(settings, stored)
+            session.commit()
+            retention = Retention(
+                keep_deliveries=current.delivery_keep_count,
+                keep_for=timedelta(days=current.delivery_keep_days),
+            )
+            return prune(retention, session=session, now=system_clock(), between=session.commit)
+    finally:
+        engine.dispose()

@@ -1,0 +1,65 @@
+"""Counters for Prometheus, added up over all web processes."""
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+_REQUESTS = Counter(
+    "gatebell_http_requests_total",
+    "Answered requests.",
+    ("method", "route", "status"),
+)
+_SECONDS = Histogram(
+    "gatebell_http_request_duration_seconds",
+    "How long requests took.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+_ALERTS = Counter(
+    "gatebell_alerts_total",
+    "Items of webhooks by what became of them: opened, grouped, resolved, refused and so on.",
+    ("outcome",),
+)
+_TOKENS = Counter(
+    "gatebell_token_requests_total",
+    "Requests for tokens by grant and outcome: issued, or the error code.",
+    ("grant_type", "outcome"),
+)
+
+#: Labels are for a few known words: what a client invents is counted as "other".
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_GRANT_TYPES = frozenset(
+    {
+        "authorization_code",
+        "client_credentials",
+        "password",
+        "refresh_token",
+        "urn:ietf:params:oauth:grant-type:device_code",
+    }
+)
+
+
+def count_request(*, method: str, route: str, status: int, seconds: float) -> None:
+    """Count an answered request; `route` is the pattern of its address."""
+    known_method = method if method in _METHODS else "other"
+    _REQUESTS.labels(known_method, route, f"{status // 100}xx").inc()
+    _SECONDS.labels(known_method, route).observe(seconds)
+
+
+def count_alerts(outcome: str, count: int) -> None:
+    """Count so many items of webhooks that had this outcome."""
+    _ALERTS.labels(outcome).inc(count)
+
+
+def count_token(grant_type: str, outcome: str) -> None:
+    """Count a request for a token."""
+    _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
+
+
+def current_metrics() -> bytes:
+    """Return all counters in the text format of Prometheus."""
+    registry = CollectorRegistry()
+    try:
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    except ValueError:  # not started by gunicorn: this process is the only one
+        return generate_latest(REGISTRY)
+    return generate_latest(registry)

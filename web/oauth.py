@@ -1,0 +1,62 @@
+"""Binds the authorization server to Flask: requests in, answers out."""
+
+from collections.abc import Mapping, Sequence
+
+from flask import Response, json, redirect, request
+from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import MultiDict
+
+from domain.oauth.context import OAuthContext
+from domain.oauth.server import AuthorizationServer
+from domain.oauth.wire import Answer, ProtocolRequest
+from web.extensions import db
+from web.services import now, oauth_policy, services
+
+
+def oauth_context() -> OAuthContext:
+    """Return the collaborators of this request."""
+    return OAuthContext(
+        session=db.session(), keyring=services().keyring, now=now(), policy=oauth_policy()
+    )
+
+
+def authorization_server() -> AuthorizationServer:
+    """Return a server for this request."""
+    return AuthorizationServer(oauth_context())
+
+
+def request_in_form() -> ProtocolRequest:
+    """Return the request of a JSON endpoint: what counts is in the form, never in the address."""
+    return ProtocolRequest("POST", _lists(request.form), dict(request.headers))
+
+
+def request_in_query() -> ProtocolRequest:
+    """Return the request of the authorization endpoint."""
+    return ProtocolRequest("GET", _lists(request.args), {})
+
+
+def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
+    """Return an authorization request that was checked before and kept meanwhile."""
+    return ProtocolRequest("GET", parameters, {})
+
+
+def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
+    return {name: values.getlist(name) for name in values}
+
+
+def send(answer: Answer) -> ResponseReturnValue:
+    """Send an answer of the protocol."""
+    location = next((value for name, value in answer.headers if name == "Location"), None)
+    if location is not None:
+        # Not flask.redirect's HTML body alone: the address is the application's, to the letter.
+        response = redirect(location, code=answer.status)
+        response.headers["Location"] = location
+        response.autocorrect_location_header = False
+        return response
+    response = Response(
+        json.dumps(answer.body), status=answer.status, mimetype="application/json"
+    )
+    for name, value in answer.headers:
+        if name != "Content-Type":
+            response.headers[name] = value
+    return response

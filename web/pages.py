@@ -1,0 +1,37 @@
+"""Links from one part of a list to the next."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import request, url_for
+
+from domain.paging import Page
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedPage:
+    """A part of a list with the addresses of its neighbours."""
+
+    items: tuple[Any, ...]
+    next_url: str | None
+    previous_url: str | None
+
+
+def page_links(page: Page[Any]) -> LinkedPage:
+    """Give a part of a list the addresses of its neighbours; the filters stay as they are."""
+    return LinkedPage(
+        items=page.items,
+        next_url=_link(before=page.next_before),
+        previous_url=_link(after=page.previous_after),
+    )
+
+
+def _link(**cursor: int | None) -> str | None:
+    if all(value is None for value in cursor.values()):
+        return None
+    kept = {
+        name: value
+        for name, value in request.args.items()
+        if name not in {"before", "after"} and not name.startswith("_")
+    }
+    return url_for(request.endpoint or "", **{**(request.view_args or {}), **kept, **cursor})

@@ -1,0 +1,65 @@
+"""Reads bodies that strangers send, and never more of one than it has to."""
+
+import zlib
+
+from flask import request
+from werkzeug.exceptions import ClientDisconnected
+
+from domain.alerts.incoming import UnreadableBody
+from domain.alerts.receivers import BodyTooLargeError, NotJsonError
+
+#: zlib's word for "gzip or zlib header, find out which".
+_ANY_HEADER = zlib.MAX_WBITS | 32
+
+
+def _too_large(limit: int) -> BodyTooLargeError:
+    return BodyTooLargeError(f"The body is larger than {limit} bytes.")
+
+
+def read_bounded(limit: int) -> bytes:
+    """Return the body, unpacked; raise BodyTooLargeError above so many bytes.
+
+    What is declared too large is not read at all; what turns out so is not read on.
+    """
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)
+    try:
+        body = request.stream.read(limit + 1)
+    except (ClientDisconnected, OSError) as error:
+        message = "The body ended before its time."
+        raise UnreadableBody(message) from error
+    if len(body) > limit:
+        raise _too_large(limit)
+    return _unpacked(body, limit)
+
+
+def _unpacked(body: bytes, limit: int) -> bytes:
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in {"", "identity"}:
+        return body
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        message = "The only content encodings here are gzip and deflate."
+        raise NotJsonError(message)
+    unpacker = zlib.decompressobj(_ANY_HEADER)
+    try:
+        unpacked = unpacker.decompress(body, limit + 1)
+    except zlib.error as error:
+        message = f"The body is not {encoding}."
+        raise UnreadableBody(message) from error
+    if len(unpacked) > limit:
+        raise _too_large(limit)
+    if not unpacker.eof:
+        message = f"The {encoding} body ended before its time."
+        raise UnreadableBody(message)
+    return unpacked
+
+
+def check_media_type() -> None:
+    """Raise NotJsonError unless the body is declared to be JSON (RFC 6839 section 3.1)."""
+    media_type = request.mimetype
+    is_json = media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
+    if not is_json:
+        message = "The Content-Type must be application/json."
+        raise NotJsonError(message)

@@ -1,0 +1,101 @@
+"""`make run`: everything that a working service needs, started by one command."""
+
+import socket
+import sys
+from contextlib import closing
+from errno import EADDRINUSE
+from http.client import HTTPConnection, HTTPException
+from threading import Thread
+from time import sleep
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from web.bootstrap import ensure_first_administrator
+from web.database import migrate
+from web.logging import configure_logging, without_secrets
+from web.settings import Settings, SettingsError, settings_from_environment
+from web.supervisor import Supervisor
+
+#: How much longer than its requests a process may take to stop.
+_GRACE_SECONDS = 5
+_WRONG_SETTING = 2
+
+
+class CannotStartError(Exception):
+    """Something outside keeps the service from starting; the text is one sentence."""
+
+
+def main() -> None:
+    """Check, migrate, make the first administrator, and serve until told to stop."""
+    try:
+        settings = settings_from_environment()
+        configure_logging(settings)
+        _check_that_the_port_is_free(settings)
+        _prepare(settings)
+    except (SettingsError, CannotStartError) as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(_WRONG_SETTING)
+    Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
+    sys.exit(_supervisor(settings).run())
+
+
+def _supervisor(settings: Settings) -> Supervisor:
+    commands = {
+        "web": (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
+        "worker": (sys.executable, "-m", "web.worker"),
+    }
+    return Supervisor(commands, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
+
+
+def _prepare(settings: Settings) -> None:
+    try:
+        migrate(settings)
+        first = ensure_first_administrator(settings)
+    except SQLAlchemyError as error:
+        reason = without_secrets(str(error).strip().partition("\n")[0])
+        raise CannotStartError(f"DATABASE_URL: the database cannot be used: {reason}") from error
+    if first:
+        _say(f"The first administrator is {first.username}, the password {first.password}")
+        _say(f"It is shown this once, and kept in {first.path} until it is changed.")
+
+
+def _check_that_the_port_is_free(settings: Settings) -> None:
+    place = f"port {settings.port} of {settings.host}"
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _name, address in found:
+            with socket.socket(family, kind, protocol) as attempt:
+                # As gunicorn does: what lingers of an earlier server is no hindrance.
+                attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                attempt.bind(address)
+    except OSError as error:
+        if error.errno == EADDRINUSE:
+            raise CannotStartError(f"PORT: {place} is in use; choose another one.") from error
+        reason = error.strerror
+        raise CannotStartError(f"HOST, PORT: cannot listen on {place}: {reason}.") from error
+
+
+def _say_when_ready(settings: Settings) -> None:
+    while not _answers(settings):
+        sleep(0.1)
+    _say(f"{settings.instance_name} is ready: {settings.base_url}")
+
+
+def _answers(settings: Settings) -> bool:
+    # What listens on every interface also listens on the loopback one.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    try:
+        with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200  # noqa: PLR2004 - the status code
+    except (OSError, HTTPException):
+        return False
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""What a setting may be: each kind reads text into a value and says in words what it allows."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+import limits
+from limits.errors import ConfigurationError
+from limits.storage import storage_from_string
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+Value = TypeVar("Value")
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_SHORTEST_SECRET = 32
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Value]):
+    """A reader of text, which raises ValueError, and the words for what it allows."""
+
+    read: Callable[[str], Value]
+    allowed: str
+
+
+def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
+    """Allow the whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        # int() would also take "1_000", "+5" and digits of other scripts.
+        if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
+            raise ValueError(text)
+        return int(text)
+
+    of_what = f" of {unit}" if unit else ""
+    return Kind(read, f"a whole number{of_what} from {least} to {most}")
+
+
+def yes_or_no() -> Kind[bool]:
+    """Allow the usual words for on and off."""
+    words = {"true": True, "1": True, "yes": True, "on": True}
+    words |= {"false": False, "0": False, "no": False, "off": False}
+
+    def read(text: str) -> bool:
+        if text.lower() not in words:
+            raise ValueError(text)
+        return words[text.lower()]
+
+    return Kind(read, "true or false (also yes, no, on, off, 1, 0)")
+
+
+def one_of(*choices: str) -> Kind[str]:
+    """Allow one of the words, in any case."""
+    by_folded = {choice.lower(): choice for choice in choices}
+
+    def read(text: str) -> str:
+        if text.lower() not in by_folded:
+            raise ValueError(text)
+        return by_folded[text.lower()]
+
+    return Kind(read, "one of " + ", ".join(choices))
+
+
+def line_of_text(most: int) -> Kind[str]:
+    """Allow any printable text on one line."""
+
+    def read(text: str) -> str:
+        if len(text) > most or not text.isprintable():
+            raise ValueError(text)
+        return text
+
+    return Kind(read, f"one line of at most {most} characters")
+
+
+def host() -> Kind[str]:
+    """Allow an IP address or a host name."""
+
+    def read(text: str) -> str:
+        try:
+            return str(ip_address(text.strip("[]")))
+        except ValueError:
+            if not _HOST_NAME.fullmatch(text):
+                raise
+            return text
+
+    return Kind(read, "an IP address or a host name")
+
+
+def base_url() -> Kind[str]:
+    """Allow an address that paths can be appended to, and cut its trailing slash."""
+
+    def read(text: str) -> str:
+        parts = urlsplit(text)
+        is_plain = not (parts.query or parts.fragment or "?" in text or "#" in text)
+        has_userinfo = "@" in parts.netloc
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain:
+            raise ValueError(text)
+        if has_userinfo or not text.isascii() or not text.isprintable() or " " in text:
+            raise ValueError(text)
+        _ = parts.port  # raises ValueError when it is not a port number
+        return text.rstrip("/")
+
+    return Kind(
+        read, "an http or https address without user name, query or fragment (https://host/path)"
+    )
+
+
+def directory() -> Kind[Path]:
+    """Allow a path, and make it absolute."""
+
+    def read(text: str) -> Path:
+        if "\0" in text:
+            raise ValueError(text)
+        return Path(text).expanduser().absolute()
+
+    return Kind(read, "the path of a directory")
+
+
+def database_url() -> Kind[str]:
+    """Allow SQLite files and Postgres databases, as SQLAlchemy spells their addresses."""
+    drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
+    drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
+
+    def read(text: str) -> str:
+        try:
+            url = make_url(text)
+        except ArgumentError as error:
+            raise ValueError(text) from error
+        # A database in memory would be another one in each process.
+        is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
+        if url.drivername not in drivers or is_in_memory:
+            raise ValueError(text)
+        return url.set(drivername=drivers[url.drivername]).render_as_string(hide_password=False)
+
+    return Kind(read, "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+
+
+def long_secret() -> Kind[str]:
+    """Allow a secret that cannot be guessed."""
+
+    def read(text: str) -> str:
+        if len(text) < _SHORTEST_SECRET:
+            raise ValueError(text)
+        return text
+
+    return Kind(read, f"at least {_SHORTEST_SECRET} characters")
+
+
+def long_secrets() -> Kind[tuple[str, ...]]:
+    """Allow a list of secrets that cannot be guessed."""
+    one = long_secret()
+
+    def read(text: str) -> tuple[str, ...]:
+        return tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
+
+    return Kind(read, f"a comma-separated list of secrets, {one.allowed} each")
+
+
+def rate() -> Kind[str]:
+    """Allow nothing, or rates such as 600/minute;10000/hour."""
+
+    def read(text: str) -> str:
+        if text:
+            limits.parse_many(text)
+        return text
+
+    return Kind(read, "empty for no limit, or a rate such as 600/minute")
+
+
+def counter_storage() -> Kind[str]:
+    """Allow the addresses of counter stores that the library `limits` can open."""
+
+    def read(text: str) -> str:
+        try:
+            storage_from_string(text)
+        except (ConfigurationError, AssertionError) as error:
+            raise ValueError(text) from error
+        return text
+
+    return Kind(read, "memory://, or the address of a Redis (redis://) or memcached (memcached://)")
+
+
+def release() -> Kind[str]:
+    """Allow a release number of two parts."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", text):
+            raise ValueError(text)
+        return text
+
+    return Kind(read, "a release such as 18.0")

@@ -1,0 +1,74 @@
+"""Gives Flask and its extensions what they want to know."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from flask import Blueprint, Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from domain.alerts.deliveries import RefusalSampler
+from domain.clock import Clock
+from domain.keyring import Keyring
+from web.database import HotDatabase, engine_options, prepare_engine
+from web.extensions import csrf, db, limiter, login_manager, migrations
+from web.services import LiveSettings, Services
+from web.settings import Settings
+
+
+def configure(app: Flask, settings: Settings) -> None:
+    """Set what Flask reads from its own configuration."""
+    is_https = settings.base_url.startswith("https://")
+    app.config.update(
+        SECRET_KEY=settings.secret_key,
+        SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
+        MAX_CONTENT_LENGTH=settings.form_body_limit_bytes,
+        # Cookies ignore ports: without a name of its own it would meet other services' cookies.
+        SESSION_COOKIE_NAME="gatebell_session",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        SESSION_COOKIE_SECURE=is_https,
+        PERMANENT_SESSION_LIFETIME=timedelta(seconds=settings.session_lifetime_seconds),
+        SESSION_REFRESH_EACH_REQUEST=False,
+        PREFERRED_URL_SCHEME="https" if is_https else "http",
+        SQLALCHEMY_DATABASE_URI=settings.database_url,
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
+        RATELIMIT_STORAGE_URI=settings.ratelimit_storage_uri,
+        # The token lives as long as the session that it belongs to.
+        WTF_CSRF_TIME_LIMIT=None,
+        # The Referer is not sent by our own policy; the token and SameSite do the work.
+        WTF_CSRF_SSL_STRICT=False,
+    )
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.jinja_env.trim_blocks = True
+    app.jinja_env.lstrip_blocks = True
+    if settings.trusted_proxies:
+        hops = settings.trusted_proxies
+        # Only the address of the client: host and scheme come from BASE_URL.
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
+        )
+
+
+def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
+    """Start the extensions and our own services."""
+    db.init_app(app)
+    migrations.init_app(app, db)
+    login_manager.init_app(app)
+    csrf.init_app(app)
+    limiter.init_app(app)
+    with app.app_context():
+        prepare_engine(db.engine)
+        hot = HotDatabase(db.engine)
+    app.extensions["gatebell"] = Services(
+        clock=clock,
+        keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
+        hot=hot,
+        live_settings=LiveSettings(settings, hot),
+        refusals=RefusalSampler(),
+    )
+
+
+def exempt_from_form_tokens(blueprints: Iterable[Blueprint]) -> None:
+    """Spare what machines call: it uses no cookie, so nobody can forge one's use."""
+    for blueprint in blueprints:
+        csrf.exempt(blueprint)

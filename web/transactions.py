@@ -1,0 +1,38 @@
+"""A returned response commits; a raised error rolls back (in `web/errors.py`).
+
+So a refusal that is returned may leave a trace (a failed attempt, a revoked family of tokens),
+and an error leaves nothing.
+"""
+
+from flask import Flask, Response, request
+
+from web.database import begin_mode
+from web.extensions import db
+
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: A GET that may write: an application that was approved before gets its code at once.
+_WRITING_ENDPOINTS = frozenset({"authorize.consent"})
+
+
+def commit_what_is_returned(app: Flask) -> None:
+    """Watch the requests of the app."""
+    app.before_request(_choose_mode)
+    app.after_request(_commit)
+
+
+def _choose_mode() -> None:
+    is_reading = request.method in _READING_METHODS and request.endpoint not in _WRITING_ENDPOINTS
+    begin_mode.set("DEFERRED" if is_reading else "IMMEDIATE")
+
+
+def _commit(response: Response) -> Response:
+    # The hot paths never open a session, and pay nothing for it.
+    if db.session.registry.has():
+        db.session.commit()
+    return response
+
+
+def roll_back() -> None:
+    """Undo what the request has written."""
+    if db.session.registry.has():
+        db.session.rollback()

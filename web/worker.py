@@ -1,0 +1,99 @@
+"""Background work: huey, which keeps its queue in a database of the service's own kind.
+
+`python -m web.worker` is the process that does it; as many as wanted may run.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+
+import psycopg
+from huey import Huey, SqliteHuey, crontab
+from huey.contrib.sql_huey import SqlHuey
+from peewee import PeeweeException, PostgresqlDatabase
+from sqlalchemy.engine import make_url
+
+from web.logging import configure_logging
+from web.maintenance import run_prune
+from web.settings import Settings, SettingsError, settings_from_environment
+
+#: The queue's tables have general names, and are none of the migrations' business.
+_SCHEMA = "gatebell_queue"
+#: Any number, as long as nobody else locks it.
+_ADVISORY_LOCK = 7_240_118_365
+#: An idle worker looks for work at least this often.
+_LONGEST_PAUSE_SECONDS = 1.0
+
+
+class BriefOutages(logging.Filter):
+    """Leaves out the traceback when the queue cannot be reached: every poll would write one."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let the record through, without the traceback of an outage."""
+        if record.exc_info and isinstance(record.exc_info[1], PeeweeException):
+            record.msg, record.args = f"{record.getMessage()} (the database is away)", ()
+            record.exc_info = None
+        return True
+
+
+def open_queue(settings: Settings) -> Huey:
+    """Open the queue, and make it if it is new."""
+    if settings.uses_sqlite:
+        # A file of its own, so that polling never waits for a webhook, nor a webhook for it.
+        file = settings.instance_path / "queue.db"
+        return SqliteHuey("gatebell", filename=str(file), results=False)
+    address = _address(settings)
+    database = PostgresqlDatabase(
+        address,
+        prefer_psycopg3=True,
+        connect_timeout=settings.database_connect_timeout_seconds,
+        options=f"-c search_path={_SCHEMA}",
+    )
+    queue = SqlHuey("gatebell", database=database, results=False, create_tables=False)
+    _make_tables(queue, address)
+    return queue
+
+
+def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> None:
+    """Say what is done in the background, and when."""
+    queue.periodic_task(crontab(minute="*/10"), name="prune")(queue.lock_task("prune")(prune))
+
+
+def main() -> None:
+    """Work until told to stop; then finish what is in hand."""
+    try:
+        settings = settings_from_environment()
+    except SettingsError as error:
+        sys.exit(str(error))
+    configure_logging(settings)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(BriefOutages())
+    queue = open_queue(settings)
+    add_tasks(queue, prune=run_prune)
+    queue.create_consumer(
+        workers=settings.worker_threads,
+        max_delay=_LONGEST_PAUSE_SECONDS,
+        graceful_signal="TERM",
+        shutdown_timeout=settings.graceful_timeout_seconds,
+        # A worker that was killed must not keep its lock for ever.
+        flush_locks=True,
+    ).run()
+
+
+def _address(settings: Settings) -> str:
+    url = make_url(settings.database_url).set(drivername="postgresql")
+    return url.render_as_string(hide_password=False)
+
+
+def _make_tables(queue: Huey, address: str) -> None:
+    # Two processes that make the same table at once would fail, IF NOT EXISTS or not.
+    with psycopg.connect(address) as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
+        connection.commit()
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
+        queue.storage.initialize_schema()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""The app as web servers and the `flask` command find it."""
+
+from app import create_app
+from web.logging import configure_logging
+from web.settings import SettingsError, settings_from_environment
+
+try:
+    _settings = settings_from_environment()
+except SettingsError as error:
+    raise SystemExit(str(error)) from error
+
+configure_logging(_settings)
+app = create_app(_settings)
