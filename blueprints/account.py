@@ -12,7 +12,6 @@ from forms.profile import ProfileForm
 from web.access import signed_in, visitor
 from web.bootstrap import forget_first_password
 from web.extensions import db
-from web.form_errors import show_on
 from web.services import now, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
@@ -27,9 +26,15 @@ def profile() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _page("profile", form)
     try:
-        change_profile(user, name=form.name.data, email=form.email.data, session=db.session())
+        change_profile(
+            user,
+            name=form.name.data or "",
+            email=form.email.data or "",
+            session=db.session(),
+        )
     except InvalidError as error:
-        return _page("profile", show_on(form, error))
+        form.object_to(error.field, str(error))
+        return _page("profile", form)
     flash("Your profile is saved.")
     return redirect(url_for("account.profile"))
 
@@ -39,17 +44,13 @@ def profile() -> ResponseReturnValue:
 def security() -> ResponseReturnValue:
     """Change the password; every other browser is signed out."""
     user = visitor().user
-    form = PasswordForm()
+    form = PasswordForm(username=user.username, minimum=settings().password_min_length)
     if not form.validate_on_submit():
         return _page("security", form)
-    if not is_password(form.current_password.data, user.password_hash):
-        form.current_password.errors = ["This is not your current password."]
+    if not is_password(form.current_password.data or "", user.password_hash):
+        form.object_to("current_password", "This is not your current password.")
         return _page("security", form)
-    try:
-        minimum = settings().password_min_length
-        change_password(user, form.new_password.data, now=now(), minimum=minimum)
-    except InvalidError as error:
-        return _page("security", show_on(form, error))
+    change_password(user, form.new_password.data or "", now=now(), minimum=form.minimum)
     close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
     forget_first_password(user.username)
     flash("Your password is changed. All your other browsers are signed out.")

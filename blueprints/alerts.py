@@ -38,9 +38,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts, the newest first."""
     tab = request.args.get("status", "open")
     search = request.args.get("search", "")[:_LONGEST_SEARCH]
-    wanted = AlertFilter(
-        project_id=project.id, statuses=TABS.get(tab, TABS["open"]), search=search
-    )
+    wanted = AlertFilter(project_id=project.id, statuses=TABS.get(tab, TABS["open"]), search=search)
     part = Slice(
         size=settings().page_size,
         before=read_cursor(request.args.get("before")),

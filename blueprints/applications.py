@@ -5,12 +5,11 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError
 from domain.oauth import applications as domain
-from domain.oauth.applications import ApplicationDetails
+from domain.oauth.applications import ApplicationDetails, ApplicationView
 from domain.oauth.scopes import BY_NAME, views
 from forms.application import ApplicationForm
 from web.access import signed_in, visitor
 from web.extensions import db
-from web.form_errors import show_on
 from web.services import now, services, settings
 
 applications = Blueprint("applications", __name__, url_prefix="/-/user_settings/applications")
@@ -43,7 +42,8 @@ def new() -> ResponseReturnValue:
             require_https=settings().require_https_redirect_uris,
         )
     except InvalidError as error:
-        return _form_page("new", show_on(form, error))
+        form.object_to(error.field, str(error))
+        return _form_page("new", form)
     return _show_secret(registered.application.id, registered.secret)
 
 
@@ -90,7 +90,8 @@ def edit(application_id: int) -> ResponseReturnValue:
             application, _details(form), require_https=settings().require_https_redirect_uris
         )
     except InvalidError as error:
-        return _form_page("edit", show_on(form, error), application=seen)
+        form.object_to(error.field, str(error))
+        return _form_page("edit", form, application=seen)
     flash("The application is saved.")
     return redirect(url_for("applications.show", application_id=application_id))
 
@@ -123,22 +124,22 @@ def remove(application_id: int) -> ResponseReturnValue:
     return redirect(url_for("applications.index"))
 
 
-def _own(application_id: int) -> domain.Application:
+def _own(application_id: int) -> domain.ApplicationRow:
     return domain.get_own(application_id, owner_id=visitor().id, session=db.session())
 
 
 def _details(form: ApplicationForm) -> ApplicationDetails:
     return ApplicationDetails(
-        name=form.name.data,
-        redirect_uris=tuple(form.redirect_uris.data.split()),
-        scopes=" ".join(form.scopes.data),
+        name=form.name.data or "",
+        redirect_uris=form.uris,
+        scopes=" ".join(form.scopes.data or ()),
         confidential=form.confidential.data,
         require_pkce=form.require_pkce.data,
     )
 
 
 def _form_page(
-    name: str, form: ApplicationForm, application: domain.ApplicationView | None = None
+    name: str, form: ApplicationForm, application: ApplicationView | None = None
 ) -> ResponseReturnValue:
     page = render_template(
         f"applications/{name}.html",

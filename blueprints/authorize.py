@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import Blueprint, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
@@ -15,6 +14,7 @@ from domain.oauth.consent import Approval, remember
 from domain.oauth.redirect_uris import destination_of
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
+from domain.oauth.wire import ProtocolError
 from web.access import open_to_anyone, visitor
 from web.consent_tickets import read_ticket, write_ticket
 from web.extensions import db
@@ -32,8 +32,10 @@ def consent() -> ResponseReturnValue:
     asked = request_in_query()
     try:
         checked = authorization.check_request(asked, server)
-        return _follow(authorization.next_step(checked, _approval(), server=server), checked, server)
-    except OAuth2Error as error:
+        return _follow(
+            authorization.next_step(checked, _approval(), server=server), checked, server
+        )
+    except ProtocolError as error:
         return _refuse(error, server)
 
 
@@ -47,7 +49,7 @@ def decide() -> ResponseReturnValue:
     ticket = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
     try:
         checked = authorization.check_request(request_from(ticket), server)
-    except OAuth2Error as error:
+    except ProtocolError as error:
         return _refuse(error, server)
     if request.form.get("decision") != "authorize":
         return send(authorization.finish(checked, None, server=server))
@@ -115,7 +117,7 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
     )
 
 
-def _refuse(error: OAuth2Error, server: AuthorizationServer) -> ResponseReturnValue:
+def _refuse(error: ProtocolError, server: AuthorizationServer) -> ResponseReturnValue:
     """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
     if error.redirect_uri:
         return send(server.handle_error_response(request_in_query(), error))

@@ -7,14 +7,13 @@ from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group
 from domain.projects.creation import create_group, make_owner
-from domain.projects.members import get_place, grant_role, list_members, remove_member
+from domain.projects.members import Gift, get_place, grant_role, list_members, remove_member
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
 from forms.member import MemberForm
 from web.access import signed_in, viewer, visitor
 from web.extensions import db
-from web.form_errors import show_on
 from web.routes import reserved_names
 from web.services import now
 
@@ -25,17 +24,18 @@ groups = Blueprint("groups", __name__, url_prefix="/groups")
 @signed_in
 def new() -> ResponseReturnValue:
     """Make a group; who makes it owns it."""
-    form = GroupForm()
+    form = GroupForm(reserved=reserved_names())
     if not form.validate_on_submit():
         return _new_page(form)
-    path = form.path.data.strip("/")
+    path = form.path.data or ""
     try:
         above = parent(path)
         if above:
             _maintained(above)
-        group = create_group(path, reserved=reserved_names(), session=db.session(), now=now())
+        group = create_group(path, reserved=form.reserved, session=db.session(), now=now())
     except (InvalidError, NotFoundError, ForbiddenError) as error:
-        return _new_page(show_on(form, InvalidError(str(error), field="path")))
+        form.object_to("path", str(error))
+        return _new_page(form)
     make_owner(group, visitor().id, session=db.session(), now=now())
     flash(f"The group {group.path} is made.")
     return redirect(url_for("projects.show_namespace", full_path=group.path))
@@ -46,17 +46,18 @@ def new() -> ResponseReturnValue:
 def members(group_path: str) -> ResponseReturnValue:
     """Show the members; maintainers add some."""
     group = get_group(group_path, viewer(), session=db.session())
-    form = MemberForm()
+    form = MemberForm(giver=group.role or Role.GUEST)
     if not form.validate_on_submit():
         return _members_page(group, form)
     giver = _maintained(group.path)
     try:
-        role = Role(int(form.role.data))
         place = get_place(group.path, session=db.session())
-        grant_role(place, form.user.data, role, giver=giver, session=db.session(), now=now())
+        gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
+        grant_role(place, gift, session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
-        return _members_page(group, show_on(form, InvalidError(str(error), field="user")))
-    flash(f"{form.user.data} is now {role.label} of {group.path}.")
+        form.object_to("user", str(error))
+        return _members_page(group, form)
+    flash(f"{form.user.data} is now {form.chosen_role.label} of {group.path}.")
     return redirect(url_for("groups.members", group_path=group.path))
 
 

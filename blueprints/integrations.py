@@ -18,7 +18,6 @@ from forms.integration import IntegrationForm, NewIntegrationForm
 from forms.test_alert import TestAlertForm
 from web.access import project_member, visitor
 from web.extensions import db
-from web.form_errors import show_on
 from web.pages import page_links
 from web.places import integration_place
 from web.services import now, reading, services, settings
@@ -51,10 +50,10 @@ def new(project: ProjectView) -> ResponseReturnValue:
             session=db.session(),
             keyring=services().keyring,
             now=now(),
-            allows_several=settings().tier != "free",
         )
     except InvalidError as error:
-        return _form_page("new", show_on(form, error), project)
+        form.object_to(error.field, str(error))
+        return _form_page("new", form, project)
     flash("The integration is saved. Give these credentials to the sender.")
     return redirect(_url("credentials", project, created.id))
 
@@ -70,7 +69,8 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     try:
         domain.change_integration(row, _details(form), session=db.session())
     except InvalidError as error:
-        return _form_page("configure", show_on(form, error), project, _view(project, row))
+        form.object_to(error.field, str(error))
+        return _form_page("configure", form, project, _view(project, row))
     flash("The integration is saved.")
     return redirect(_url("configure", project, integration_id))
 
@@ -113,13 +113,15 @@ def test(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _test_page(project, seen, form)
     try:
-        result = _send_trial(project, seen, form.payload.data.encode("utf-8", "surrogatepass"))
+        result = _send_trial(project, seen, form.payload.data or "")
     except DomainError as error:
-        return _test_page(project, seen, show_on(form, InvalidError(str(error), field="payload")))
+        form.object_to("payload", str(error))
+        return _test_page(project, seen, form)
     return _test_page(project, seen, form, result)
 
 
-def _send_trial(project: ProjectView, seen: IntegrationView, body: bytes) -> TrialResult:
+def _send_trial(project: ProjectView, seen: IntegrationView, payload: str) -> TrialResult:
+    body = payload.encode("utf-8", "surrogatepass")
     if not seen.active or seen.type is IntegrationType.EXTERNAL:
         message = "This integration is turned off; turn it on under “Configure” first."
         raise DisabledReceiverError(message)
@@ -185,11 +187,11 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(url_for("integrations.index", project_path=project.path))
 
 
-def _row(project: ProjectView, integration_id: int) -> domain.Integration:
+def _row(project: ProjectView, integration_id: int) -> domain.IntegrationRow:
     return domain.get_integration(integration_id, project_id=project.id, session=db.session())
 
 
-def _view(project: ProjectView, row: domain.Integration) -> IntegrationView:
+def _view(project: ProjectView, row: domain.IntegrationRow) -> IntegrationView:
     return domain.view(row, integration_place(project), session=db.session())
 
 
@@ -202,9 +204,7 @@ def _details(form: IntegrationForm) -> IntegrationDetails:
 
 
 def _url(view: str, project: ProjectView, integration_id: int) -> str:
-    return url_for(
-        f"integrations.{view}", project_path=project.path, integration_id=integration_id
-    )
+    return url_for(f"integrations.{view}", project_path=project.path, integration_id=integration_id)
 
 
 def _form_page(

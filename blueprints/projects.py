@@ -9,14 +9,13 @@ from domain.alerts.integrations import list_integrations
 from domain.alerts.queries import count_by_status, open_alerts
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups
-from domain.projects.creation import change_project, create_project, make_owner
-from domain.projects.members import get_place, grant_role, list_members, remove_member
+from domain.projects.creation import change_visibility, create_project, make_owner
+from domain.projects.members import Gift, get_place, grant_role, list_members, remove_member
 from domain.projects.views import ProjectView
 from forms.member import MemberForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access import open_to_anyone, project_member, signed_in, viewer, visitor
 from web.extensions import db
-from web.form_errors import show_on
 from web.places import integration_place
 from web.routes import reserved_names
 from web.services import now
@@ -34,15 +33,15 @@ def new() -> ResponseReturnValue:
         return _new_page(form)
     try:
         project = create_project(
-            f"{form.group.data}/{form.name.data.strip()}",
+            form.path,
             visibility=form.visibility.data,
             reserved=reserved_names(),
             session=db.session(),
             now=now(),
         )
     except InvalidError as error:
-        field = "name" if error.field == "path" else error.field
-        return _new_page(show_on(form, InvalidError(str(error), field=field)))
+        form.object_to("name" if error.field == "path" else error.field, str(error))
+        return _new_page(form)
     make_owner(project, visitor().id, session=db.session(), now=now())
     flash(f"The project {project.path} is made. Connect a monitoring system next.")
     return redirect(url_for("integrations.index", project_path=project.path))
@@ -50,9 +49,8 @@ def new() -> ResponseReturnValue:
 
 def _new_form() -> ProjectForm:
     groups = visible_groups(viewer(), session=db.session())
-    form = ProjectForm(group=request.args.get("group"))
-    form.group.choices = [(group.path, group.path) for group in groups if group.can_maintain]
-    return form
+    mine = [group.path for group in groups if group.can_maintain]
+    return ProjectForm(groups=mine, group=request.args.get("group"))
 
 
 def _new_page(form: ProjectForm) -> ResponseReturnValue:
@@ -93,14 +91,12 @@ def _show(full_path: str) -> ResponseReturnValue:
 @projects.route("/<path:project_path>/-/settings/general", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def general(project: ProjectView) -> ResponseReturnValue:
-    """Change the display name and who may see the project."""
-    form = ProjectSettingsForm(name=project.name, visibility=project.visibility)
+    """Change who may see the project."""
+    form = ProjectSettingsForm(visibility=project.visibility)
     if not form.validate_on_submit():
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
-    change_project(
-        project.id, name=form.name.data, visibility=form.visibility.data, session=db.session()
-    )
+    change_visibility(project.id, form.visibility.data, session=db.session())
     flash("The project is saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 
@@ -109,17 +105,18 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members and add some."""
-    form = MemberForm()
+    giver = _role_of(project)
+    form = MemberForm(giver=giver)
     if not form.validate_on_submit():
         return _members_page(project, form)
-    role = Role(int(form.role.data))
     try:
         place = get_place(project.path, session=db.session())
-        giver = _role_of(project)
-        grant_role(place, form.user.data, role, giver=giver, session=db.session(), now=now())
+        gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
+        grant_role(place, gift, session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
-        return _members_page(project, show_on(form, InvalidError(str(error), field="user")))
-    flash(f"{form.user.data} is now {role.label} of {project.path}.")
+        form.object_to("user", str(error))
+        return _members_page(project, form)
+    flash(f"{form.user.data} is now {form.chosen_role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
 

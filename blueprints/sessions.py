@@ -39,16 +39,15 @@ def check_in() -> ResponseReturnValue:
     form = SignInForm()
     if not form.validate_on_submit():
         return _page(form), 422
-    knock = Knock(
-        login=form.login.data, password=form.password.data, limits=_limits(form.login.data)
-    )
+    login = form.login.data or ""
+    knock = Knock(login=login, password=form.password.data or "", limits=_limits(login))
     try:
         user = authenticate(knock, session=db.session(), keyring=services().keyring, now=now())
     except TooManyAttemptsError as error:
-        form.password.errors = [str(error)]
+        form.object_to("password", str(error))
         return _page(form), 429, {"Retry-After": str(error.retry_after)}
     if user is None:
-        form.password.errors = [WRONG]
+        form.object_to("password", WRONG)
         return _page(form), 422
     browser = Browser(address=request.remote_addr, user_agent=request.user_agent.string)
     token = open_sign_in(

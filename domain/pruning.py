@@ -77,9 +77,7 @@ def _remove(
         if not keys:
             return total
         session.execute(
-            delete(key.class_)
-            .where(key.in_(keys))
-            .execution_options(synchronize_session=False)
+            delete(key.class_).where(key.in_(keys)).execution_options(synchronize_session=False)
         )
         between()
         total += len(keys)

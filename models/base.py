@@ -1,7 +1,6 @@
 """What all tables share: the declarative base, constraint names, and times in UTC."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData
 from sqlalchemy.orm import DeclarativeBase
@@ -27,7 +26,7 @@ class UTCDateTime(TypeDecorator[datetime]):
             raise ValueError(message)
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Hand out aware values."""
         del dialect
         if value is None:

@@ -67,9 +67,7 @@ class Visitor(UserMixin):  # type: ignore[misc]
 @login_manager.user_loader  # type: ignore[untyped-decorator]
 def load_visitor(token: str) -> Visitor | None:
     """Return who a sign-in token belongs to, or None if it is not live."""
-    found = find_sign_in(
-        token, session=db.session(), keyring=services().keyring, now=now()
-    )
+    found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:
         return None
     sign_in, user = found
@@ -199,4 +197,3 @@ def _bearer(accepted: tuple[str, ...]) -> Bearer:
     found = get_bearer(token, hot=services().hot, keyring=services().keyring, now=now())
     found.require(*accepted)
     return found
-

@@ -21,10 +21,6 @@ def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
 
 
 def _refuse(receiver: Receiver, limit: str, retry_after: int) -> None:
-    kind = (
-        MetricsOverLimitError
-        if receiver.type is IntegrationType.PROMETHEUS
-        else OverLimitError
-    )
+    kind = MetricsOverLimitError if receiver.type is IntegrationType.PROMETHEUS else OverLimitError
     message = f"This integration accepts {limit.replace('/', ' per ')}."
     raise kind(message, retry_after=retry_after)

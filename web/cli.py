@@ -18,7 +18,7 @@ from domain.alerts.integrations import IntegrationDetails, IntegrationType
 from domain.errors import DomainError
 from domain.oauth import applications as oauth_applications
 from domain.oauth.applications import ApplicationDetails
-from domain.oauth.personal_tokens import create_token
+from domain.oauth.personal_tokens import TokenDetails, create_token
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES, get_project
 from domain.projects.members import add_member, get_place
@@ -71,9 +71,7 @@ def create_user_command(
     """Create a user. Without --password-stdin a password is made up and printed."""
     given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     password = given if given is not None else random_password()
-    new = NewUser(
-        username=name, email=email, name=display_name, password=password, is_admin=admin
-    )
+    new = NewUser(username=name, email=email, name=display_name, password=password, is_admin=admin)
     user = create_user(
         new,
         session=db.session(),
@@ -215,7 +213,6 @@ def create_integration_command(
         session=db.session(),
         keyring=services().keyring,
         now=now(),
-        allows_several=settings().tier != "free",
     )
     return {
         "id": created.id,
@@ -234,16 +231,12 @@ tokens = AppGroup("tokens", help="Personal access tokens.")
 @click.option("--scopes", required=True, help="Space-separated scopes.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Lifetime; by default the setting's.")
 @_one_transaction
-def create_token_command(
-    *, user: str, name: str, scopes: str, days: int | None
-) -> dict[str, Any]:
+def create_token_command(*, user: str, name: str, scopes: str, days: int | None) -> dict[str, Any]:
     """Create a personal access token for USER; it is shown this once."""
-    lifetime = timedelta(days=days or settings().personal_access_token_lifetime_days)
+    days = days or settings().personal_access_token_lifetime_days
     token = create_token(
         get_user(user, session=db.session()),
-        name=name,
-        scopes=scopes.replace(",", " "),
-        lifetime=lifetime,
+        TokenDetails(name=name, scopes=scopes.replace(",", " "), lifetime=timedelta(days=days)),
         session=db.session(),
         keyring=services().keyring,
         now=now(),

@@ -139,6 +139,10 @@ class HotDatabase:
                     raise
         return self._attempt(work)
 
+    def close(self) -> None:
+        """Close the connection that this thread keeps."""
+        self._forget()
+
     def _attempt(self, work: Callable[[], Outcome]) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
         connection = self._connection()

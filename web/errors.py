@@ -122,14 +122,13 @@ def _headers_of(error: Exception) -> dict[str, str]:
 
 
 def _details_of(error: Exception) -> dict[str, Any]:
-    """What a machine can read of an error beside its sentence."""
+    """Return what a machine can read of an error beside its sentence."""
     if isinstance(error, MissingAttributes):
         return {"missing": list(error.names)}
     if isinstance(error, NoValidItem):
         return {
             "errors": [
-                {"item": refused.item_index, "reason": refused.reason}
-                for refused in error.refused
+                {"item": refused.item_index, "reason": refused.reason} for refused in error.refused
             ]
         }
     return {}
@@ -166,7 +165,7 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_database(error: SQLAlchemyError) -> Response:
-    """The database is away, busy or full: nothing was stored, and the caller may try again."""
+    """Answer while the database is away, busy or full: nothing was stored, try again."""
     roll_back()
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
@@ -175,7 +174,7 @@ def _answer_database(error: SQLAlchemyError) -> Response:
 
 
 def _reason(error: SQLAlchemyError) -> str:
-    """The driver's first line; never the statement, never its values."""
+    """Return the driver's first line; never the statement, never its values."""
     original = getattr(error, "orig", None) or error
     return str(original).partition("\n")[0][:200]
 

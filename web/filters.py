@@ -44,9 +44,7 @@ def counted(number: int, word: str, plural: str | None = None) -> str:
 
 def duration(seconds: float) -> str:
     """Return a length of time in its largest unit, rounded down: `3 minutes`."""
-    length, word = next(
-        (unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second")
-    )
+    length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
     return counted(int(seconds // length), word)
 
 

@@ -53,9 +53,7 @@ def send(answer: Answer) -> ResponseReturnValue:
         response.headers["Location"] = location
         response.autocorrect_location_header = False
         return response
-    response = Response(
-        json.dumps(answer.body), status=answer.status, mimetype="application/json"
-    )
+    response = Response(json.dumps(answer.body), status=answer.status, mimetype="application/json")
     for name, value in answer.headers:
         if name != "Content-Type":
             response.headers[name] = value

@@ -192,11 +192,6 @@ class Settings:
         kinds.whole_number(1, 3_650, "days"),
         "Lifetime of a personal access token that is made without an expiry.",
     )
-    refresh_replay_seconds: int = _live(
-        0,
-        kinds.whole_number(0, 60, "seconds"),
-        "How long a used refresh token gets the same new pair again.",
-    )
     require_https_redirect_uris: bool = _live(
         False,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),

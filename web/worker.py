@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import psycopg
 from huey import Huey, SqliteHuey, crontab
+from huey.api import TaskWrapper
 from huey.contrib.sql_huey import SqlHuey
 from peewee import PeeweeException, PostgresqlDatabase
 from sqlalchemy.engine import make_url
@@ -54,9 +55,11 @@ def open_queue(settings: Settings) -> Huey:
     return queue
 
 
-def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> None:
-    """Say what is done in the background, and when."""
-    queue.periodic_task(crontab(minute="*/10"), name="prune")(queue.lock_task("prune")(prune))
+def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> TaskWrapper:
+    """Say what is done in the background, and when; return what asks for pruning at once."""
+    # With several workers each of them asks; the lock lets one do it.
+    locked = queue.lock_task("prune")(prune)
+    return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
 
 
 def main() -> None:

@@ -29,9 +29,10 @@ def is_password(password: str, password_hash: str | None) -> bool:
     if len(password) > LONGEST_PASSWORD:
         return False
     try:
-        return _hasher.verify(password_hash or _NOBODY, password) and password_hash is not None
+        _hasher.verify(password_hash or _NOBODY, password)
     except (VerificationError, InvalidHashError):
         return False
+    return password_hash is not None
 
 
 def check_password_strength(password: str, *, username: str, minimum: int) -> None:

@@ -58,9 +58,7 @@ def find_sign_in(
     row = session.execute(
         select(SignIn, User)
         .join(User, User.id == SignIn.user_id)
-        .where(
-            SignIn.token_digest.in_(digests), SignIn.expires_at > now, User.state == ACTIVE
-        )
+        .where(SignIn.token_digest.in_(digests), SignIn.expires_at > now, User.state == ACTIVE)
     ).first()
     return (row[0], row[1]) if row else None
 

@@ -28,9 +28,7 @@ class NewUser:
     is_admin: bool = False
 
 
-def create_user(
-    new: NewUser, *, session: Session, now: datetime, password_minimum: int
-) -> User:
+def create_user(new: NewUser, *, session: Session, now: datetime, password_minimum: int) -> User:
     """Store a new account, or raise InvalidError or ConflictError naming the field."""
     try:
         check_username(new.username)
@@ -76,9 +74,7 @@ def checked_email(email: str) -> str:
     # Imported here: it loads the tables of internationalized domain names, which no hot path
     # and no command but this one needs.
     try:
-        return validate_email(
-            email, check_deliverability=False, test_environment=True
-        ).normalized
+        return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
         message = f"“{email}” is not an e-mail address. {error}"
         raise InvalidError(message, field="email") from error
@@ -115,9 +111,7 @@ class Knock:
     limits: tuple[AttemptLimit, ...]
 
 
-def authenticate(
-    knock: Knock, *, session: Session, keyring: Keyring, now: datetime
-) -> User | None:
+def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
     """Return the active user whose password this is, or None; raise TooManyAttemptsError.
 
     A wrong name, a wrong password and a locked account look alike, in words and in time.

@@ -101,9 +101,7 @@ def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
     )
 
 
-def list_deliveries(
-    integration_id: int, part: Slice, *, session: Session
-) -> Page[DeliveryView]:
+def list_deliveries(integration_id: int, part: Slice, *, session: Session) -> Page[DeliveryView]:
     """Return a part of an integration's deliveries, the newest first."""
     statement = (
         select(Delivery)
@@ -116,14 +114,10 @@ def list_deliveries(
         statement = statement.where(Delivery.id < part.before)
     rows = session.scalars(statement).all()
     items = tuple(_view(row) for row in rows[: part.size])
-    return Page(
-        items=items, next_before=items[-1].id if items and len(rows) > part.size else None
-    )
+    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
 
 
-def get_delivery(
-    integration_id: int, delivery_id: int, *, session: Session
-) -> DeliveryView:
+def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryView:
     """Return a delivery with its body, or raise NotFoundError."""
     delivery = session.scalar(
         select(Delivery).where(

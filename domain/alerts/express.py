@@ -68,5 +68,5 @@ def store(
         "body": parcel.body,
         "remarks": orjson.dumps(list(remarks)).decode(),
     }
-    iid, title, is_new = hot.all(_STORE, parameters)[0]
-    return iid, title, is_new
+    row = hot.all(_STORE, parameters)[0]
+    return row.iid, row.title, row.is_new

@@ -20,9 +20,7 @@ class Reading:
     automatic_fingerprint: bool
 
 
-def read_body(
-    body: bytes, kind: IntegrationType, *, now: datetime, reading: Reading
-) -> ParsedBody:
+def read_body(body: bytes, kind: IntegrationType, *, now: datetime, reading: Reading) -> ParsedBody:
     """Return what a body says; raise UnreadableBody, MissingAttributes or NoValidItem."""
     return read_payload(
         read_object(body, nesting_limit=reading.nesting_limit), kind, now=now, reading=reading

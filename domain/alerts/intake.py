@@ -48,8 +48,7 @@ def remarks_of(parsed: ParsedBody) -> list[str]:
         prefix = f"Item {alert.item_index + 1}: " if is_batch else ""
         remarks.extend(prefix + remark for remark in alert.remarks)
     remarks.extend(
-        f"Item {refused.item_index + 1} was refused: {refused.reason}"
-        for refused in parsed.refused
+        f"Item {refused.item_index + 1} was refused: {refused.reason}" for refused in parsed.refused
     )
     return remarks[:_REMARKS_KEPT]
 

@@ -15,6 +15,9 @@ from domain.randomness import random_hex
 from domain.text_links import is_web_address
 from models import Delivery, Integration
 
+#: A row, for views that hand it back to this module.
+IntegrationRow = Integration
+
 
 class IntegrationType(StrEnum):
     """What an integration is."""
@@ -74,6 +77,8 @@ class Place:
     project_id: int
     project_path: str
     base_url: str
+    #: Whether this instance's tier allows more than one integration of a type.
+    allows_several: bool = True
 
 
 def create_integration(
@@ -84,12 +89,11 @@ def create_integration(
     session: Session,
     keyring: Keyring,
     now: datetime,
-    allows_several: bool = True,
 ) -> tuple[Integration, str]:
     """Store a new integration and return it with its key."""
     others = _integrations(place.project_id, session=session)
     same = [other for other in others if other.type == kind]
-    if same and not allows_several:
+    if same and not place.allows_several:
         message = f"This instance's tier allows one {kind.label} in a project."
         raise InvalidError(message, field="type")
     name = _checked_name(details.name, kind, is_first=not same)
@@ -176,9 +180,7 @@ def remove_integration(integration: Integration, *, session: Session) -> None:
 def _integrations(project_id: int, *, session: Session) -> list[Integration]:
     return list(
         session.scalars(
-            select(Integration)
-            .where(Integration.project_id == project_id)
-            .order_by(Integration.id)
+            select(Integration).where(Integration.project_id == project_id).order_by(Integration.id)
         )
     )
 

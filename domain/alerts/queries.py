@@ -88,7 +88,7 @@ _ROWS = (
 )
 
 
-def _row(row: Row[Any]) -> AlertRow:
+def _row(row: Row[*tuple[Any, ...]]) -> AlertRow:
     alert: Alert = row[0]
     return AlertRow(
         id=alert.id,
@@ -152,7 +152,9 @@ def list_alerts(wanted: AlertFilter, part: Slice, *, session: Session) -> Page[A
     )
 
 
-def _fetch(statement: Select[Any], part: Slice, *, session: Session) -> Sequence[AlertRow]:
+def _fetch(
+    statement: Select[*tuple[Any, ...]], part: Slice, *, session: Session
+) -> Sequence[AlertRow]:
     return [_row(row) for row in session.execute(statement.limit(part.size + 1))]
 
 
@@ -178,13 +180,9 @@ def count_by_status(project_id: int, *, session: Session) -> dict[str, int]:
     return dict.fromkeys(STATUSES, 0) | {status: count for status, count in rows}  # noqa: C416
 
 
-def get_alert(
-    project_id: int, iid: int, *, session: Session, reading: Reading
-) -> AlertDetail:
+def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
     """Return an alert with all that its payload says, or raise NotFoundError."""
-    found = session.execute(
-        _ROWS.where(Alert.project_id == project_id, Alert.iid == iid)
-    ).first()
+    found = session.execute(_ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
     if found is None:
         message = f"There is no alert {iid} in this project."
         raise NotFoundError(message)
@@ -193,7 +191,9 @@ def get_alert(
     return _detail(found, delivery, reading=reading)
 
 
-def _detail(found: Row[Any], delivery: Delivery | None, *, reading: Reading) -> AlertDetail:
+def _detail(
+    found: Row[*tuple[Any, ...]], delivery: Delivery | None, *, reading: Reading
+) -> AlertDetail:
     alert: Alert = found[0]
     item, part = _said(delivery, alert.item_index, reading=reading)
     return AlertDetail(

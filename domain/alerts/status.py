@@ -19,9 +19,7 @@ def change_status(
         message = f"A status is one of {', '.join(STATUSES)}."
         raise InvalidError(message, field="status")
     alert = session.scalar(
-        select(Alert)
-        .where(Alert.project_id == project_id, Alert.iid == iid)
-        .with_for_update()
+        select(Alert).where(Alert.project_id == project_id, Alert.iid == iid).with_for_update()
     )
     if alert is None:
         message = f"There is no alert {iid} in this project."
@@ -29,10 +27,7 @@ def change_status(
     if alert.status == status:
         return
     alert.status = status
-    if status == "resolved":
-        alert.ended_at = now
-    elif alert.ended_at is not None:
-        alert.ended_at = None
+    alert.ended_at = now if status == "resolved" else None
     try:
         session.flush()  # the index knows whether another open alert has this fingerprint
     except IntegrityError as error:

@@ -13,6 +13,9 @@ from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.randomness import random_hex
 from models import AccessToken, Application, ApplicationSecret, User
 
+#: A row, for views that hand it back to this module.
+ApplicationRow = Application
+
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationDetails:
@@ -117,9 +120,7 @@ def register(
     return Registered(application=application, secret=secret)
 
 
-def change(
-    application: Application, details: ApplicationDetails, *, require_https: bool
-) -> None:
+def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> None:
     """Change what the owner may change; tokens keep the scopes that users granted."""
     scopes = check_details(details, require_https=require_https)
     application.name = details.name.strip()
@@ -138,9 +139,7 @@ def renew_secret(
         delete(ApplicationSecret).where(ApplicationSecret.application_id == application.id)
     )
     session.add(
-        ApplicationSecret(
-            application_id=application.id, digest=credential.digest, created_at=now
-        )
+        ApplicationSecret(application_id=application.id, digest=credential.digest, created_at=now)
     )
     return credential.clear
 

@@ -16,14 +16,14 @@ from domain.oauth.wire import Answer, ProtocolRequest
 from models import Application
 
 
-class LoginRequiredError(OAuth2Error):  # type: ignore[misc]
+class LoginRequiredError(OAuth2Error):
     """The user would have to sign in, and the client wants no page (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
     description = "The user is not signed in, or not recently enough."
 
 
-class ConsentRequiredError(OAuth2Error):  # type: ignore[misc]
+class ConsentRequiredError(OAuth2Error):
     """The user would have to approve, and the client wants no page (OpenID Connect 3.1.2.6)."""
 
     error = "consent_required"
@@ -78,7 +78,9 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
     return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
 
 
-def question_about(checked: CheckedRequest, *, user_id: int, server: AuthorizationServer) -> Question:
+def question_about(
+    checked: CheckedRequest, *, user_id: int, server: AuthorizationServer
+) -> Question:
     """Return what the user has to be asked."""
     return question_for(
         checked.application, checked.scopes, user_id=user_id, session=server.context.session
@@ -115,7 +117,5 @@ def finish(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> Answer:
     """Send the browser back: with a code after an approval, with access_denied without one."""
-    answer: Answer = server.create_authorization_response(
-        checked.request, approval, checked.grant
-    )
+    answer: Answer = server.create_authorization_response(checked.request, approval, checked.grant)
     return answer

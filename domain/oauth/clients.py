@@ -28,7 +28,7 @@ class Method(StrEnum):
     NONE = "none"
 
 
-class Client(ClientMixin):  # type: ignore[misc]
+class Client(ClientMixin):
     """An application in the role that Authlib gives it."""
 
     def __init__(self, application: Application) -> None:
@@ -115,9 +115,10 @@ def authenticate(request: ProtocolRequest, context: OAuthContext) -> Client:
     ).all()
     if not rows or not _is_proven(rows[0][0], [row[1] for row in rows], presented, context):
         raise _refusal(was_basic=was_basic)
-    request.client = Client(rows[0][0])
+    client = Client(rows[0][0])
+    request.client = client
     request.auth_method = presented.method.value
-    return request.client
+    return client
 
 
 def _is_proven(
@@ -126,13 +127,13 @@ def _is_proven(
     presented: Presented,
     context: OAuthContext,
 ) -> bool:
-    """A secret, where one is given, must be right, also from a public client."""
+    """Tell whether the client is who it says; a secret that is given must be right."""
     if presented.secret is None:
         return not application.confidential
     return context.keyring.matches(presented.secret, digests)
 
 
-class ClientRefusedError(InvalidClientError):  # type: ignore[misc]
+class ClientRefusedError(InvalidClientError):
     """invalid_client; with a challenge when the client tried Basic (section 5.2)."""
 
     status_code = 401

@@ -12,6 +12,15 @@ from models import PersonalAccessToken, User
 
 
 @dataclass(frozen=True, kw_only=True)
+class TokenDetails:
+    """What a user wants of a token; scopes are space-separated."""
+
+    name: str
+    scopes: str
+    lifetime: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewToken:
     """A new token and the only sight of it."""
 
@@ -20,31 +29,25 @@ class NewToken:
 
 
 def create_token(
-    user: User,
-    *,
-    name: str,
-    scopes: str,
-    lifetime: timedelta,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
+    user: User, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
     """Store a personal access token, or raise InvalidError naming the field."""
+    name = details.name.strip()
     try:
-        known = parse_scopes(scopes)
+        scopes = parse_scopes(details.scopes)
     except UnknownScopeError as error:
         raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
-    if not known or not name.strip():
+    if not scopes or not name:
         message = "A token needs a name and at least one scope."
-        raise InvalidError(message, field="scopes" if name.strip() else "name")
+        raise InvalidError(message, field="scopes" if name else "name")
     credential = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN)
-    expires_at = now + lifetime
+    expires_at = now + details.lifetime
     session.add(
         PersonalAccessToken(
             user_id=user.id,
-            name=name.strip(),
+            name=name,
             digest=credential.digest,
-            scopes=" ".join(known),
+            scopes=" ".join(scopes),
             created_at=now,
             expires_at=expires_at,
         )

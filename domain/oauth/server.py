@@ -22,7 +22,7 @@ from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant)
 
 
-class AuthorizationServer(AuthlibServer):  # type: ignore[misc]
+class AuthorizationServer(AuthlibServer):
     """Made anew for each request, so that it holds nothing from one to the next."""
 
     def __init__(self, context: OAuthContext) -> None:
@@ -95,7 +95,7 @@ class AuthorizationServer(AuthlibServer):  # type: ignore[misc]
         return Answer(status=status, body=body, headers=(*kept, *NO_STORE))
 
 
-class UnknownGrantTypeError(OAuth2Error):  # type: ignore[misc]
+class UnknownGrantTypeError(OAuth2Error):
     """unsupported_grant_type, without echoing what was asked for: an answer cannot hold it all."""
 
     error = "unsupported_grant_type"

@@ -81,9 +81,7 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
     )
     session.execute(
         update(AccessToken)
-        .where(
-            AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None)
-        )
+        .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .execution_options(synchronize_session=False)
     )

@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Payload, OAuth2Request
+from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Payload, OAuth2Request
+
+#: Any error of the protocol; `redirect_uri` says where it may be sent, if anywhere.
+ProtocolError = OAuth2Error
 
 #: RFC 6749 section 5.1: what carries a token is never cached.
 NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
@@ -20,7 +23,7 @@ class Answer:
     headers: Sequence[tuple[str, str]] = field(default=())
 
 
-class Parameters(OAuth2Payload):  # type: ignore[misc]
+class Parameters(OAuth2Payload):
     """Parameters of a query or form; the names repeat the RFC's."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
@@ -42,7 +45,7 @@ class Parameters(OAuth2Payload):  # type: ignore[misc]
         return tuple(sorted(name for name, texts in self._lists.items() if len(texts) > 1))
 
 
-class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
+class ProtocolRequest(OAuth2Request):
     """A request to an OAuth endpoint.
 
     Authlib's own constructor refuses plain http by looking at the URI; here the transport is the

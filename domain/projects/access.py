@@ -25,10 +25,10 @@ def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[i
     by_group: dict[str, Role] = {}
     by_project: dict[int, Role] = {}
     for role, group_path, project_id in rows:
-        if group_path is not None:
-            by_group[group_path] = Role(role)
-        else:
+        if project_id is not None:
             by_project[project_id] = Role(role)
+        else:
+            by_group[group_path] = Role(role)
     return by_group, by_project
 
 
@@ -80,9 +80,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     return eyes.project(project)
 
 
-def get_project_for(
-    path: str, viewer: Viewer, *, at_least: Role, session: Session
-) -> ProjectView:
+def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> ProjectView:
     """Return the project if the viewer has this role there; raise Forbidden or NotFoundError."""
     project = get_project(path, viewer, session=session)
     if project.role is None or project.role < at_least:
@@ -158,9 +156,7 @@ def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, i
     """Count alerts that somebody still has to look at, by project."""
     rows = session.execute(
         select(Alert.project_id, func.count())
-        .where(
-            Alert.project_id.in_(project_ids), Alert.status.in_(("triggered", "acknowledged"))
-        )
+        .where(Alert.project_id.in_(project_ids), Alert.status.in_(("triggered", "acknowledged")))
         .group_by(Alert.project_id)
     )
     return {project_id: count for project_id, count in rows}  # noqa: C416 - rows are not tuples

@@ -41,9 +41,7 @@ def get_group_row(path: str, *, session: Session) -> Group:
     return group
 
 
-def create_group(
-    path: str, *, reserved: frozenset[str], session: Session, now: datetime
-) -> Group:
+def create_group(path: str, *, reserved: frozenset[str], session: Session, now: datetime) -> Group:
     """Store a group; the groups above it must exist."""
     clean = path.strip("/")
     _check_free(clean, reserved=reserved, session=session)
@@ -107,16 +105,12 @@ def make_owner(place: Group | Project, user_id: int, *, session: Session, now: d
     )
 
 
-def change_project(
-    project_id: int, *, name: str, visibility: str, session: Session
-) -> None:
-    """Change the display name and who may see the project."""
+def change_visibility(project_id: int, visibility: str, *, session: Session) -> None:
+    """Change who may see the project."""
     if visibility not in VISIBILITIES:
         message = f"Visibility is one of {', '.join(VISIBILITIES)}."
         raise InvalidError(message, field="visibility")
-    project = session.get_one(Project, project_id)
-    project.name = name
-    project.visibility = visibility
+    session.get_one(Project, project_id).visibility = visibility
 
 
 def reserved_names(rules: Iterable[str]) -> frozenset[str]:

@@ -37,9 +37,7 @@ def get_place(path: str, *, session: Session) -> Place:
     raise NotFoundError(message)
 
 
-def add_member(
-    place: Place, login: str, role: Role, *, session: Session, now: datetime
-) -> User:
+def add_member(place: Place, login: str, role: Role, *, session: Session, now: datetime) -> User:
     """Give a user a role in a place, or change the role that they have there."""
     user = get_user(login, session=session)
     columns = ["user_id", "group_id" if place.group_id is not None else "project_id"]
@@ -50,26 +48,33 @@ def add_member(
         role=int(role),
         created_at=now,
     )
-    session.execute(
-        insert.on_conflict_do_update(index_elements=columns, set_={"role": int(role)})
-    )
+    session.execute(insert.on_conflict_do_update(index_elements=columns, set_={"role": int(role)}))
     return user
 
 
-def grant_role(
-    place: Place, login: str, role: Role, *, giver: Role, session: Session, now: datetime
-) -> User:
+@dataclass(frozen=True, kw_only=True)
+class Gift:
+    """A role for a user, and the role of who gives it."""
+
+    login: str
+    role: Role
+    giver: Role
+
+
+def grant_role(place: Place, gift: Gift, *, session: Session, now: datetime) -> User:
     """Add a member on behalf of another, who cannot give more than they have."""
-    if role > giver:
-        message = f"You cannot give the role {role.label}: your own is {giver.label}."
+    if gift.role > gift.giver:
+        message = f"You cannot give the role {gift.role.label}: your own is {gift.giver.label}."
         raise InvalidError(message, field="role")
-    return add_member(place, login, role, session=session, now=now)
+    return add_member(place, gift.login, gift.role, session=session, now=now)
 
 
 def remove_member(place: Place, member_id: int, *, giver: Role, session: Session) -> None:
     """Take a member out of a place; the last owner of a group stays."""
-    here = (Member.group_id == place.group_id) if place.group_id else (
-        Member.project_id == place.project_id
+    here = (
+        (Member.group_id == place.group_id)
+        if place.group_id
+        else (Member.project_id == place.project_id)
     )
     member = session.scalar(select(Member).where(Member.id == member_id, here))
     if member is None:

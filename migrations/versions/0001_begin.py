@@ -3,7 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -14,7 +13,7 @@ TIME = sa.DateTime(timezone=True)
 OPEN = sa.text("fingerprint IS NOT NULL AND status <> 'resolved'")
 
 
-def upgrade() -> None:
+def upgrade() -> None:  # noqa: PLR0915 - every table of the beginning
     """Go forward."""
     op.create_table(
         "attempt_counts",

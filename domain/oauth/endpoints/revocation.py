@@ -14,7 +14,7 @@ from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken
 
 
-class ForeignTokenError(OAuth2Error):  # type: ignore[misc]
+class ForeignTokenError(OAuth2Error):
     """The token belongs to another client; it lives on."""
 
     error = "unauthorized_client"
@@ -22,7 +22,7 @@ class ForeignTokenError(OAuth2Error):  # type: ignore[misc]
     status_code = 403
 
 
-class RevocationEndpoint(AuthlibRevocationEndpoint):  # type: ignore[misc]
+class RevocationEndpoint(AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
     def create_endpoint_request(self, request: ProtocolRequest) -> ProtocolRequest:

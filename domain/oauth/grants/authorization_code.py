@@ -33,7 +33,7 @@ INVALID_CODE = (
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
-class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):  # type: ignore[misc]
+class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
     """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
 
     request: ProtocolRequest

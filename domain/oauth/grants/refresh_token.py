@@ -20,7 +20,7 @@ INVALID_REFRESH_TOKEN = (
 )
 
 
-class RefreshTokenGrant(grants.RefreshTokenGrant):  # type: ignore[misc]
+class RefreshTokenGrant(grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one dies at once."""
 
     request: ProtocolRequest
@@ -58,14 +58,14 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):  # type: ignore[misc]
         return row[0], row[1], row[2]
 
     def _punish_reuse(self, token: AccessToken, client: Client) -> None:
-        """A public client cannot prove who it is, so a used token ends the whole family."""
+        """End the whole family where the client cannot prove that the token is its own."""
         if client.application.confidential or token.authorization_id is None:
             return
         context = self._context
         revoke_family(token.authorization_id, session=context.session, now=context.now)
 
     def _check_origin(self, authorization: Authorization | None) -> None:
-        """What is sent along must be that of the original authorization; nothing need be."""
+        """Compare what is sent along with the original authorization; nothing need be."""
         redirect_uri = self.request.value("redirect_uri")
         original = authorization.redirect_uri if authorization else None
         if redirect_uri is not None and redirect_uri != original:

@@ -1,0 +1,45 @@
+"""What all forms share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask_wtf import FlaskForm
+from wtforms.validators import ValidationError
+
+from domain.errors import InvalidError
+
+
+class Form(FlaskForm):
+    """A form that knows its first error and takes the domain's objections."""
+
+    @property
+    def first_error(self) -> str | None:
+        """Name of the first field with an error: the page gives it the focus."""
+        return next((field.name for field in self if field.errors), None)
+
+    def object_to(self, field_name: str, sentence: str) -> None:
+        """Show what the domain has against a field, or against the whole form if it has none."""
+        if field_name in self:
+            field = self[field_name]
+            field.errors = [*field.errors, sentence]
+        else:
+            self.form_errors.append(sentence)
+
+
+class EmptyForm(Form):
+    """A button and nothing else: only the token that forged requests lack."""
+
+
+@contextmanager
+def objections_beside_the_field() -> Iterator[None]:
+    """Let the sentence of a broken rule of the domain be shown where it was broken."""
+    try:
+        yield
+    except (ValueError, InvalidError) as error:
+        raise ValidationError(str(error)) from error
+
+
+def without_edges(value: Any) -> Any:
+    """Return a text without the spaces that people paste around it."""
+    return value.strip() if isinstance(value, str) else value

@@ -1,0 +1,36 @@
+"""The form that makes a group."""
+
+from typing import Any
+
+from wtforms import StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.accounts.names import check_path
+from forms.base import Form, objections_beside_the_field
+
+
+def _without_slashes(value: Any) -> Any:
+    return value.strip().strip("/") if isinstance(value, str) else value
+
+
+class GroupForm(Form):
+    """Where a group lives."""
+
+    path = StringField(
+        "Path",
+        filters=[_without_slashes],
+        validators=[
+            InputRequired("Enter a path, such as acme or acme/shops."),
+            Length(max=255, message="A path may have at most 255 characters."),
+        ],
+    )
+
+    def __init__(self, *args: Any, reserved: frozenset[str], **kwargs: Any) -> None:
+        """Take the first parts that routes of the service begin with."""
+        super().__init__(*args, **kwargs)
+        self.reserved = reserved
+
+    def validate_path(self, field: StringField) -> None:
+        """Refuse a path that no group may have."""
+        with objections_beside_the_field():
+            check_path(field.data or "", reserved=self.reserved)

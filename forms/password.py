@@ -1,0 +1,38 @@
+"""The form that changes a password."""
+
+from typing import Any
+
+from wtforms import PasswordField
+from wtforms.validators import EqualTo, InputRequired
+
+from domain.accounts.passwords import check_password_strength
+from forms.base import Form, objections_beside_the_field
+
+
+class PasswordForm(Form):
+    """The password as it is, and twice as it shall be."""
+
+    current_password = PasswordField(
+        "Current password", validators=[InputRequired("Enter your current password.")]
+    )
+    new_password = PasswordField(
+        "New password", validators=[InputRequired("Enter a new password.")]
+    )
+    repeat_password = PasswordField(
+        "New password again",
+        validators=[
+            InputRequired("Enter the new password a second time."),
+            EqualTo("new_password", "The two new passwords are not the same."),
+        ],
+    )
+
+    def __init__(self, *args: Any, username: str, minimum: int, **kwargs: Any) -> None:
+        """Take whose password it is, and how many characters one needs."""
+        super().__init__(*args, **kwargs)
+        self.username = username
+        self.minimum = minimum
+
+    def validate_new_password(self, field: PasswordField) -> None:
+        """Refuse what is too easy."""
+        with objections_beside_the_field():
+            check_password_strength(field.data or "", username=self.username, minimum=self.minimum)

@@ -1,0 +1,27 @@
+"""The form of the sign-in page."""
+
+from wtforms import PasswordField, StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.accounts.passwords import LONGEST_PASSWORD
+from forms.base import Form, without_edges
+
+
+class SignInForm(Form):
+    """Who somebody is and what only they know."""
+
+    login = StringField(
+        "User name or e-mail address",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter your user name or e-mail address."),
+            Length(max=320, message="That is too long for a user name or an address."),
+        ],
+    )
+    password = PasswordField(
+        "Password",
+        validators=[
+            InputRequired("Enter your password."),
+            Length(max=LONGEST_PASSWORD, message="That is too long for a password."),
+        ],
+    )

@@ -1,0 +1,111 @@
+// What every page may have: the theme switch, copy buttons, fresh times, menus that close.
+"use strict";
+
+// Theme: what the user chose, or nothing, and then the system decides.
+
+const themeSwitch = document.querySelector("[data-theme-switch]");
+
+function showTheme(theme) {
+  for (const button of themeSwitch.querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", String(button.value === theme));
+  }
+}
+
+function chooseTheme(theme) {
+  const root = document.documentElement;
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+  try {
+    if (theme) localStorage.setItem("theme", theme);
+    else localStorage.removeItem("theme");
+  } catch {
+    // Not remembered, but shown.
+  }
+  showTheme(theme);
+}
+
+if (themeSwitch) {
+  themeSwitch.hidden = false;
+  showTheme(document.documentElement.dataset.theme || "");
+  themeSwitch.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button) chooseTheme(button.value);
+  });
+}
+
+// Copy: buttons appear with this script and where the browser lets it write.
+
+async function copy(button) {
+  const words = button.querySelector("[data-copy-words]");
+  const before = words.textContent;
+  try {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    words.textContent = "Copied";
+  } catch {
+    words.textContent = "Copying failed";
+  }
+  setTimeout(() => { words.textContent = before; }, 2000);
+}
+
+if (navigator.clipboard) {
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
+}
+
+// Times: "3 minutes ago" stays true on a page that stays open. The words are those of the server.
+
+const UNITS = [
+  [365 * 86400, "year"], [30 * 86400, "month"], [86400, "day"],
+  [3600, "hour"], [60, "minute"], [1, "second"],
+];
+
+function relative(seconds) {
+  const length = Math.abs(seconds);
+  if (length < 10) return "just now";
+  const [size, word] = UNITS.find(([unit]) => length >= unit);
+  const number = Math.floor(length / size);
+  const words = `${number} ${word}${number === 1 ? "" : "s"}`;
+  return seconds > 0 ? `${words} ago` : `in ${words}`;
+}
+
+// The visitor's clock may be wrong: only what it says since the page was made counts.
+const madeAt = Date.parse(document.documentElement.dataset.now);
+const loadedAt = Date.now();
+
+function refreshTimes() {
+  if (document.hidden || Number.isNaN(madeAt)) return;
+  const now = madeAt + Date.now() - loadedAt;
+  for (const time of document.querySelectorAll("time[data-relative]")) {
+    time.textContent = relative((now - Date.parse(time.dateTime)) / 1000);
+  }
+}
+
+setInterval(refreshTimes, 20000);
+document.addEventListener("visibilitychange", refreshTimes);
+
+// Menus close on Escape and when the focus or the pointer goes elsewhere.
+
+for (const menu of document.querySelectorAll("details.menu")) {
+  const closeFrom = (event) => { if (!menu.contains(event.target)) menu.open = false; };
+  document.addEventListener("click", closeFrom);
+  document.addEventListener("focusin", closeFrom);
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+}
+
+// A second click while the first one is under way would do things twice.
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});
