@@ -11,7 +11,7 @@ from web.page_context import give_pages_their_context
 from web.request_log import watch_requests
 from web.security_headers import protect_answers
 from web.settings import Settings, settings_from_environment
-from web.setup import configure, exempt_from_form_tokens, start_extensions
+from web.setup import configure, spare_machines, start_extensions
 from web.transactions import commit_what_is_returned
 
 
@@ -28,6 +28,6 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     register_filters(app)
     give_pages_their_context(app)
     register_blueprints(app)
-    exempt_from_form_tokens(MACHINES)
+    spare_machines(app, MACHINES)
     register_commands(app)
     return app

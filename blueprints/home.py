@@ -23,7 +23,7 @@ def index() -> ResponseReturnValue:
     )
     return render_template(
         "home/index.html",
-        open_alerts=alerts,
+        open_alerts=tuple((alert.project_path, alert) for alert in alerts),
         projects=projects,
         is_first_visit=not projects,
         first_password_hint=has_first_password(visitor().username),

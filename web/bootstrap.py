@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
 from domain.clock import system_clock
+from domain.errors import ConflictError
 from domain.randomness import random_password
 from models import User
 from web.database import open_engine
@@ -40,6 +41,8 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
             if session.scalar(select(exists().select_from(User))):
                 return None
             return _make(settings, session)
+    except ConflictError:
+        return None  # another process that started at the same time was first
     finally:
         engine.dispose()
 

@@ -28,13 +28,11 @@ _UNITS = (
 _JUST_NOW = 10
 _KIBI = 1024
 
+#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE turn letters round that need no turning.
+_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
+
 _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
-_STATUS_ACTIONS = {
-    "acknowledged": "Acknowledge",
-    "resolved": "Resolve",
-    "ignored": "Ignore",
-    "triggered": "Reopen",
-}
+_STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
 
 
 def counted(number: int, word: str, plural: str | None = None) -> str:
@@ -81,18 +79,20 @@ def severity_icon(severity: str) -> str:
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
 
 
-def status_action(status: str) -> str:
-    """Return the words of the button that gives an alert this status."""
-    return _STATUS_ACTIONS[status]
+def status_action(status: str, current: str) -> str:
+    """Return the words of the button that gives an alert with the current status another one."""
+    back = "Take back" if current == "acknowledged" else "Reopen"
+    return _STATUS_ACTIONS.get(status, back)
 
 
 def visible(text: str | None, instead: str = "(blank)") -> str:
-    """Return a text if there is anything of it to see, or else what to show instead.
+    """Return a name or a title that shows what it is, or else what to show instead.
 
-    A title of spaces and zero-width characters would be a link that nobody can find.
+    One of spaces and zero-width characters would be a link that nobody can find, and one with an
+    override of the writing direction reads as something else than it is.
     """
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
-        return text
+        return text.translate(_WITHOUT_OVERRIDES)
     return instead
 
 

@@ -1,6 +1,6 @@
 """Gives Flask and its extensions what they want to know."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import timedelta
 
 from flask import Blueprint, Flask
@@ -12,6 +12,7 @@ from domain.keyring import Keyring
 from web.database import HotDatabase, engine_options, prepare_engine
 from web.extensions import csrf, db, limiter, login_manager, migrations
 from web.services import LiveSettings, Services
+from web.page_sessions import PageSessions
 from web.settings import Settings
 
 
@@ -68,7 +69,9 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     )
 
 
-def exempt_from_form_tokens(blueprints: Iterable[Blueprint]) -> None:
-    """Spare what machines call: it uses no cookie, so nobody can forge one's use."""
+def spare_machines(app: Flask, blueprints: Sequence[Blueprint]) -> None:
+    """Answer machines without cookies, so that there is none whose use could be forged."""
+    names = [blueprint.name for blueprint in blueprints]
+    app.session_interface = PageSessions(names)
     for blueprint in blueprints:
         csrf.exempt(blueprint)

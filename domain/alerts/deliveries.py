@@ -27,8 +27,8 @@ class DeliveryView:
     reason: str | None
     size: int
     sender: str
-    opened: int
-    joined: int
+    created: int
+    grouped: int
     resolved: int
     remarks: tuple[str, ...]
     truncated_alerts: int
@@ -91,8 +91,8 @@ def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
         reason=delivery.reason,
         size=delivery.size,
         sender=delivery.sender,
-        opened=delivery.opened,
-        joined=delivery.joined,
+        created=delivery.opened,
+        grouped=delivery.joined,
         resolved=delivery.resolved,
         remarks=tuple(delivery.remarks),
         truncated_alerts=delivery.truncated_alerts,

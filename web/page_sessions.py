@@ -1,0 +1,19 @@
+"""Cookies are for pages: what machines call is answered without one, and without `Vary: Cookie`."""
+
+from collections.abc import Iterable
+
+from flask import Flask, Response, request
+from flask.sessions import SecureCookieSessionInterface, SessionMixin
+
+
+class PageSessions(SecureCookieSessionInterface):
+    """Flask's signed cookie, but only where pages are."""
+
+    def __init__(self, machine_blueprints: Iterable[str]) -> None:
+        """Take the names of the blueprints that only machines call."""
+        self._machines = frozenset(machine_blueprints)
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        """Write the cookie if this is a page."""
+        if not self._machines & set(request.blueprints):
+            super().save_session(app, session, response)
