@@ -120,7 +120,9 @@ def members(project: ProjectView) -> ResponseReturnValue:
     return redirect(url_for("projects.members", project_path=project.path))
 
 
-@projects.post("/<path:project_path>/-/settings/members/<int:member_id>/remove", endpoint="remove_member")
+@projects.post(
+    "/<path:project_path>/-/settings/members/<int:member_id>/remove", endpoint="remove_member"
+)
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Take a member out."""

@@ -4,6 +4,8 @@ import fcntl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from threading import local
 from typing import Any
@@ -201,7 +203,8 @@ def _alembic(connection: Connection | None = None) -> Config:
 
 def migrate(settings: Settings) -> None:
     """Bring the database to the newest shape; whoever comes second waits, and finds it done."""
-    engine = open_engine(settings)
+    # Waiting for another migration, and migrating much, may take longer than any request.
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     try:
         with _migration_lock(settings, engine), engine.begin() as connection:
             command.upgrade(_alembic(connection), "head")
@@ -224,6 +227,21 @@ def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
 
 
 def is_migrated(connection: Connection) -> bool:
-    """Tell whether the database has the newest shape."""
-    head = ScriptDirectory.from_config(_alembic()).get_current_head()
-    return MigrationContext.configure(connection).get_current_revision() == head
+    """Tell whether the database has the shape that this code needs, or a later one.
+
+    While hosts are replaced one by one, old code meets a database that new code has migrated:
+    migrations only add, so that is fine.
+    """
+    current = MigrationContext.configure(connection).get_current_revision()
+    return current == _head() or (current is not None and current not in _known_revisions())
+
+
+@cache
+def _known_revisions() -> frozenset[str]:
+    scripts = ScriptDirectory.from_config(_alembic()).walk_revisions()
+    return frozenset(script.revision for script in scripts)
+
+
+@cache
+def _head() -> str | None:
+    return ScriptDirectory.from_config(_alembic()).get_current_head()

@@ -10,6 +10,7 @@ from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import Flask, Response, g, json, make_response, render_template, request
+from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError
@@ -96,6 +97,7 @@ def render_errors(app: Flask) -> None:
     app.register_error_handler(HTTPException, _answer_http)
     app.register_error_handler(SQLAlchemyError, _answer_database)
     app.register_error_handler(OAuth2Error, _answer_protocol)
+    app.register_error_handler(ParseException, _answer_broken)
     app.register_error_handler(InternalServerError, _answer_unknown)
 
 
@@ -150,6 +152,13 @@ def _bearer_answer(
 def _answer_protocol(error: OAuth2Error) -> Response:
     roll_back()
     return _json(dict(error.get_body()), error.status_code, {"Cache-Control": "no-store"})
+
+
+def _answer_broken(error: ParseException) -> Response:
+    """Answer for a body that breaks HTTP itself; the web server notices while we read it."""
+    del error
+    roll_back()
+    return _answer(400, "The body breaks the rules of HTTP.", {"Connection": "close"})
 
 
 def _answer_http(error: HTTPException) -> Response:

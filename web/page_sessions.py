@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from flask import Flask, Response, request
-from flask.sessions import SecureCookieSessionInterface, SessionMixin
+from flask import Flask, Request, Response, request
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 
 
 class PageSessions(SecureCookieSessionInterface):
@@ -12,6 +12,12 @@ class PageSessions(SecureCookieSessionInterface):
     def __init__(self, machine_blueprints: Iterable[str]) -> None:
         """Take the names of the blueprints that only machines call."""
         self._machines = frozenset(machine_blueprints)
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        """Read the cookie if there is one; without one there is nothing to verify."""
+        if self.get_cookie_name(app) not in request.cookies:
+            return self.session_class()
+        return super().open_session(app, request)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         """Write the cookie if this is a page."""

@@ -1,28 +1,45 @@
 """Reads bodies that strangers send, and never more of one than it has to."""
 
 import zlib
+from dataclasses import dataclass
 
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
 from domain.alerts.incoming import UnreadableBody
 from domain.alerts.receivers import BodyTooLargeError, NotJsonError
+from domain.errors import DomainError
 
 #: zlib's word for "gzip or zlib header, find out which".
 _ANY_HEADER = zlib.MAX_WBITS | 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReceivedBody:
+    """A body within the limit; if it could not be unpacked, as it came and with the reason."""
+
+    content: bytes
+    flaw: DomainError | None = None
+
+    def check(self) -> None:
+        """Raise what is wrong with it. Who sent it, and where to, is checked before."""
+        if self.flaw is not None:
+            raise self.flaw
 
 
 def _too_large(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(f"The body is larger than {limit} bytes.")
 
 
-def read_bounded(limit: int) -> bytes:
+def read_bounded(limit: int) -> ReceivedBody:
     """Return the body, unpacked; raise BodyTooLargeError above so many bytes.
 
     What is declared too large is not read at all; what turns out so is not read on.
     """
     if (request.content_length or 0) > limit:
         raise _too_large(limit)
+    # Werkzeug's own limit is for forms; this one is only met on the way to ours.
+    request.max_content_length = limit + 2
     try:
         body = request.stream.read(limit + 1)
     except (ClientDisconnected, OSError) as error:
@@ -30,7 +47,10 @@ def read_bounded(limit: int) -> bytes:
         raise UnreadableBody(message) from error
     if len(body) > limit:
         raise _too_large(limit)
-    return _unpacked(body, limit)
+    try:
+        return ReceivedBody(content=_unpacked(body, limit))
+    except (NotJsonError, UnreadableBody) as error:
+        return ReceivedBody(content=body, flaw=error)
 
 
 def _unpacked(body: bytes, limit: int) -> bytes:
@@ -48,10 +68,17 @@ def _unpacked(body: bytes, limit: int) -> bytes:
         raise UnreadableBody(message) from error
     if len(unpacked) > limit:
         raise _too_large(limit)
+    _check_end(unpacker, encoding)
+    return unpacked
+
+
+def _check_end(unpacker: "zlib._Decompress", encoding: str) -> None:
     if not unpacker.eof:
         message = f"The {encoding} body ended before its time."
         raise UnreadableBody(message)
-    return unpacked
+    if unpacker.unused_data:
+        message = f"Something follows the {encoding} body."
+        raise UnreadableBody(message)
 
 
 def check_media_type() -> None:

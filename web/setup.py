@@ -11,8 +11,8 @@ from domain.clock import Clock
 from domain.keyring import Keyring
 from web.database import HotDatabase, engine_options, prepare_engine
 from web.extensions import csrf, db, limiter, login_manager, migrations
-from web.services import LiveSettings, Services
 from web.page_sessions import PageSessions
+from web.services import LiveSettings, Services
 from web.settings import Settings
 
 

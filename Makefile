@@ -1,0 +1,60 @@
+# Two commands do all the set-up: `make run` and `make test`.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
+PYTEST := $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint fmt migrate docs coverage pins clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/runtime ## Start the service: web server and background work, on embedded SQLite
+	@$(PY) -m web.serve
+
+test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
+	@scripts/ensure-chromium
+	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
+
+lint: $(VENV)/development ## Check style, types and the direction of imports
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(BIN)/lint-imports
+
+fmt: $(VENV)/development ## Put the code into shape
+	@$(PY) -m ruff check --fix-only .
+	@$(PY) -m ruff format .
+
+migrate: $(VENV)/runtime ## Bring the database to the newest shape
+	@$(PY) -m web.migrate
+
+docs: $(VENV)/development ## Write the generated documents: settings and coverage
+	@$(PY) -m web.settings_document > docs/settings.md
+	@$(PY) -m tests.coverage_table > docs/coverage.md
+
+coverage: docs ## Show which statements of the specification no test shows
+	@$(PY) -m tests.coverage_table --missing
+
+pins: $(VENV)/development ## Pin the newest versions of what requirements.in asks for
+	@scripts/pin
+
+clean: ## Remove the environment and caches; what is in instance/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The stamps are newer than the requirements that they were made from.
+$(VENV)/runtime: requirements.txt | $(PY)
+	@echo "Installing what the service runs on."
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/development: requirements-dev.txt $(VENV)/runtime
+	@echo "Installing what checks and tests it."
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(PY):
+	@python=$$(scripts/find-python) && "$$python" -m venv $(VENV)

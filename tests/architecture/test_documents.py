@@ -1,0 +1,47 @@
+"""What is generated is fresh, and what is written down is true."""
+
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from tests.architecture.test_shape import LAYERS, modules
+from tests.coverage_table import document as coverage_document
+from tests.coverage_table import marks, statements
+from web.settings import Settings
+from web.settings_document import document as settings_document
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_list_of_settings_is_fresh() -> None:
+    written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert written == settings_document(), "run `make docs`"
+
+
+def test_the_list_of_what_tests_show_is_fresh() -> None:
+    written = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    assert written == coverage_document(statements(), marks()), "run `make docs`"
+
+
+def test_tests_name_statements_that_exist() -> None:
+    assert set(marks()) <= {each.id for each in statements()}
+
+
+def test_every_setting_is_read_by_somebody() -> None:
+    read: set[str] = set()
+    for file in (ROOT / "app.py", ROOT / "gunicorn.conf.py", *modules(*LAYERS)):
+        if file != ROOT / "web" / "settings.py":
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert {each.name for each in fields(Settings)} - read == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = {
+        f"{document.name}: {target}"
+        for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8"))
+        if not (document.parent / target).exists()
+    }
+    assert broken == set()

@@ -1,0 +1,106 @@
+"""The shape of the code: what import contracts and linters cannot see."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ("blueprints", "domain", "forms", "models", "web")
+
+#: Who may end a transaction: within requests one place, and what runs outside of them.
+COMMITTERS = {"web/transactions.py", "web/cli.py", "web/maintenance.py", "web/worker.py"}
+EMPTY_NAMES = {
+    "utils",
+    "util",
+    "helpers",
+    "helper",
+    "manager",
+    "managers",
+    "common",
+    "misc",
+    "data",
+}
+MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_VIEW = 25
+
+
+def files_of_the_project() -> list[Path]:
+    listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def modules(*folders: str) -> Iterator[Path]:
+    for file in files_of_the_project():
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in folders:
+            yield file
+
+
+def place(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def test_the_only_modules_at_the_root_are_the_app_and_the_configuration_of_its_server() -> None:
+    # import-linter does not see modules at the root: more of them would escape the contracts.
+    assert {file.name for file in ROOT.glob("*.py")} == {"app.py", "wsgi.py", "gunicorn.conf.py"}
+
+
+def test_every_package_at_the_root_is_known_to_the_import_contracts() -> None:
+    packages = {file.relative_to(ROOT).parts[0] for file in ROOT.glob("[!.]*/**/__init__.py")}
+    assert packages - {"tests"} == set(LAYERS)
+
+
+@pytest.mark.parametrize("package", ["domain", "domain/alerts"])
+def test_a_package_whose_parts_are_imported_one_by_one_does_nothing_itself(package: str) -> None:
+    # Importing a part runs the package too, which is no edge in the graph of imports.
+    body = ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8")).body
+    assert [type(node) for node in body] in ([], [ast.Expr])
+
+
+def test_no_file_is_longer_than_a_reader_can_keep_in_mind() -> None:
+    long = {
+        place(file): count
+        for file in modules(*LAYERS, "tests")
+        if (count := len(file.read_text(encoding="utf-8").splitlines())) > MOST_LINES_OF_A_FILE
+    }
+    assert long == {}
+
+
+def test_a_file_is_named_for_what_is_in_it() -> None:
+    named = {place(file) for file in modules(*LAYERS, "tests") if file.stem in EMPTY_NAMES}
+    assert named == set()
+
+
+def test_a_view_parses_asks_and_answers_and_nothing_else() -> None:
+    long = {
+        f"{place(file)}:{node.name}": lines
+        for file in modules("blueprints")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_OF_A_VIEW
+    }
+    assert long == {}
+
+
+def test_a_transaction_is_ended_in_one_place() -> None:
+    ending = {
+        place(file)
+        for file in modules(*LAYERS)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "commit"
+    }
+    assert ending <= COMMITTERS
+
+
+def test_nothing_is_left_to_be_done_later() -> None:
+    marks = {"TO" + "DO", "FIX" + "ME", "X" + "XX"}
+    found = {
+        f"{place(file)}: {mark}"
+        for file in modules(*LAYERS, "tests", "migrations")
+        for mark in marks
+        if mark in file.read_text(encoding="utf-8")
+    }
+    assert found == set()

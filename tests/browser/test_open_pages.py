@@ -1,0 +1,16 @@
+"""Pages that everybody sees, in a real browser."""
+
+from playwright.sync_api import Page
+
+from tests.live import LiveGatebell
+
+
+def test_a_stranger_is_shown_where_to_sign_in(gatebell: LiveGatebell, page: Page) -> None:
+    errors: list[str] = []
+    page.on(
+        "console", lambda message: errors.append(message.text) if message.type == "error" else None
+    )
+    page.goto(gatebell.url)
+    assert page.url.startswith(f"{gatebell.url}/users/sign_in")
+    assert page.get_by_role("button", name="Sign in").is_visible()
+    assert errors == []

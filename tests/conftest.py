@@ -1,0 +1,124 @@
+"""What tests ask for: databases of both kinds, an app on each, and the whole service running."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import create_app
+from tests.live import LiveGatebell
+from tests.postgres import Postgres, running_postgres
+from web.database import migrate
+from web.extensions import db
+from web.services import services
+from web.settings import Settings, read_settings
+
+KINDS = ("sqlite", "postgres")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The server of this session."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated file, to be copied."""
+    directory = tmp_path_factory.mktemp("template")
+    migrate(read_settings({"INSTANCE_PATH": str(directory)}))
+    return directory / "gatebell.db"
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A migrated database, to be copied."""
+    url = postgres.new_database()
+    directory = tmp_path_factory.mktemp("template")
+    migrate(read_settings({"INSTANCE_PATH": str(directory), "DATABASE_URL": url}))
+    return url
+
+
+@pytest.fixture(params=KINDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A migrated and empty database of a test's own, of each kind in turn."""
+    if request.param == "sqlite":
+        file = tmp_path / "gatebell.db"
+        shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
+        return f"sqlite:///{file}"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.new_database(template=request.getfixturevalue("migrated_postgres"))
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    """The settings of an app in this process; tests change them by dataclasses.replace."""
+    environment = {
+        "BASE_URL": "http://localhost",
+        "DATABASE_URL": database_url,
+        "INSTANCE_PATH": str(tmp_path),
+        "SECRET_KEY": "a key that only tests have, and everybody knows",
+    }
+    return read_settings(environment)
+
+
+@pytest.fixture
+def make_app() -> Iterator[Callable[[Settings], Flask]]:
+    """Makes apps in this process, and closes what they opened."""
+    made: list[Flask] = []
+
+    def make(settings: Settings) -> Flask:
+        made.append(create_app(settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        with each.app_context():
+            services().hot.close()
+            db.session.remove()
+            db.engine.dispose()
+
+
+@pytest.fixture
+def app(make_app: Callable[[Settings], Flask], settings: Settings) -> Flask:
+    """The app, in this process."""
+    return make_app(settings)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A visitor of the app in this process."""
+    return app.test_client()
+
+
+@pytest.fixture(scope="session")
+def live_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    """The service on SQLite, running for the whole session."""
+    path = tmp_path_factory.mktemp("live_sqlite")
+    yield from _running(LiveGatebell(instance_path=path, database_url=""))
+
+
+@pytest.fixture(scope="session")
+def live_postgres(
+    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveGatebell]:
+    """The service on Postgres, running for the whole session."""
+    path = tmp_path_factory.mktemp("live_postgres")
+    yield from _running(LiveGatebell(instance_path=path, database_url=postgres.new_database()))
+
+
+@pytest.fixture(params=KINDS)
+def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
+    """The running service, on each kind of database in turn; shared, so tests bring their own."""
+    live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
+    return live
+
+
+def _running(live: LiveGatebell) -> Iterator[LiveGatebell]:
+    live.start()
+    yield live
+    assert live.stop() == 0, live.log_text()

@@ -1,0 +1,230 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.alerts.incoming import IncomingAlert, Severity, State
+from domain.alerts.lifecycle import (
+    Action,
+    AlreadyResolved,
+    Existing,
+    ExistingAnswer,
+    Join,
+    NewAlert,
+    NewAnswer,
+    Open,
+    Plan,
+    Resolve,
+    StoreResolved,
+    decide,
+    plan,
+)
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+EVENING = NOON + timedelta(hours=6)
+DISK, LOAD = b"d" * 32, b"l" * 32
+OPEN = Existing(alert_id=70, iid=7, title="Disk full", is_open=True)
+RESOLVED = replace(OPEN, is_open=False)
+
+
+def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> IncomingAlert:
+    return IncomingAlert(
+        title=title,
+        description=None,
+        severity=Severity.HIGH,
+        state=State.FIRING,
+        started_at=NOON,
+        ended_at=None,
+        service=None,
+        monitoring_tool=None,
+        hosts=(),
+        environment=None,
+        fingerprint=fingerprint,
+        fingerprint_source="the fingerprint field",
+        severity_reason="severity is “high”",
+        runbook=None,
+        query=None,
+        markdown=None,
+        y_label=None,
+        generator_url=None,
+        remarks=(),
+        item_index=0,
+    )
+
+
+def recovery(fingerprint: bytes | None = DISK, ended_at: datetime = EVENING) -> IncomingAlert:
+    return replace(firing(fingerprint), state=State.RECOVERY, ended_at=ended_at)
+
+
+@pytest.mark.spec("I16")
+def test_a_first_report_opens_an_alert() -> None:
+    assert decide(None, firing()) == Open()
+
+
+@pytest.mark.spec("I16")
+def test_a_repeated_report_joins_the_open_alert() -> None:
+    assert decide(OPEN, firing()) == Join(OPEN)
+
+
+@pytest.mark.spec("I16")
+def test_a_report_after_the_resolution_opens_another_alert() -> None:
+    assert decide(RESOLVED, firing()) == Open()
+
+
+@pytest.mark.spec("I17")
+def test_a_recovery_resolves_the_open_alert() -> None:
+    assert decide(OPEN, recovery()) == Resolve(OPEN, EVENING)
+
+
+@pytest.mark.spec("I17")
+def test_a_second_recovery_changes_nothing() -> None:
+    assert decide(RESOLVED, recovery()) == AlreadyResolved(RESOLVED)
+
+
+@pytest.mark.spec("I17")
+def test_a_recovery_of_nothing_is_stored_as_resolved() -> None:
+    assert decide(None, recovery()) == StoreResolved(EVENING)
+
+
+@pytest.mark.spec("I8")
+@pytest.mark.parametrize("existing", [None, OPEN, RESOLVED])
+def test_without_a_fingerprint_nothing_is_met(existing: Existing | None) -> None:
+    assert decide(existing, firing(None)) == Open()
+    assert decide(existing, recovery(None)) == StoreResolved(EVENING)
+
+
+def actions(planned: Plan) -> list[str]:
+    return [answer.action for answer in planned.answers]
+
+
+def test_an_empty_batch_changes_nothing() -> None:
+    assert plan([], {}) == Plan(new=(), bumps={}, resolutions={}, answers=())
+
+
+@pytest.mark.spec("I16")
+def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -> None:
+    first = firing(title="First")
+    planned = plan([first, firing(LOAD), firing(title="Second")], {})
+    assert planned.new == (NewAlert(first, 2, None), NewAlert(firing(LOAD), 1, None))
+    assert planned.answers == (
+        NewAnswer(0, Action.OPENED),
+        NewAnswer(1, Action.OPENED),
+        NewAnswer(0, Action.JOINED),
+    )
+
+
+@pytest.mark.spec("I16", "I17")
+def test_what_opens_and_ends_in_one_batch_is_one_resolved_alert() -> None:
+    planned = plan([firing(), recovery(), recovery(ended_at=NOON)], {})
+    assert planned.new == (NewAlert(firing(), 1, EVENING),)
+    assert actions(planned) == ["opened", "resolved", "unchanged"]
+
+
+@pytest.mark.spec("I16", "I17")
+def test_what_ends_and_begins_again_in_one_batch_is_a_resolution_and_a_new_alert() -> None:
+    planned = plan([firing(), recovery(), firing(), firing()], {DISK: OPEN})
+    assert planned.bumps == {70: 1}
+    assert planned.resolutions == {70: EVENING}
+    assert planned.new == (NewAlert(firing(), 2, None),)
+    assert planned.answers == (
+        ExistingAnswer(70, 7, "Disk full", Action.JOINED),
+        ExistingAnswer(70, 7, "Disk full", Action.RESOLVED),
+        NewAnswer(0, Action.OPENED),
+        NewAnswer(0, Action.JOINED),
+    )
+
+
+@pytest.mark.spec("I16")
+def test_reports_of_an_open_alert_are_counted_together() -> None:
+    planned = plan([firing(), firing(), firing()], {DISK: OPEN})
+    assert (planned.new, planned.bumps, planned.resolutions) == ((), {70: 3}, {})
+
+
+@pytest.mark.spec("I17")
+def test_a_late_recovery_is_answered_with_the_resolved_alert() -> None:
+    planned = plan([recovery()], {DISK: RESOLVED})
+    assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
+    assert planned.answers == (ExistingAnswer(70, 7, "Disk full", Action.UNCHANGED),)
+
+
+@pytest.mark.spec("I17")
+def test_a_recovery_of_nothing_and_its_repetition_are_one_resolved_alert() -> None:
+    planned = plan([recovery(), recovery(ended_at=NOON), firing()], {})
+    assert planned.new == (NewAlert(recovery(), 1, EVENING), NewAlert(firing(), 1, None))
+    assert actions(planned) == ["stored as resolved", "unchanged", "opened"]
+
+
+def test_items_without_fingerprint_stay_apart() -> None:
+    planned = plan([firing(None), firing(None), recovery(None)], {})
+    assert [new.resolved_at for new in planned.new] == [None, None, EVENING]
+
+
+@pytest.mark.spec("I1")
+def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
+    batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
+    planned = plan(batch, {DISK: OPEN})
+    assert planned.answers_by_alert() == (
+        NewAnswer(0, Action.OPENED),
+        ExistingAnswer(70, 7, "Disk full", Action.JOINED),
+        NewAnswer(1, Action.OPENED),
+    )
+    assert planned.count(Action.OPENED) == 2
+    assert planned.count(Action.RESOLVED) == 2
+    assert planned.count(Action.UNCHANGED) == 0
+
+
+class Shelf:
+    """The simplest store there is: one item at a time, by the rules of the specification."""
+
+    def __init__(self, existing: dict[bytes, Existing]) -> None:
+        self.alerts: list[list[object]] = []
+        self.latest: dict[bytes, list[object]] = {}
+        for fingerprint, alert in existing.items():
+            self.latest[fingerprint] = [0, None if alert.is_open else "before"]
+            self.alerts.append(self.latest[fingerprint])
+
+    def take(self, item: IncomingAlert) -> None:
+        latest = self.latest.get(item.fingerprint) if item.fingerprint else None
+        is_open = latest is not None and latest[1] is None
+        if latest is None or (item.ended_at is None and not is_open):
+            latest = [1, item.ended_at]
+            self.alerts.append(latest)
+            if item.fingerprint:
+                self.latest[item.fingerprint] = latest
+        elif item.ended_at is None:
+            latest[0] = int(str(latest[0])) + 1
+        elif is_open:
+            latest[1] = item.ended_at
+
+
+ITEMS = st.builds(
+    lambda fingerprint, ended: (
+        firing(fingerprint) if ended is None else recovery(fingerprint, NOON + timedelta(ended))
+    ),
+    st.sampled_from([None, DISK, LOAD]),
+    st.none() | st.integers(1, 5),
+)
+EXISTING = st.dictionaries(st.just(DISK), st.sampled_from([OPEN, RESOLVED]))
+
+
+@pytest.mark.spec("I16", "I17")
+@given(st.lists(ITEMS, max_size=12), EXISTING)
+def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
+    batch: list[IncomingAlert], existing: dict[bytes, Existing]
+) -> None:
+    shelf = Shelf(existing)
+    for item in batch:
+        shelf.take(item)
+    planned = plan(batch, existing)
+    stored = [
+        [planned.bumps.get(70, 0), planned.resolutions.get(70, None if alert.is_open else "before")]
+        for alert in existing.values()
+    ]
+    created = [[new.events, new.resolved_at] for new in planned.new]
+    assert stored + created == shelf.alerts
+    assert len(planned.answers) == len(batch)
+    still_open = [new.incoming.fingerprint for new in planned.new if new.resolved_at is None]
+    grouped = [fingerprint for fingerprint in still_open if fingerprint]
+    assert len(grouped) == len(set(grouped))

@@ -1,0 +1,62 @@
+import pytest
+
+from domain.alerts.incoming import Severity
+from domain.alerts.severity import GENERIC_WORDS, METRICS_WORDS, read_severity
+
+
+@pytest.mark.spec("I6")
+@pytest.mark.parametrize("word", ["critical", "high", "medium", "low", "info", "unknown"])
+def test_a_generic_payload_knows_six_words_in_any_case(word: str) -> None:
+    for written in (word, word.upper(), word.title(), f" {word}\n"):
+        assert read_severity(written, GENERIC_WORDS)[0] == word
+
+
+@pytest.mark.spec("I6")
+@pytest.mark.parametrize(
+    "written", ["page", "s1", "warning", "sev1", 1, True, ["high"], {"a": "high"}, "criticaI"]
+)
+def test_any_other_generic_severity_is_critical(written: object) -> None:
+    assert read_severity(written, GENERIC_WORDS)[0] is Severity.CRITICAL
+
+
+@pytest.mark.spec("I14")
+@pytest.mark.parametrize(
+    ("severity", "words"),
+    [
+        ("critical", "critical s1 p1 emergency fatal"),
+        ("high", "high s2 p2 major page"),
+        ("medium", "medium s3 p3 error alert"),
+        ("low", "low s4 p4 warn warning"),
+        ("info", "info s5 p5 debug information notice"),
+    ],
+)
+def test_the_metrics_format_knows_the_words_of_the_table(severity: str, words: str) -> None:
+    for word in words.split():
+        assert read_severity(word, METRICS_WORDS)[0] == severity
+        assert read_severity(word.upper(), METRICS_WORDS)[0] == severity
+
+
+@pytest.mark.spec("I14")
+def test_the_table_of_the_metrics_format_has_no_further_words() -> None:
+    assert len(METRICS_WORDS) == 26
+    assert read_severity("unknown", METRICS_WORDS)[0] is Severity.CRITICAL
+    assert read_severity("minor", METRICS_WORDS)[0] is Severity.CRITICAL
+
+
+@pytest.mark.spec("I6", "I14")
+@pytest.mark.parametrize("missing", [None, "", "  ", []])
+def test_a_missing_severity_is_critical(missing: object) -> None:
+    assert read_severity(missing, GENERIC_WORDS) == (Severity.CRITICAL, "missing, so critical")
+
+
+def test_the_reason_says_which_word_was_read() -> None:
+    assert read_severity("page", METRICS_WORDS)[1] == "severity is “page”"
+    assert read_severity("sev\x009", METRICS_WORDS)[1] == (
+        "severity “sev\ufffd9” is no known word, so critical"
+    )
+
+
+def test_severities_are_ranked_worst_first() -> None:
+    assert [severity.rank for severity in Severity] == [0, 1, 2, 3, 4, 5]
+    assert Severity.CRITICAL.rank == 0
+    assert Severity.UNKNOWN.rank == 5

@@ -1,0 +1,134 @@
+"""The service as its users have it: `make run`'s own program on a port of loopback."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import requests
+
+from web.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+_START_SECONDS = 60
+_STOP_SECONDS = 60
+
+
+class LiveGatebell:
+    """A running service, with a database and a directory of its own."""
+
+    def __init__(self, *, instance_path: Path, database_url: str, **settings: str) -> None:
+        self.instance_path = instance_path
+        self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = _environment_without_settings() | {
+            "PORT": str(self.port),
+            "INSTANCE_PATH": str(instance_path),
+            "DATABASE_URL": self.database_url,
+            # All clients of the tests share one address.
+            "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
+            **settings,
+        }
+        self._log = instance_path / "log"
+        self._sessions: list[requests.Session] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self.instance_path.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "web.serve"],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        deadline = monotonic() + _START_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or monotonic() > deadline:
+                self.stop()
+                raise AssertionError(f"The service did not start:\n{self.log_text()}")
+            sleep(0.05)
+
+    def stop(self) -> int:
+        """Stop it as an operator would, and return the exit status."""
+        for session in self._sessions:
+            session.close()
+        assert self._process is not None
+        self._process.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until it has stopped, and return the exit status."""
+        assert self._process is not None
+        try:
+            return self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process that supervises all others."""
+        assert self._process is not None
+        return self._process.pid
+
+    def http(self) -> requests.Session:
+        """Return a client with cookies of its own, like a browser that was just opened."""
+        session = requests.Session()
+        session.trust_env = False  # no proxy between us
+        self._sessions.append(session)
+        return session
+
+    def cli(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
+        """Run `flask …` beside the running service and return the object that it prints."""
+        done = self.run_cli(*arguments, stdin=stdin)
+        assert done.returncode == 0, f"flask {' '.join(arguments)}: {done.stderr}"
+        printed = json.loads(done.stdout)
+        assert isinstance(printed, dict)
+        return printed
+
+    def run_cli(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run `flask …` beside the running service, whatever comes of it."""
+        return subprocess.run(
+            [sys.executable, "-m", "flask", *arguments],
+            cwd=ROOT,
+            env=self._environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def log_text(self) -> str:
+        """Return everything that was logged so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def _answers(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/healthz", timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        assert isinstance(port, int)
+        return port
+
+
+def _environment_without_settings() -> dict[str, str]:
+    ours = {each.name.upper() for each in fields(Settings)}
+    return {name: value for name, value in os.environ.items() if name not in ours}

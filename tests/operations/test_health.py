@@ -1,0 +1,51 @@
+"""What operators' machines ask, answered by the running service on each database."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import requests
+
+from tests.live import LiveGatebell
+
+
+def test_alive_and_ready(gatebell: LiveGatebell) -> None:
+    for path in ("/healthz", "/readyz"):
+        answer = requests.get(gatebell.url + path, timeout=10)
+        assert answer.status_code == 200
+        assert answer.json()["status"] == "ok"
+
+
+def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell) -> None:
+    before = counted(gatebell, '/healthz",status="2xx"}')
+    with ThreadPoolExecutor(8) as several:
+        answers = several.map(
+            lambda _: requests.get(f"{gatebell.url}/healthz", timeout=10).status_code, range(40)
+        )
+        assert set(answers) == {200}
+    assert counted(gatebell, '/healthz",status="2xx"}') == before + 40
+
+
+def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> None:
+    requests.get(f"{gatebell.url}/-/no/such/page?access_token=s3cret", timeout=10)
+    text = requests.get(f"{gatebell.url}/metrics", timeout=10).text
+    assert "/-/no/such/page" not in text
+    assert "s3cret" not in text
+
+
+def test_every_answer_has_an_id_that_its_log_line_has_too(gatebell: LiveGatebell) -> None:
+    answer = requests.get(
+        f"{gatebell.url}/healthz?access_token=s3cret", headers={"X-Request-Id": "mine"}, timeout=10
+    )
+    request_id = answer.headers["X-Request-Id"]
+    assert request_id != "mine"
+    lines = [line for line in gatebell.log_text().splitlines() if request_id in line]
+    assert len(lines) == 1
+    written = json.loads(lines[0])
+    assert (written["method"], written["route"], written["status"]) == ("GET", "/healthz", 200)
+    assert "s3cret" not in lines[0]
+
+
+def counted(gatebell: LiveGatebell, label: str) -> float:
+    text = requests.get(f"{gatebell.url}/metrics", timeout=10).text
+    found = [line for line in text.splitlines() if "requests_total{" in line and label in line]
+    return sum(float(line.rpartition(" ")[2]) for line in found)

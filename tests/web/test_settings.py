@@ -1,0 +1,168 @@
+"""Settings are checked, and say in one sentence what is wrong."""
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from web.settings import Settings, SettingsError, override, read_change, read_settings
+
+
+def settings_with(tmp_path: Path, **variables: str) -> Settings:
+    return read_settings({"INSTANCE_PATH": str(tmp_path), **variables})
+
+
+def sentence_for(tmp_path: Path, **variables: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        settings_with(tmp_path, **variables)
+    return str(caught.value)
+
+
+def test_nothing_has_to_be_set(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path)
+    assert settings.base_url == "http://127.0.0.1:8000"
+    assert settings.database_url == f"sqlite:///{tmp_path}/gatebell.db"
+    assert settings.uses_sqlite
+    assert len(settings.secret_key) == 64
+
+
+def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
+    assert settings_with(tmp_path, PORT="", TIER="").port == 8000
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "allowed"),
+    [
+        ("PORT", "80x", "a whole number from 1 to 65535"),
+        ("PORT", "0", "a whole number from 1 to 65535"),
+        ("PORT", "1_000", "a whole number from 1 to 65535"),
+        ("PORT", "٨٠٨٠", "a whole number from 1 to 65535"),
+        ("HOST", "not a host", "an IP address or a host name"),
+        ("BASE_URL", "ftp://example.org", "an http or https address"),
+        ("BASE_URL", "https://user@example.org", "an http or https address"),
+        ("BASE_URL", "https://example.org/?a=b", "an http or https address"),
+        ("BASE_URL", "https://example.org:99999", "an http or https address"),
+        ("BASE_URL", "https://", "an http or https address"),
+        ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO"),
+        ("TIER", "gold", "one of free, premium, ultimate"),
+        ("RELEASE", "18", "a release such as 18.0"),
+        ("ALERT_RATE_LIMIT", "often", "empty for no limit, or a rate such as 600/minute"),
+        ("RATELIMIT_STORAGE_URI", "paper://", "memory://"),
+        ("REQUIRE_HTTPS_REDIRECT_URIS", "maybe", "true or false"),
+        ("AUTHORIZATION_CODE_LIFETIME_SECONDS", "601", "a whole number of seconds from 1 to 600"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(
+    tmp_path: Path, variable: str, text: str, allowed: str
+) -> None:
+    sentence = sentence_for(tmp_path, **{variable: text})
+    assert sentence.startswith(f"{variable} must be {allowed}")
+    assert sentence.endswith(f"not {text!r}.")
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("DATABASE_URL", "mysql://alice:hunter2@db/gatebell"),
+        ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "hunter2"),
+        ("SECRET_KEY", "hunter2"),
+        ("SECRET_KEY_FALLBACKS", "hunter2"),
+    ],
+)
+def test_a_wrong_secret_is_named_but_not_shown(tmp_path: Path, variable: str, text: str) -> None:
+    sentence = sentence_for(tmp_path, **{variable: text})
+    assert sentence.startswith(f"{variable} must be ")
+    assert "hunter2" not in sentence
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_every_spelling_of_postgres_means_the_same_driver(tmp_path: Path, scheme: str) -> None:
+    settings = settings_with(tmp_path, DATABASE_URL=f"{scheme}://alice:p%40ss@db:5433/gatebell")
+    assert settings.database_url == "postgresql+psycopg://alice:p%40ss@db:5433/gatebell"
+    assert not settings.uses_sqlite
+
+
+def test_a_relative_sqlite_file_lies_in_the_instance_path(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, DATABASE_URL="sqlite:///other.db")
+    assert settings.database_url == f"sqlite:///{tmp_path}/other.db"
+
+
+def test_secrets_are_not_in_the_representation(tmp_path: Path) -> None:
+    settings = settings_with(
+        tmp_path,
+        DATABASE_URL="postgresql://alice:hunter2@db/gatebell",
+        SECRET_KEY="k" * 40,
+        METRICS_TOKEN="hunter3",
+    )
+    shown = repr(settings)
+    assert not [secret for secret in ("hunter2", "hunter3", "kkkk") if secret in shown]
+
+
+def test_the_address_that_means_every_interface_is_not_where_people_go(tmp_path: Path) -> None:
+    assert settings_with(tmp_path, HOST="0.0.0.0", PORT="9").base_url == "http://localhost:9"  # noqa: S104
+    assert settings_with(tmp_path, HOST="::1").base_url == "http://[::1]:8000"
+
+
+def test_a_base_url_loses_its_trailing_slash(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, BASE_URL="https://example.org/gate/")
+    assert settings.base_url == "https://example.org/gate"
+
+
+def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("k" * 40 + "\n")
+    assert settings_with(tmp_path, SECRET_KEY_FILE=str(file)).secret_key == "k" * 40
+
+
+def test_a_secret_in_a_file_and_in_a_variable_is_refused(tmp_path: Path) -> None:
+    sentence = sentence_for(tmp_path, SECRET_KEY_FILE="/key", SECRET_KEY="k" * 40)
+    assert sentence == "SECRET_KEY and SECRET_KEY_FILE are both set; keep one of them."
+
+
+def test_a_secret_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    sentence = sentence_for(tmp_path, DATABASE_URL_FILE=str(tmp_path / "none"))
+    assert sentence == "DATABASE_URL_FILE names a file that cannot be read."
+
+
+def test_an_instance_path_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    sentence = sentence_for(tmp_path / "file")
+    assert sentence.startswith("INSTANCE_PATH must be a directory")
+
+
+def test_the_secret_key_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "instance"
+    with ThreadPoolExecutor(16) as several:
+        keys = set(several.map(lambda _: settings_with(path).secret_key, range(16)))
+    assert len(keys) == 1
+    assert stat.S_IMODE((path / "secret_key").stat().st_mode) == 0o600
+    assert [file.name for file in path.iterdir()] == ["secret_key"]
+
+
+def test_stored_settings_win_over_the_environment(tmp_path: Path) -> None:
+    settings = override(settings_with(tmp_path, TIER="free"), {"tier": "premium"})
+    assert settings.tier == "premium"
+
+
+def test_a_stored_setting_that_is_no_longer_allowed_is_passed_over(tmp_path: Path) -> None:
+    stored = {"tier": "gold", "page_size": "50", "of_yesterday": "1", "port": "9000"}
+    settings = override(settings_with(tmp_path), stored)
+    assert (settings.tier, settings.page_size, settings.port) == ("ultimate", 50, 8000)
+
+
+def test_a_change_is_checked_like_a_variable() -> None:
+    assert read_change("PAGE_SIZE", "50") == 50
+    with pytest.raises(SettingsError, match=r"^PAGE_SIZE must be a whole number from 5 to 200"):
+        read_change("page_size", "1000")
+
+
+def test_what_is_read_at_the_start_cannot_be_changed_later() -> None:
+    with pytest.raises(SettingsError, match=r"^PORT is read from the environment at the start"):
+        read_change("port", "9000")
+
+
+def test_an_unknown_setting_cannot_be_changed() -> None:
+    with pytest.raises(SettingsError, match=r"^colour is not a setting"):
+        read_change("colour", "blue")
