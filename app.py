@@ -9,6 +9,7 @@ from web.errors import render_errors
 from web.filters import init_app as register_filters
 from web.page_context import give_pages_their_context
 from web.request_log import watch_requests
+from web.routes import know_names
 from web.security_headers import protect_answers
 from web.settings import Settings, settings_from_environment
 from web.setup import configure, spare_machines, start_extensions
@@ -27,6 +28,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     render_errors(app)
     register_filters(app)
     give_pages_their_context(app)
+    know_names(app)
     register_blueprints(app)
     spare_machines(app, MACHINES)
     register_commands(app)

@@ -17,7 +17,7 @@ from web.extensions import db
 from web.pages import page_links
 from web.services import now, reading, settings
 
-alerts = Blueprint("alerts", __name__, url_prefix="/<path:project_path>/-/alerts")
+alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 _LONGEST_SEARCH = 200
 
 

@@ -14,7 +14,7 @@ from domain.oauth.consent import Approval, remember
 from domain.oauth.redirect_uris import destination_of
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
-from domain.oauth.wire import ProtocolError
+from domain.oauth.wire import ProtocolError, ProtocolRequest
 from web.access import open_to_anyone, visitor
 from web.consent_tickets import read_ticket, write_ticket
 from web.extensions import db
@@ -36,7 +36,7 @@ def consent() -> ResponseReturnValue:
             authorization.next_step(checked, _approval(), server=server), checked, server
         )
     except ProtocolError as error:
-        return _refuse(error, server)
+        return _refuse(error, asked, server)
 
 
 @authorize.post("/authorize")
@@ -47,13 +47,21 @@ def decide() -> ResponseReturnValue:
         return redirect(url_for("sessions.sign_in"))
     server = authorization_server()
     ticket = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+    asked = request_from(ticket)
     try:
-        checked = authorization.check_request(request_from(ticket), server)
+        checked = authorization.check_request(asked, server)
     except ProtocolError as error:
-        return _refuse(error, server)
+        return _refuse(error, asked, server)
     if request.form.get("decision") != "authorize":
         return send(authorization.finish(checked, None, server=server))
-    return _approve(checked, server)
+    remember(
+        checked.application,
+        checked.scopes,
+        user_id=visitor().id,
+        session=server.context.session,
+        now=server.context.now,
+    )
+    return send(authorization.finish(checked, _approval(), server=server))
 
 
 def _approval() -> Approval | None:
@@ -74,7 +82,7 @@ def _follow(
         case Step.ASK:
             return _ask(checked, server)
         case Step.APPROVE:
-            return _approve(checked, server)
+            return send(authorization.finish(checked, _approval(), server=server))
 
 
 def _to_sign_in(checked: CheckedRequest) -> ResponseReturnValue:
@@ -85,18 +93,6 @@ def _to_sign_in(checked: CheckedRequest) -> ResponseReturnValue:
         del kept["max_age"]
     query = urlencode({name: value for name, value in kept.items() if value})
     return redirect(url_for("sessions.sign_in", next=f"{request.path}?{query}"))
-
-
-def _approve(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
-    approval = Approval(user_id=visitor().id, auth_time=visitor().auth_time)
-    remember(
-        checked.application,
-        checked.scopes,
-        user_id=approval.user_id,
-        session=server.context.session,
-        now=server.context.now,
-    )
-    return send(authorization.finish(checked, approval, server=server))
 
 
 def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
@@ -118,10 +114,12 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
     )
 
 
-def _refuse(error: ProtocolError, server: AuthorizationServer) -> ResponseReturnValue:
+def _refuse(
+    error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
+) -> ResponseReturnValue:
     """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
     if error.redirect_uri:
-        return send(server.handle_error_response(request_in_query(), error))
+        return send(server.handle_error_response(asked, error))
     page = render_template(
         "authorize/error.html",
         title="This request cannot be trusted",

@@ -41,7 +41,7 @@ def new() -> ResponseReturnValue:
     return redirect(url_for("projects.show_namespace", full_path=group.path))
 
 
-@groups.route("/<path:group_path>/-/members", methods=["GET", "POST"])
+@groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
 @signed_in
 def members(group_path: str) -> ResponseReturnValue:
     """Show the members; maintainers add some."""
@@ -61,7 +61,7 @@ def members(group_path: str) -> ResponseReturnValue:
     return redirect(url_for("groups.members", group_path=group.path))
 
 
-@groups.post("/<path:group_path>/-/members/<int:member_id>/remove", endpoint="remove_member")
+@groups.post("/<names:group_path>/-/members/<int:member_id>/remove", endpoint="remove_member")
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""

@@ -19,13 +19,13 @@ from web.alert_limits import check_rate
 from web.errors import status_of
 from web.fast_json import json_response
 from web.metrics import count_alerts
-from web.request_bodies import check_media_type, read_bounded
+from web.request_bodies import ReceivedBody, check_media_type, read_bounded
 from web.services import now, reading, services, settings
 
 intake = Blueprint("intake", __name__)
 
 
-@intake.post("/<path:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
+@intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive at an integration's full address; the slug is only for people."""
@@ -37,14 +37,14 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     )
 
 
-@intake.post("/<path:project_path>/alerts/notify.json")
+@intake.post("/<names:project_path>/alerts/notify.json")
 @checks_its_key
 def notify_http(project_path: str) -> Response:
     """Receive for the project's oldest HTTP endpoint."""
     return _receive_at_oldest(project_path, IntegrationType.HTTP)
 
 
-@intake.post("/<path:project_path>/prometheus/alerts/notify.json")
+@intake.post("/<names:project_path>/prometheus/alerts/notify.json")
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
     """Receive for the project's oldest metrics endpoint."""
@@ -61,17 +61,18 @@ def _receive_at_oldest(project_path: str, kind: IntegrationType) -> Response:
 
 def _receive(find: Callable[[datetime], Receiver]) -> Response:
     moment = now()
-    body = read_bounded(settings().alert_body_limit_bytes)
+    received = read_bounded(settings().alert_body_limit_bytes)
     receiver = find(moment)
     parcel = Parcel(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
         format=receiver.type.value,
         sender=request.remote_addr or "",
-        body=body,
+        body=received.content,
         received_at=moment,
     )
     try:
+        _check(receiver, received)
         receipt = _store(receiver, parcel)
     except DomainError as error:
         _log_refusal(parcel, error)
@@ -79,11 +80,15 @@ def _receive(find: Callable[[datetime], Receiver]) -> Response:
     return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
 
 
-def _store(receiver: Receiver, parcel: Parcel) -> Receipt:
+def _check(receiver: Receiver, received: ReceivedBody) -> None:
     key = receivers.presented_key(request.headers.get("Authorization"))
     receivers.check_key(receiver, key, keyring=services().keyring)
     receivers.check_open(receiver)
     check_media_type()
+    received.check()
+
+
+def _store(receiver: Receiver, parcel: Parcel) -> Receipt:
     parsed: ParsedBody = read_body(
         parcel.body, receiver.type, now=parcel.received_at, reading=reading()
     )

@@ -23,7 +23,7 @@ from web.places import integration_place
 from web.services import now, reading, services, settings
 
 integrations = Blueprint(
-    "integrations", __name__, url_prefix="/<path:project_path>/-/settings/integrations"
+    "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
 )
 
 

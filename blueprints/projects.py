@@ -57,7 +57,7 @@ def _new_page(form: ProjectForm) -> ResponseReturnValue:
     return render_template("projects/new.html", form=form), 422 if form.errors else 200
 
 
-@projects.get("/<path:full_path>")
+@projects.get("/<names:full_path>")
 @open_to_anyone
 def show_namespace(full_path: str) -> ResponseReturnValue:
     """Show the group or project of a full path."""
@@ -88,7 +88,7 @@ def _show(full_path: str) -> ResponseReturnValue:
     )
 
 
-@projects.route("/<path:project_path>/-/settings/general", methods=["GET", "POST"])
+@projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def general(project: ProjectView) -> ResponseReturnValue:
     """Change who may see the project."""
@@ -101,7 +101,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
     return redirect(url_for("projects.general", project_path=project.path))
 
 
-@projects.route("/<path:project_path>/-/settings/members", methods=["GET", "POST"])
+@projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members and add some."""
@@ -121,7 +121,7 @@ def members(project: ProjectView) -> ResponseReturnValue:
 
 
 @projects.post(
-    "/<path:project_path>/-/settings/members/<int:member_id>/remove", endpoint="remove_member"
+    "/<names:project_path>/-/settings/members/<int:member_id>/remove", endpoint="remove_member"
 )
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:

@@ -73,12 +73,12 @@ def _begin_session(token: str) -> ResponseReturnValue:
 @sessions.post("/sign_out")
 @signed_in
 def sign_out() -> ResponseReturnValue:
-    """End this browser's sign-in, here and in the database."""
+    """End this browser's sign-in, here and in the database; another may follow it."""
     close_sign_in(visitor().sign_in_id, session=db.session())
     logout_user()
     session.clear()
     flash("You are signed out.")
-    return redirect(url_for("sessions.sign_in"))
+    return redirect(url_for("sessions.sign_in", next=request.form.get("next") or None))
 
 
 def _limits(login: str) -> tuple[AttemptLimit, ...]:

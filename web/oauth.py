@@ -1,10 +1,12 @@
 """Binds the authorization server to Flask: requests in, answers out."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from flask import Response, json, redirect, request
+from flask import Response, json, request
 from flask.typing import ResponseReturnValue
-from werkzeug.datastructures import MultiDict
+from werkzeug.datastructures import Headers, MultiDict
+from werkzeug.utils import redirect
 
 from domain.oauth.context import OAuthContext
 from domain.oauth.server import AuthorizationServer
@@ -44,15 +46,21 @@ def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
     return {name: values.getlist(name) for name in values}
 
 
+class _RedirectToTheLetter(Response):
+    """Goes to the application's address as it was registered; Werkzeug would rewrite it."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        """Leave the address alone."""
+        headers = super().get_wsgi_headers(environ)
+        headers["Location"] = self.headers["Location"]
+        return headers
+
+
 def send(answer: Answer) -> ResponseReturnValue:
     """Send an answer of the protocol."""
     location = next((value for name, value in answer.headers if name == "Location"), None)
     if location is not None:
-        # Not flask.redirect's HTML body alone: the address is the application's, to the letter.
-        response = redirect(location, code=answer.status)
-        response.headers["Location"] = location
-        response.autocorrect_location_header = False
-        return response
+        return redirect(location, code=answer.status, Response=_RedirectToTheLetter)
     response = Response(json.dumps(answer.body), status=answer.status, mimetype="application/json")
     for name, value in answer.headers:
         if name != "Content-Type":

@@ -12,6 +12,7 @@ from domain.errors import DomainError
 
 #: zlib's word for "gzip or zlib header, find out which".
 _ANY_HEADER = zlib.MAX_WBITS | 32
+_CUT_SHORT = "The body ended before its time."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,10 +44,11 @@ def read_bounded(limit: int) -> ReceivedBody:
     try:
         body = request.stream.read(limit + 1)
     except (ClientDisconnected, OSError) as error:
-        message = "The body ended before its time."
-        raise UnreadableBody(message) from error
+        raise UnreadableBody(_CUT_SHORT) from error
     if len(body) > limit:
         raise _too_large(limit)
+    if len(body) < (request.content_length or 0):
+        raise UnreadableBody(_CUT_SHORT)
     try:
         return ReceivedBody(content=_unpacked(body, limit))
     except (NotJsonError, UnreadableBody) as error:

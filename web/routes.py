@@ -1,6 +1,9 @@
-"""What the URL map says about names."""
+"""What the URL map says about names, and what names say about URLs."""
 
-from flask import current_app
+from functools import cached_property
+
+from flask import Flask, current_app
+from werkzeug.routing import Map, PathConverter, ValidationError
 
 from domain.projects.creation import reserved_names as first_parts
 
@@ -8,6 +11,36 @@ from domain.projects.creation import reserved_names as first_parts
 _ALSO = frozenset({"-", "admin", "help", "dashboard", "explore", "search", "robots.txt"})
 
 
+def _reserved_in(url_map: Map) -> frozenset[str]:
+    return first_parts(rule.rule for rule in url_map.iter_rules()) | _ALSO
+
+
 def reserved_names() -> frozenset[str]:
     """Return the names that no top-level group may have, in lower case."""
-    return first_parts(rule.rule for rule in current_app.url_map.iter_rules()) | _ALSO
+    return _reserved_in(current_app.url_map)
+
+
+class NamesConverter(PathConverter):
+    """The full path of a group or project: never one that begins like a route of the service.
+
+    Without it `/api/v4/nothing` would be taken for a project, and a machine sent to sign in.
+    """
+
+    _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
+    regex = rf"{_segment}(?:/{_segment})*"
+
+    @cached_property
+    def _reserved(self) -> frozenset[str]:
+        # Read at the first request, when the map is complete.
+        return _reserved_in(self.map)
+
+    def to_python(self, value: str) -> str:
+        """Return the path, or say that this is none."""
+        if value.partition("/")[0].lower() in self._reserved:
+            raise ValidationError
+        return value
+
+
+def know_names(app: Flask) -> None:
+    """Teach the URL map what `<names:…>` is."""
+    app.url_map.converters["names"] = NamesConverter
