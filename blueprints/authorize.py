@@ -105,7 +105,6 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
         application=application_view(checked.application, session=db.session(), now=now()),
         new_scopes=scope_views(question.new, new=question.new),
         granted_scopes=scope_views(question.granted),
-        user=visitor(),
         redirect_host=destination.words,
         is_insecure_redirect=destination.is_insecure,
         request_token=write_ticket(

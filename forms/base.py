@@ -27,10 +27,6 @@ class Form(FlaskForm):
             self.form_errors.append(sentence)
 
 
-class EmptyForm(Form):
-    """A button and nothing else: only the token that forged requests lack."""
-
-
 @contextmanager
 def objections_beside_the_field() -> Iterator[None]:
     """Let the sentence of a broken rule of the domain be shown where it was broken."""

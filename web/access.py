@@ -67,6 +67,8 @@ class Visitor(UserMixin):  # type: ignore[misc]
 @login_manager.user_loader  # type: ignore[untyped-decorator]
 def load_visitor(token: str) -> Visitor | None:
     """Return who a sign-in token belongs to, or None if it is not live."""
+    if g.get("is_database_away"):
+        return None
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:
         return None

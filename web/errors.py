@@ -176,6 +176,8 @@ def _answer_http(error: HTTPException) -> Response:
 def _answer_database(error: SQLAlchemyError) -> Response:
     """Answer while the database is away, busy or full: nothing was stored, try again."""
     roll_back()
+    # The page that says so must not ask the database who reads it.
+    g.is_database_away = True
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
     _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
@@ -239,7 +241,8 @@ def _page(status: int, sentence: str | None, headers: Mapping[str, str]) -> Resp
         "errors/page.html",
         status=status,
         title=title,
-        message=sentence or advice,
+        message=sentence,
+        advice=advice,
         request_id=g.get("request_id", ""),
     )
     response = make_response(html, status)

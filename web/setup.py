@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from flask import Blueprint, Flask
+from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from domain.alerts.deliveries import RefusalSampler
@@ -22,6 +23,8 @@ def configure(app: Flask, settings: Settings) -> None:
     app.config.update(
         SECRET_KEY=settings.secret_key,
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
+        # Addresses of static files carry a hash of what is in them.
+        SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes,
         # Cookies ignore ports: without a name of its own it would meet other services' cookies.
         SESSION_COOKIE_NAME="gatebell_session",
@@ -40,6 +43,8 @@ def configure(app: Flask, settings: Settings) -> None:
         WTF_CSRF_SSL_STRICT=False,
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
+    # A value that a template expects and does not get is a fault, not a blank.
+    app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     if settings.trusted_proxies:

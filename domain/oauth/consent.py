@@ -53,7 +53,9 @@ def question_for(
 def remember(
     application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
 ) -> None:
-    """Add the approved scopes to what is remembered."""
+    """Add the approved scopes to what is remembered; for those only who will be spared by it."""
+    if not application.confidential:
+        return
     known = session.scalar(
         select(Consent.scopes).where(
             Consent.user_id == user_id, Consent.application_id == application.id

@@ -11,6 +11,15 @@ FORBIDDEN_SCHEMES = frozenset({"javascript", "data", "vbscript", "file", "about"
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+#: A host name or an IP literal, and a port. It is written into a content security policy: what
+#: separates directives there cannot be part of it.
+_AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
+#: RFC 8252 section 7.3: the loopback literals, whose port may vary.
+_LOOPBACK = re.compile(
+    r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]))(?::(?P<port>[0-9]{1,5}))?(?P<rest>/.*|\?.*)?"
+)
+_HIGHEST_PORT = 65_535
 LONGEST_URI = 2000
 
 
@@ -53,6 +62,7 @@ def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
         ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
         ("@" in parts.netloc, "carries a user name or password."),
+        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has a wrong host."),
         (
             bool(parameters & RESERVED_PARAMETERS),
             "has a parameter named code, state, iss or error, which our answer adds.",
@@ -80,17 +90,12 @@ def is_insecure(uri: str) -> bool:
     return parts.scheme == "http" and not is_local
 
 
-def _without_port(parts: SplitResult) -> tuple[str | None, ...]:
-    return (parts.scheme, parts.hostname, parts.path, parts.query, parts.fragment)
-
-
-def _is_same_loopback(requested: str, registered: str) -> bool:
-    """Compare all but the port, which a native application picks anew each time."""
-    wanted, known = urlsplit(requested), urlsplit(registered)
-    if known.scheme != "http" or not _is_loopback_literal(known.hostname):
-        return False
-    _ = wanted.port  # raises ValueError for a port that is none
-    return "@" not in wanted.netloc and _without_port(wanted) == _without_port(known)
+def _without_port(uri: str) -> tuple[str, str] | None:
+    """Return what is left of a loopback URI without its port; None if it is not one."""
+    found = _LOOPBACK.fullmatch(uri)
+    if found is None or int(found["port"] or 0) > _HIGHEST_PORT:
+        return None
+    return found["host"], found["rest"] or ""
 
 
 def is_registered(requested: str, registered: list[str]) -> bool:
@@ -101,18 +106,16 @@ def is_registered(requested: str, registered: list[str]) -> bool:
     """
     if requested in registered:
         return True
-    if _UNSAFE.search(requested):
+    if "#" in requested or _UNSAFE.search(requested):
         return False
-    try:
-        return any(_is_same_loopback(requested, known) for known in registered)
-    except ValueError:
-        return False
+    wanted = _without_port(requested)
+    return wanted is not None and any(wanted == _without_port(known) for known in registered)
 
 
 def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
     """Append parameters and leave the registered part as it is."""
-    joint = "&" if urlsplit(uri).query else "?"
-    return uri.rstrip("?") + joint + urlencode(parameters)
+    base, mark, query = uri.partition("?")
+    return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters)}"
 
 
 def destination_of(uri: str) -> Destination:

@@ -39,8 +39,8 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="read",
-        title="Read everything you can see",
-        description="The same as read_api, under its older name.",
+        title="Read everything you can see (older name)",
+        description="The same as read_api; applications written for older releases ask for it.",
     ),
     Scope(
         name="read_user",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from domain.keyring import Kind
@@ -69,6 +69,19 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
         .execution_options(synchronize_session=False)
     )
     return killed.first() is not None
+
+
+def hold_family(authorization_id: int | None, *, session: Session) -> bool:
+    """Tell whether the grant lives on, and let nobody revoke it before this transaction ends.
+
+    Else a pair that is being issued would escape a revocation of its family at the same time.
+    """
+    if authorization_id is None:
+        return True
+    alive = select(Authorization.id).where(
+        Authorization.id == authorization_id, Authorization.revoked_at.is_(None)
+    )
+    return session.scalar(alive.with_for_update()) is not None
 
 
 def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> None:

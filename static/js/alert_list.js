@@ -1,4 +1,5 @@
-// Keys on the alert list: j and k go down and up, Enter opens, / searches, ? explains.
+// The alert list: keys (j and k go down and up, Enter opens, / searches, ? explains), and a word
+// when the list has changed meanwhile. It never moves under the reader's eyes.
 "use strict";
 
 const rows = [...document.querySelectorAll("[data-alert-row]")];
@@ -41,3 +42,28 @@ if (helpButton) {
   helpButton.hidden = false;
   helpButton.addEventListener("click", () => help.showModal());
 }
+
+// News: the same page is asked for now and then, and compared without its times.
+
+const LOOK_EVERY = 30000;
+const news = document.querySelector("[data-news]");
+
+function gist(page) {
+  const parts = page.querySelectorAll("[data-alert-row] a, [data-alert-row] .events, [data-alert-row] .status, .tabs .badge");
+  return [...parts].map((part) => part.textContent.trim()).join("\n");
+}
+
+async function look() {
+  if (document.hidden || !news.hidden) return;
+  try {
+    const answer = await fetch(location.href, { credentials: "same-origin" });
+    // A redirect leads to the sign-in page: that is no news about alerts.
+    if (!answer.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    news.hidden = gist(page) === gist(document);
+  } catch {
+    // Away for a moment; the next look will tell.
+  }
+}
+
+if (news) setInterval(look, LOOK_EVERY);

@@ -91,6 +91,8 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
             raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
         if (self.request.value("response_mode") or "query") != "query":
             raise InvalidRequestError("The only response_mode here is query.")
+        if "\x00" in (self.request.value("nonce") or ""):
+            raise InvalidRequestError("A nonce cannot hold the character NUL.")
         self._check_scope()
         self._check_pkce()
         self._check_prompt()

@@ -11,7 +11,14 @@ from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
 from domain.oauth.pkce import check_verifier
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.tokens import Grant, issue_pair, note_use, revoke_family, revoke_pair
+from domain.oauth.tokens import (
+    Grant,
+    hold_family,
+    issue_pair,
+    note_use,
+    revoke_family,
+    revoke_pair,
+)
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken, Authorization, User
 
@@ -91,6 +98,8 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
         """Kill the old pair first, then issue: of parallel refreshes one wins."""
         context = self._context
         token = self.request.refresh_token
+        if not hold_family(token.authorization_id, session=context.session):
+            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         if not revoke_pair(token.id, session=context.session, now=context.now):
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         note_use(self.request.client.application, now=context.now)
