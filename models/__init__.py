@@ -6,10 +6,12 @@ from models.attempt import AttemptCount
 from models.authorization import Authorization, Consent
 from models.base import Base
 from models.delivery import Delivery
+from models.device import DeviceAuthorization
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.member import Member
 from models.namespace import Group, Project
+from models.signing_key import SigningKey
 from models.token import AccessToken, PersonalAccessToken
 from models.user import SignIn, User
 
@@ -24,6 +26,7 @@ __all__ = [
     "Base",
     "Consent",
     "Delivery",
+    "DeviceAuthorization",
     "Group",
     "InstanceSetting",
     "Integration",
@@ -31,5 +34,6 @@ __all__ = [
     "PersonalAccessToken",
     "Project",
     "SignIn",
+    "SigningKey",
     "User",
 ]

@@ -26,6 +26,8 @@ class Application(Base):
     require_pkce: Mapped[bool] = mapped_column(default=False)
     #: Registered by an administrator; its users are not asked for consent.
     trusted: Mapped[bool] = mapped_column(default=False)
+    #: Give refresh tokens to devices and password sign-ins as well.
+    refresh_for_devices: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
 
@@ -41,3 +43,6 @@ class ApplicationSecret(Base):
     )
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
+    #: Set when a newer secret was made: until then both are good.
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]

@@ -30,6 +30,8 @@ class AccessToken(Base):
     expires_at: Mapped[datetime | None] = mapped_column(index=True)
     #: The pair is dead: rotated, revoked, or its family was.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
+    #: It died by being refreshed, at this moment.
+    refreshed_at: Mapped[datetime | None]
 
 
 class PersonalAccessToken(Base):
