@@ -7,6 +7,7 @@ from blueprints.alerts import alerts
 from blueprints.api_v4 import api_v4
 from blueprints.applications import applications
 from blueprints.authorize import authorize
+from blueprints.authorized_applications import authorized_applications
 from blueprints.groups import groups
 from blueprints.health import health
 from blueprints.home import home
@@ -23,6 +24,7 @@ PAGES = (
     sessions,  # /users/sign_in  /users/sign_out
     account,  # /-/user_settings/{profile,security}
     applications,  # /-/user_settings/applications…
+    authorized_applications,  # /-/user_settings/authorized_applications…
     authorize,  # /oauth/authorize
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…

@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.alerts import queries
-from domain.alerts.queries import TABS, AlertFilter
+from domain.alerts.queries import LARGEST_IID, TABS, AlertFilter
 from domain.alerts.status import change_status as change
 from domain.errors import ConflictError
 from domain.paging import Slice, read_cursor
@@ -19,6 +19,8 @@ from web.services import now, reading, settings
 
 alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 _LONGEST_SEARCH = 200
+#: No alert has a larger number, and no database can be asked for one.
+_ONE = f"/<int(max={LARGEST_IID}):iid>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ def _tabs(project: ProjectView, current: str, search: str) -> tuple[Tab, ...]:
     )
 
 
-@alerts.get("/<int:iid>")
+@alerts.get(_ONE)
 @project_member(at_least=Role.DEVELOPER)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with every field that was kept."""
@@ -79,7 +81,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     )
 
 
-@alerts.post("/<int:iid>/status")
+@alerts.post(f"{_ONE}/status")
 @project_member(at_least=Role.DEVELOPER)
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Give an alert another status."""

@@ -7,14 +7,14 @@ from flask import Blueprint, flash, redirect, render_template, request, session,
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user, logout_user
 
-from domain.accounts.attempts import AttemptLimit
 from domain.accounts.sign_ins import Browser, close_sign_in, open_sign_in
-from domain.accounts.users import Knock, authenticate
+from domain.accounts.users import authenticate
 from domain.errors import TooManyAttemptsError
 from domain.oauth.applications import find_by_uid
 from forms.sign_in import SignInForm
 from web.access import load_visitor, open_to_anyone, signed_in, visitor
 from web.extensions import db
+from web.knocks import knock_of
 from web.services import now, services, settings
 
 sessions = Blueprint("sessions", __name__, url_prefix="/users")
@@ -39,8 +39,7 @@ def check_in() -> ResponseReturnValue:
     form = SignInForm()
     if not form.validate_on_submit():
         return _page(form), 422
-    login = form.login.data or ""
-    knock = Knock(login=login, password=form.password.data or "", limits=_limits(login))
+    knock = knock_of(form.login.data or "", form.password.data or "")
     try:
         user = authenticate(knock, session=db.session(), keyring=services().keyring, now=now())
     except TooManyAttemptsError as error:
@@ -78,24 +77,7 @@ def sign_out() -> ResponseReturnValue:
     logout_user()
     session.clear()
     flash("You are signed out.")
-    return redirect(url_for("sessions.sign_in", next=request.form.get("next") or None))
-
-
-def _limits(login: str) -> tuple[AttemptLimit, ...]:
-    current = settings()
-    window = timedelta(seconds=current.sign_in_attempts_window_seconds)
-    return (
-        AttemptLimit(
-            subject=f"sign-in account {login.strip().lower()}",
-            attempts=current.sign_in_attempts_per_account,
-            window=window,
-        ),
-        AttemptLimit(
-            subject=f"sign-in address {request.remote_addr}",
-            attempts=current.sign_in_attempts_per_address,
-            window=window,
-        ),
-    )
+    return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
 
 
 def _way_on() -> str:

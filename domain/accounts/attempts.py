@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, delete
+from sqlalchemy import case, delete, update
 from sqlalchemy.orm import Session
 
 from domain.errors import TooManyAttemptsError
@@ -49,7 +49,20 @@ def claim_attempt(
 
 
 def forget_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Start counting anew, after a right answer."""
+    """Start counting anew: whoever knows the answer was not guessing."""
     session.execute(
         delete(AttemptCount).where(AttemptCount.subject == keyring.digest(limit.subject))
+    )
+
+
+def give_back_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
+    """Take back the one attempt that was right, and keep the wrong ones before it.
+
+    For what many people share, such as an address: one who may come in must not clear the count
+    for one who is guessing.
+    """
+    session.execute(
+        update(AttemptCount)
+        .where(AttemptCount.subject == keyring.digest(limit.subject), AttemptCount.count > 0)
+        .values(count=AttemptCount.count - 1)
     )

@@ -7,7 +7,12 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempts import AttemptLimit, claim_attempt, forget_attempts
+from domain.accounts.attempts import (
+    AttemptLimit,
+    claim_attempt,
+    forget_attempts,
+    give_back_attempt,
+)
 from domain.accounts.names import check_username
 from domain.accounts.passwords import check_password_strength, hash_password, is_password
 from domain.errors import ConflictError, InvalidError, NotFoundError
@@ -108,7 +113,9 @@ class Knock:
 
     login: str
     password: str
-    limits: tuple[AttemptLimit, ...]
+    account_limit: AttemptLimit
+    #: What many people share; their right answers clear nobody's count.
+    address_limit: AttemptLimit
 
 
 def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
@@ -116,14 +123,14 @@ def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datet
 
     A wrong name, a wrong password and a locked account look alike, in words and in time.
     """
-    for limit in knock.limits:
+    for limit in (knock.account_limit, knock.address_limit):
         claim_attempt(limit, session=session, keyring=keyring, now=now)
     user = find_user(knock.login, session=session)
     is_right = is_password(knock.password, user.password_hash if user else None)
     if user is None or not is_right or user.state != ACTIVE:
         return None
-    for limit in knock.limits:
-        forget_attempts(limit, session=session, keyring=keyring)
+    forget_attempts(knock.account_limit, session=session, keyring=keyring)
+    give_back_attempt(knock.address_limit, session=session, keyring=keyring)
     return user
 
 

@@ -36,6 +36,14 @@ def read_payload(
     return generic.parse(payload, now=now, automatic_fingerprint=reading.automatic_fingerprint)
 
 
+def only_item(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
+    """Return the body as if it had one item: to show one of thousands, one has to be read."""
+    if kind != IntegrationType.PROMETHEUS:
+        return payload
+    items = payload.get("alerts")
+    return {**payload, "alerts": items[item_index : item_index + 1]} if items else payload
+
+
 def shown_part(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
     """Return the part of a body that one alert came from."""
     if kind == IntegrationType.PROMETHEUS:

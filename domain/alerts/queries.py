@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.body import read_object
 from domain.alerts.details import flatten
-from domain.alerts.formats import Reading, read_payload, shown_part
+from domain.alerts.formats import Reading, only_item, read_payload, shown_part
 from domain.alerts.incoming import (
     IncomingAlert,
     MissingAttributes,
@@ -36,6 +36,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 _SEVERITIES = tuple(Severity)
+LARGEST_IID = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +61,9 @@ class AlertRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertDetail:
-    """An alert with every field that was kept; what the payload alone has may be absent."""
+class AlertDetail(AlertRow):
+    """An alert with every field that was kept; what only the payload has may be absent."""
 
-    row: AlertRow
     description: str | None
     runbook: str | None
     query: str | None
@@ -75,10 +75,6 @@ class AlertDetail:
     fingerprint_source: str
     severity_reason: str
     received_at: datetime | None
-
-    def __getattr__(self, name: str) -> Any:
-        """Give access to the fields of the row, so that templates need not know of it."""
-        return getattr(self.row, name)
 
 
 _ROWS = (
@@ -197,7 +193,7 @@ def _detail(
     alert: Alert = found[0]
     item, part = _said(delivery, alert.item_index, reading=reading)
     return AlertDetail(
-        row=_row(found),
+        **vars(_row(found)),
         description=alert.description,
         runbook=item.runbook if item else None,
         query=item.query if item else None,
@@ -219,7 +215,11 @@ def _said(
     if delivery is None or delivery.body is None:
         return None, {}
     try:
-        payload = read_object(delivery.body, nesting_limit=reading.nesting_limit)
+        payload = only_item(
+            read_object(delivery.body, nesting_limit=reading.nesting_limit),
+            delivery.format,
+            item_index,
+        )
         parsed = read_payload(
             payload,
             IntegrationType(delivery.format),
@@ -228,8 +228,7 @@ def _said(
         )
     except (UnreadableBody, MissingAttributes, NoValidItem):
         return None, {}
-    part = dict(shown_part(payload, delivery.format, item_index))
-    return next((one for one in parsed.alerts if one.item_index == item_index), None), part
+    return next(iter(parsed.alerts), None), dict(shown_part(payload, delivery.format, 0))
 
 
 #: Bodies above this are shown as they came: laying them out would help nobody.

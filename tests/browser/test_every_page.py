@@ -12,7 +12,7 @@ from tests.live import LiveGatebell
 from tests.people import CALLBACK, Person, make_application, make_project, make_user
 
 #: Text that a sender may put anywhere, and that no page may choke on.
-NASTY = "‮<b>bold</b> {{7*7}} " + "very-long-word" * 12
+NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +20,17 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     """Somebody with one of everything, and where it is shown."""
     alice = make_user(live_sqlite)
     path = make_project(live_sqlite, alice)
-    application = make_application(live_sqlite, alice, redirect_uris=(CALLBACK, "http://a.example/"))
+    application = make_application(
+        live_sqlite, alice, redirect_uris=(CALLBACK, "http://a.example/")
+    )
     made = live_sqlite.cli(
         *("integrations", "create", path, "--type", "http", "--name", "Nagios"),
     )
-    for body in ({"title": NASTY, "hosts": [NASTY], "extra": {"deep": [NASTY]}}, {"runbook": "x"}):
-        headers = {"Authorization": f"Bearer {made['key']}"}
-        requests.post(made["url"], json=body, headers=headers, timeout=10).raise_for_status()
-    requests.post(made["url"], json=[], headers=headers, timeout=10)
+    nasty = {"title": NASTY, "hosts": [NASTY], "extra": {"deep": [NASTY]}}
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    bodies: tuple[object, ...] = (nasty, {"runbook": "x"}, [])
+    for body in bodies:
+        requests.post(made["url"], json=body, headers=headers, timeout=10)
     asked = {
         "response_type": "code",
         "client_id": application.client_id,
@@ -45,6 +48,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *(f"{integration}/{tab}" for tab in ("configure", "credentials", "test", "deliveries")),
         f"{integration}/delete",
         *(f"/-/user_settings/{tab}" for tab in ("profile", "security", "applications")),
+        "/-/user_settings/authorized_applications",
         "/-/user_settings/applications/new",
         *(
             f"/-/user_settings/applications/{application.id}{tab}"

@@ -21,7 +21,7 @@ def sign_in(page: Page, gatebell: LiveGatebell, person: Person) -> None:
 
 
 def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
-    """Press a button and return the parameters with which the browser leaves for the application."""
+    """Press a button and return the parameters with which the browser leaves."""
     with page.expect_request(lambda request: request.url.startswith(CALLBACK)) as left:
         page.get_by_role("button", name=button).click()
     return parse_qs(urlsplit(left.value.url).query)
