@@ -3,16 +3,16 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.passwords import is_password
 from domain.accounts.sign_ins import close_other_sign_ins
-from domain.accounts.users import change_password, change_profile
-from domain.errors import InvalidError
+from domain.accounts.users import authenticate, change_password, change_profile
+from domain.errors import InvalidError, TooManyAttemptsError
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.access import signed_in, visitor
 from web.bootstrap import forget_first_password
 from web.extensions import db
-from web.services import now, settings
+from web.knocks import knock_of
+from web.services import now, services, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -47,9 +47,14 @@ def security() -> ResponseReturnValue:
     form = PasswordForm(username=user.username, minimum=settings().password_min_length)
     if not form.validate_on_submit():
         return _page("security", form)
-    if not is_password(form.current_password.data or "", user.password_hash):
-        form.object_to("current_password", "This is not your current password.")
-        return _page("security", form)
+    try:
+        if not _is_current(form.current_password.data or "", user.username):
+            form.object_to("current_password", "This is not your current password.")
+            return _page("security", form)
+    except TooManyAttemptsError as error:
+        form.object_to("current_password", str(error))
+        page, _ = _page("security", form)
+        return page, 429, {"Retry-After": str(error.retry_after)}
     change_password(user, form.new_password.data or "", now=now(), minimum=form.minimum)
     close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
     forget_first_password(user.username)
@@ -57,5 +62,12 @@ def security() -> ResponseReturnValue:
     return redirect(url_for("account.security"))
 
 
-def _page(name: str, form: ProfileForm | PasswordForm) -> ResponseReturnValue:
+def _is_current(password: str, username: str) -> bool:
+    """Ask as the sign-in does: a browser left open is no place to guess either."""
+    knock = knock_of(username, password)
+    session, keyring = db.session(), services().keyring
+    return authenticate(knock, session=session, keyring=keyring, now=now()) is not None
+
+
+def _page(name: str, form: ProfileForm | PasswordForm) -> tuple[str, int]:
     return render_template(f"account/{name}.html", form=form), 422 if form.errors else 200

@@ -1,7 +1,7 @@
 """Sign in and sign out."""
 
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -82,18 +82,21 @@ def sign_out() -> ResponseReturnValue:
 
 def _way_on() -> str:
     """Return where the visitor wanted to go, if that is here; else the first page."""
+    return _wanted() or url_for("home.index")
+
+
+def _wanted() -> str:
+    """Return the page of ours that led here, or nothing."""
     target = request.args.get("next", "")
-    parts = urlsplit(target)
-    is_ours = target.startswith("/") and not target.startswith(("//", "/\\"))
-    if not is_ours or parts.scheme or parts.netloc or any(ord(each) < 32 for each in target):  # noqa: PLR2004
-        return url_for("home.index")
-    return target
+    # Browsers drop tabs and newlines, and take a backslash for a slash.
+    is_path = target.startswith("/") and not target.startswith(("//", "/\\"))
+    return target if is_path and target.isprintable() else ""
 
 
 def _asking() -> dict[str, list[str]]:
     """Return the parameters of the authorization request that led here, if one did."""
-    target = urlsplit(request.args.get("next", ""))
-    return parse_qs(target.query) if target.path == url_for("authorize.consent") else {}
+    path, _, query = _wanted().partition("?")
+    return parse_qs(query) if path == url_for("authorize.consent") else {}
 
 
 def _login_hint() -> str:

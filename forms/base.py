@@ -13,6 +13,15 @@ from domain.errors import InvalidError
 class Form(FlaskForm):
     """A form that knows its first error and takes the domain's objections."""
 
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Check every field; no text may hold what no database column can."""
+        is_valid = bool(super().validate(extra_validators))
+        for field in self:
+            if isinstance(field.data, str) and "\x00" in field.data:
+                self.object_to(field.name, "This has a character (NUL) that no text can have.")
+                is_valid = False
+        return is_valid
+
     @property
     def first_error(self) -> str | None:
         """Name of the first field with an error: the page gives it the focus."""

@@ -17,7 +17,7 @@ def knock_of(login: str, password: str) -> Knock:
         login=login,
         password=password,
         account_limit=AttemptLimit(
-            subject=f"sign-in account {login.strip().lower()}",
+            subject="sign-in account",  # and which one, once it is known
             attempts=current.sign_in_attempts_per_account,
             window=window,
         ),

@@ -1,6 +1,6 @@
 """Makes accounts, finds them, and checks who knocks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import func, or_, select
@@ -88,6 +88,8 @@ def checked_email(email: str) -> str:
 def find_user(login: str, *, session: Session) -> User | None:
     """Return the user of this name or e-mail address, in any case."""
     wanted = login.strip().lower()
+    if "\x00" in wanted:
+        return None  # nobody is called so, and Postgres refuses the question
     statement = select(User).where(
         or_(func.lower(User.username) == wanted, func.lower(User.email) == wanted)
     )
@@ -123,15 +125,22 @@ def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datet
 
     A wrong name, a wrong password and a locked account look alike, in words and in time.
     """
-    for limit in (knock.account_limit, knock.address_limit):
-        claim_attempt(limit, session=session, keyring=keyring, now=now)
     user = find_user(knock.login, session=session)
+    account_limit = _account_limit(knock, user)
+    for limit in (account_limit, knock.address_limit):
+        claim_attempt(limit, session=session, keyring=keyring, now=now)
     is_right = is_password(knock.password, user.password_hash if user else None)
     if user is None or not is_right or user.state != ACTIVE:
         return None
-    forget_attempts(knock.account_limit, session=session, keyring=keyring)
+    forget_attempts(account_limit, session=session, keyring=keyring)
     give_back_attempt(knock.address_limit, session=session, keyring=keyring)
     return user
+
+
+def _account_limit(knock: Knock, user: User | None) -> AttemptLimit:
+    """Count by account, not by what was typed: its name and its address are one account."""
+    whom = user.username if user else knock.login
+    return replace(knock.account_limit, subject=f"sign-in account {whom.strip().lower()}")
 
 
 def change_password(user: User, new_password: str, *, now: datetime, minimum: int) -> None:

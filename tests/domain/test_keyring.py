@@ -1,0 +1,98 @@
+"""What hides secrets at rest, and the random values that are hidden."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.keyring import Keyring, Kind, UndecipherableError
+from domain.randomness import is_well_formed, random_credential, random_hex, random_password
+
+OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
+
+
+def test_a_credential_says_what_it_is_and_carries_256_random_bits_and_a_checksum() -> None:
+    credential = random_credential("gba-")
+    assert credential.startswith("gba-")
+    assert len(credential) == len("gba-") + 43 + 6
+    assert credential.isascii()
+    assert is_well_formed(credential, prefix="gba-")
+    assert random_credential("gba-") != credential
+
+
+def test_every_kind_has_a_prefix_of_its_own() -> None:
+    prefixes = [kind.value for kind in Kind]
+    assert len(set(prefixes)) == len(prefixes)
+    assert {"gba-", "gbr-", "gbs-", "gbp-", "gbk-"} <= set(prefixes)
+
+
+def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> None:
+    credential = random_credential("gba-")
+    for position in range(len(credential)):
+        other = "x" if credential[position] != "x" else "y"
+        wrong = credential[:position] + other + credential[position + 1 :]
+        assert not is_well_formed(wrong, prefix="gba-")
+
+
+@given(st.text())
+def test_any_text_can_be_asked_about(text: str) -> None:
+    assert not is_well_formed(text, prefix="gba-")
+    assert not is_well_formed("gba-" + text[:49].ljust(49), prefix="gba-")
+    assert Keyring(NEW).credential_digests(text, Kind.ACCESS_TOKEN) == ()
+
+
+def test_a_credential_of_one_kind_is_not_looked_up_as_another() -> None:
+    keyring = Keyring(NEW)
+    token = keyring.issue(Kind.ACCESS_TOKEN)
+    assert keyring.credential_digests(token.clear, Kind.ACCESS_TOKEN) == (token.digest,)
+    assert keyring.credential_digests(token.clear, Kind.REFRESH_TOKEN) == ()
+
+
+def test_what_is_stored_depends_on_the_key_and_does_not_hold_the_credential() -> None:
+    token = Keyring(OLD).issue(Kind.ACCESS_TOKEN)
+    assert len(token.digest) == 32
+    assert token.digest != Keyring(NEW).digest(token.clear)
+    assert token.clear.encode() not in token.digest
+
+
+def test_a_credential_is_not_shown_by_its_repr() -> None:
+    token = Keyring(OLD).issue(Kind.ACCESS_TOKEN)
+    assert token.clear not in repr(token)
+
+
+def test_after_a_rotation_what_older_keys_made_is_still_known() -> None:
+    token, sealed = Keyring(OLD).issue(Kind.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
+    rotated = Keyring(NEW, OLD)
+    assert token.digest in rotated.credential_digests(token.clear, Kind.CLIENT_SECRET)
+    assert rotated.matches(token.clear, [None, token.digest])
+    assert rotated.decrypt(sealed) == "a key"
+    assert Keyring(NEW).decrypt(rotated.encrypt("new")) == "new"
+
+
+def test_without_the_older_key_nothing_of_it_is_known() -> None:
+    token, sealed = Keyring(OLD).issue(Kind.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
+    assert not Keyring(NEW).matches(token.clear, [token.digest])
+    with pytest.raises(UndecipherableError):
+        Keyring(NEW).decrypt(sealed)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[])))
+def test_any_text_can_be_compared_with_what_is_kept(text: str) -> None:
+    keyring = Keyring(NEW)
+    assert not keyring.matches(text, [None, b"", b"\x00" * 32])
+    assert keyring.matches(text, [keyring.digest(text)])
+
+
+def test_nothing_matches_where_nothing_is_kept() -> None:
+    assert not Keyring(NEW).matches("", [])
+    assert not Keyring(NEW).matches("", [None])
+
+
+def test_a_made_up_password_can_be_typed() -> None:
+    groups = random_password().split("-")
+    assert [len(group) for group in groups] == [6, 6, 6, 6]
+    assert random_password() != random_password()
+
+
+def test_identifiers_are_lower_case_hexadecimal() -> None:
+    assert len(random_hex(32)) == 64
+    assert set(random_hex(32)) <= set("0123456789abcdef")

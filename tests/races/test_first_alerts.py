@@ -1,0 +1,96 @@
+"""Many senders at the same moment: nothing is lost, nothing is double, nobody hears a 5xx."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+import requests
+
+from tests.live import LiveGatebell
+from tests.senders import Endpoint, connect, item, resolved, webhook
+from tests.stored import alerts_of, deliveries_of
+
+CROWD = 16
+
+
+def at_once(endpoint: Endpoint, bodies: list[bytes]) -> list[requests.Response]:
+    """Send all bodies at the same moment, each from a sender of its own."""
+    start = Barrier(len(bodies))
+
+    def send(body: bytes) -> requests.Response:
+        start.wait(30)
+        return endpoint.post(body)
+
+    with ThreadPoolExecutor(len(bodies)) as senders:
+        return list(senders.map(send, bodies))
+
+
+@pytest.mark.spec("I8", "I16")
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("http", b'{"title": "Disk full"}'),
+        ("prometheus", webhook(item("Disk full"))),
+        ("prometheus", webhook(item("Disk full"), "no item")),
+    ],
+)
+def test_identical_first_alerts_are_one_alert_with_an_event_each(
+    gatebell: LiveGatebell, kind: str, body: bytes
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    answers = at_once(endpoint, [body] * CROWD)
+    assert {answer.status_code for answer in answers} == {200}
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.title, alert.status, alert.events) == ("Disk full", "triggered", CROWD)
+    assert {answer.text for answer in answers} == {f'[{{"iid":{alert.iid},"title":"Disk full"}}]'}
+    log = deliveries_of(gatebell, endpoint.project)
+    assert len(log) == CROWD
+    assert sum(delivery.opened + delivery.joined for delivery in log) == CROWD
+
+
+@pytest.mark.spec("I1")
+def test_different_alerts_get_different_numbers(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    answers = at_once(endpoint, [b'{"title": "Alert %d"}' % number for number in range(CROWD)])
+    assert {answer.status_code for answer in answers} == {200}
+    given = {item["title"]: item["iid"] for answer in answers for item in answer.json()}
+    assert sorted(given.values()) == list(range(1, CROWD + 1))
+    assert given == {alert.title: alert.iid for alert in alerts_of(gatebell, endpoint.project)}
+
+
+@pytest.mark.spec("I1")
+def test_batches_at_once_get_different_numbers(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    bodies = [webhook(*(item(f"{batch}-{one}") for one in range(10))) for batch in range(8)]
+    answers = at_once(endpoint, bodies)
+    assert {answer.status_code for answer in answers} == {200}
+    assert [alert.iid for alert in alerts_of(gatebell, endpoint.project)] == list(range(1, 81))
+    for batch, answer in enumerate(answers):
+        iids = [each["iid"] for each in answer.json()]
+        assert iids == list(range(iids[0], iids[0] + 10))
+        assert [each["title"] for each in answer.json()] == [f"{batch}-{one}" for one in range(10)]
+
+
+@pytest.mark.spec("I16")
+def test_the_same_items_in_opposite_order_never_wait_for_each_other_forever(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    names = [f"a{number}" for number in range(20)]
+    there, back = ([item(name) for name in order] for order in (names, names[::-1]))
+    for _ in range(8):
+        answers = at_once(endpoint, [webhook(*there), webhook(*back)] * 4)
+        assert {answer.status_code for answer in answers} == {200}
+    assert {alert.events for alert in alerts_of(gatebell, endpoint.project)} == {64}
+
+
+@pytest.mark.spec("I16", "I17")
+def test_firing_and_recovery_at_once_leave_at_most_one_open(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    for _ in range(4):
+        bodies = [webhook(item("a")), webhook(resolved("a")), webhook(item("a"), "no item")] * 4
+        answers = at_once(endpoint, bodies)
+        assert {answer.status_code for answer in answers} == {200}
+    alerts = alerts_of(gatebell, endpoint.project)
+    assert sum(alert.status != "resolved" for alert in alerts) <= 1
+    assert len({alert.iid for alert in alerts}) == len(alerts)

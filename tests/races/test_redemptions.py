@@ -1,0 +1,145 @@
+"""Sixteen at once with one code or one refresh token: one is served, and nothing breaks."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from time import sleep
+
+import pytest
+import requests
+from flask import Flask
+from sqlalchemy import func, select
+
+from domain.oauth.wire import ProtocolRequest
+from models import AccessToken, Application
+from tests.live import LiveGatebell
+from tests.oauth_wire import (
+    PKCE,
+    VERIFIER,
+    changed,
+    is_live,
+    new_code,
+    new_pair,
+    new_public_pair,
+    phone_application,
+    refresh,
+    server_application,
+)
+from tests.people import ClientCredentials, database_of, settings_of
+from web.extensions import db
+from web.oauth import authorization_server
+from web.settings import Settings
+
+PARALLEL = 16
+ROUNDS = 3
+
+
+def all_at_once(gatebell: LiveGatebell, form: list[tuple[str, str]]) -> list[requests.Response]:
+    """Send one token request from as many clients, each on a connection that is open already."""
+    barrier = Barrier(PARALLEL)
+
+    def send(_number: int) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.get(f"{gatebell.url}/healthz")
+            barrier.wait(timeout=60)
+            return session.post(f"{gatebell.url}/oauth/token", data=form)
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return list(pool.map(send, range(PARALLEL)))
+
+
+def assert_one_winner(answers: list[requests.Response]) -> None:
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {200: 1, 400: PARALLEL - 1}, [answer.text for answer in answers]
+    losers = [answer.json() for answer in answers if answer.status_code == 400]
+    assert {loser["error"] for loser in losers} == {"invalid_grant"}
+
+
+def tokens_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
+    """Count the pairs that were ever stored for an application."""
+    statement = select(func.count(AccessToken.id)).join(
+        Application, Application.id == AccessToken.application_id
+    )
+    with database_of(gatebell) as session:
+        found = session.scalar(statement.where(Application.uid == client.client_id))
+    return found or 0
+
+
+def code_form(client: ClientCredentials, code: str) -> dict[str, str]:
+    return {
+        "grant_type": "authorization_code",
+        "client_id": client.client_id,
+        "code": code,
+        "redirect_uri": client.redirect_uri,
+        "code_verifier": VERIFIER,
+    }
+
+
+def refresh_form(client: ClientCredentials, token: str) -> dict[str, str]:
+    return {
+        "grant_type": "refresh_token",
+        "client_id": client.client_id,
+        "refresh_token": token,
+    }
+
+
+def redemption_of_a_server(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[str, str]]:
+    client = server_application(gatebell)
+    form = code_form(client, new_code(gatebell, client, **PKCE))
+    return client, {**form, "client_secret": client.secret}
+
+
+def redemption_of_a_phone(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[str, str]]:
+    client = phone_application(gatebell)
+    return client, code_form(client, new_code(gatebell, client, **PKCE))
+
+
+def refresh_of_a_server(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[str, str]]:
+    client = server_application(gatebell)
+    form = refresh_form(client, new_pair(gatebell, client).refresh)
+    return client, {**form, "client_secret": client.secret}
+
+
+def refresh_of_a_phone(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[str, str]]:
+    client = phone_application(gatebell)
+    return client, refresh_form(client, new_public_pair(gatebell, client).refresh)
+
+
+@pytest.mark.spec("B5", "B12")
+@pytest.mark.parametrize(
+    "prepare",
+    [redemption_of_a_server, redemption_of_a_phone, refresh_of_a_server, refresh_of_a_phone],
+)
+def test_of_sixteen_at_once_exactly_one_is_served(
+    gatebell: LiveGatebell,
+    prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
+) -> None:
+    for _ in range(ROUNDS):
+        client, form = prepare(gatebell)
+        before = tokens_of(gatebell, client)
+        assert_one_winner(all_at_once(gatebell, changed(form, {})))
+        assert tokens_of(gatebell, client) == before + 1
+
+
+@pytest.mark.spec("B5")
+def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
+    gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]
+) -> None:
+    phone = phone_application(gatebell)
+    first = new_public_pair(gatebell, phone)
+    second = refresh(gatebell, phone, first.refresh, client_secret=None).json()
+    form = {name: [text] for name, text in refresh_form(phone, second["refresh_token"]).items()}
+    with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
+        # The honest client's refresh is done but for its commit …
+        answer = authorization_server().create_token_response(ProtocolRequest("POST", form, {}))
+        # … when a thief presents the dead token, which ends the family.
+        theft = pool.submit(refresh, gatebell, phone, first.refresh, client_secret=None)
+        sleep(0.5)
+        db.session.commit()
+        assert theft.result().status_code == 400
+    assert isinstance(answer.body, Mapping)
+    assert not is_live(gatebell, answer.body["access_token"])
+    again = refresh(gatebell, phone, answer.body["refresh_token"], client_secret=None)
+    assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")

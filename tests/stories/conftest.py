@@ -1,0 +1,40 @@
+"""What stories need: clients that accept plain http on loopback, and their connections closed."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.live import LiveGatebell
+from tests.people import ClientCredentials, bob, make_application
+from tests.stories.third_parties import KINDS, Addresses, ThirdParty
+
+Meet = Callable[..., ThirdParty]
+
+
+@pytest.fixture(autouse=True)
+def plain_http_is_fine_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
+    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
+
+
+@pytest.fixture
+def meet() -> Iterator[Meet]:
+    """Makes third parties of a kind, each with an application of Bob's."""
+    made: list[ThirdParty] = []
+
+    def make(kind: type[ThirdParty], gatebell: LiveGatebell, **changes: object) -> ThirdParty:
+        client: ClientCredentials = make_application(
+            gatebell, bob(gatebell), **{**kind.registration, **changes}
+        )
+        made.append(kind(client, Addresses.written_down(gatebell)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.session.close()
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def third_party(request: pytest.FixtureRequest, gatebell: LiveGatebell, meet: Meet) -> ThirdParty:
+    """Every kind of client in turn."""
+    return meet(request.param, gatebell)

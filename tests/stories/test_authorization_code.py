@@ -1,0 +1,96 @@
+"""A person approves, and a client that nobody here wrote acts for them."""
+
+import pytest
+from oauthlib.oauth2 import AccessDeniedError
+
+from tests.live import LiveGatebell
+from tests.people import alice, signed_in
+from tests.stories.conftest import Meet
+from tests.stories.third_parties import Browser, OAuthlibWithBasic, ThirdParty
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> Browser:
+    """Alice's browser, in which she signed in before."""
+    person = alice(gatebell)
+    return Browser(signed_in(gatebell, person), person)
+
+
+@pytest.mark.spec("A1", "A2", "B1", "B2", "B4", "G1")
+def test_a_client_acts_for_the_person_who_approved(
+    gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
+) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    assert browser.seen == ["consent"]
+    answer = third_party.get(f"{gatebell.url}/api/v4/user")
+    assert answer.status_code == 200
+    assert answer.json()["username"] == browser.person.username
+
+
+@pytest.mark.spec("B4")
+def test_the_answer_has_all_that_clients_read(third_party: ThirdParty, browser: Browser) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    token = third_party.token
+    assert token["expires_in"] == 7200
+    assert token["token_type"] == "bearer"
+    assert token["refresh_token"]
+    assert isinstance(token["created_at"], int)
+    scopes = token["scope"] if isinstance(token["scope"], list) else token["scope"].split()
+    assert set(scopes) == {"read_user", "read_api"}
+
+
+@pytest.mark.spec("D1", "D2")
+def test_a_token_tells_whose_it_is_by_header_and_by_query(
+    gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
+) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    address = f"{gatebell.url}/oauth/token/info"
+    by_header = third_party.get(address)
+    token = third_party.token["access_token"]
+    by_query = gatebell.http().get(address, params={"access_token": token})
+    assert by_header.status_code == by_query.status_code == 200
+    info = by_header.json()
+    assert info["application"] == {"uid": third_party.client.client_id}
+    assert set(info["scope"]) == {"read_user", "read_api"}
+    assert 7190 <= info["expires_in"] <= 7200
+    assert {**by_query.json(), "expires_in": 0, "expires_in_seconds": 0} == {
+        **info,
+        "expires_in": 0,
+        "expires_in_seconds": 0,
+    }
+
+
+@pytest.mark.spec("B5")
+def test_a_client_renews_its_tokens_and_the_old_ones_die(
+    gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
+) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    old = third_party.token
+    third_party.refresh()
+    new = third_party.token
+    assert new["access_token"] != old["access_token"]
+    assert new["refresh_token"] != old["refresh_token"]
+    info = f"{gatebell.url}/oauth/token/info"
+    assert third_party.get(info).status_code == 200
+    dead = gatebell.http().get(info, params={"access_token": old["access_token"]})
+    assert dead.status_code == 401
+
+
+@pytest.mark.spec("D3")
+def test_a_client_gives_its_tokens_back(
+    gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
+) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    answer = third_party.revoke()
+    assert (answer.status_code, answer.json()) == (200, {})
+    assert third_party.get(f"{gatebell.url}/oauth/token/info").status_code == 401
+
+
+@pytest.mark.spec("A3")
+def test_a_client_hears_that_the_person_said_no(
+    gatebell: LiveGatebell, meet: Meet, browser: Browser
+) -> None:
+    third_party = meet(OAuthlibWithBasic, gatebell)
+    address = browser.walk(third_party.authorization_url(), "cancel")
+    with pytest.raises(AccessDeniedError, match="The resource owner denied the request"):
+        third_party.take(address)

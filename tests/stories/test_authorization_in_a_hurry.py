@@ -1,0 +1,116 @@
+"""The same service with short lives and strict rules, set as an operator sets them."""
+
+from collections.abc import Iterator
+from time import sleep
+
+import pytest
+
+from tests.html_forms import form_with, submit
+from tests.live import LiveGatebell
+from tests.oauth_wire import (
+    ask,
+    assert_refused,
+    decide,
+    is_live,
+    landing,
+    new_code,
+    new_pair,
+    redeem,
+    refresh,
+    server_application,
+)
+from tests.people import alice, bob, make_application, make_user, sign_in, signed_in
+from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    """A service of this file's own, so that its settings are nobody else's."""
+    made = LiveGatebell(
+        instance_path=tmp_path_factory.mktemp("hasty"),
+        database_url="",
+        AUTHORIZATION_CODE_LIFETIME_SECONDS="1",
+        SESSION_LIFETIME_SECONDS="60",
+    )
+    made.start()
+    yield made
+    assert made.stop() == 0, made.log_text()
+
+
+@pytest.mark.spec("B12")
+def test_a_code_is_good_for_a_short_time_only(hasty: LiveGatebell) -> None:
+    client = server_application(hasty)
+    assert redeem(hasty, client, new_code(hasty, client)).status_code == 200
+    late = new_code(hasty, client)
+    sleep(1.1)
+    assert_refused(redeem(hasty, client, late), "invalid_grant")
+
+
+@pytest.mark.spec("B4", "B6")
+def test_a_lifetime_that_is_set_while_the_service_runs_counts_and_a_refresh_outlives_it(
+    hasty: LiveGatebell,
+) -> None:
+    changed = hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")
+    assert changed == {"name": "access_token_lifetime_seconds", "value": 1}
+    sleep(1.1)  # every process has it within a second
+    client = server_application(hasty)
+    pair = new_pair(hasty, client)
+    assert pair.answer["expires_in"] == 1
+    sleep(1.1)
+    assert not is_live(hasty, pair.access)
+    assert refresh(hasty, client, pair.refresh).status_code == 200
+    hasty.cli("settings", "set", "access_token_lifetime_seconds", "7200")
+
+
+@pytest.mark.spec("B6")
+def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebell) -> None:
+    hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")
+    sleep(1.1)
+    client = make_application(hasty, bob(hasty))
+    third_party = AuthlibWithBasic(client, Addresses.written_down(hasty))
+    browser = Browser(signed_in(hasty, alice(hasty)), alice(hasty))
+    with third_party.session:
+        third_party.take(browser.walk(third_party.authorization_url()))
+        sleep(1.1)
+        hasty.cli("settings", "set", "access_token_lifetime_seconds", "7200")
+        sleep(1.1)
+        third_party.refresh()
+        assert third_party.get(f"{hasty.url}/api/v4/user").status_code == 200
+
+
+@pytest.mark.spec("A8")
+def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> None:
+    hasty.cli("settings", "set", "require_https_redirect_uris", "true")
+    sleep(1.1)
+    browser = signed_in(hasty, bob(hasty))
+    page = browser.get(f"{hasty.url}/-/user_settings/applications/new")
+    form = form_with(page, "redirect_uris")
+    fields: dict[str, str | list[str] | None] = {"name": "Board", "scopes": ["read_user"]}
+    plain = submit(browser, page, form, redirect_uris="http://client.example/cb", **fields)
+    assert plain.status_code == 422
+    assert "must start with https://" in plain.text
+    local = submit(browser, page, form, redirect_uris="http://127.0.0.1/cb", **fields)
+    assert local.status_code == 302
+
+
+def test_an_application_that_was_made_on_the_command_line_works(hasty: LiveGatebell) -> None:
+    owner = make_user(hasty, name="bob")
+    made = hasty.cli(
+        "applications",
+        "create",
+        "Board",
+        *("--owner", owner.username),
+        *("--redirect-uri", "https://client.example/callback"),
+        *("--scopes", "read_user"),
+    )
+    like = make_application(hasty, owner, scopes="read_user")
+    client = type(like)(
+        id=made["id"],
+        client_id=made["application_id"],
+        secret=made["secret"],
+        redirect_uri=like.redirect_uri,
+        scopes=like.scopes,
+    )
+    browser = sign_in(hasty, alice(hasty))
+    code = landing(decide(browser, ask(browser, hasty, client)))["code"]
+    assert redeem(hasty, client, code).status_code == 200

@@ -1,0 +1,251 @@
+"""Applications of third parties: Authlib's and requests-oauthlib's clients, as they come.
+
+They know the service by its addresses only, and reach people through a browser that goes through
+the real pages.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
+from requests.auth import HTTPBasicAuth
+from requests_oauthlib import OAuth2Session as OAuthlibSession
+
+from tests.live import LiveGatebell
+from tests.oauth_wire import ask_at, decide, sign_in_on
+from tests.people import ClientCredentials, Person
+
+_VERIFIER = "the.verifier~of-Authlib_which-does-not-make-its-own-1234567890"
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The endpoints that a client needs."""
+
+    authorize: str
+    token: str
+    revoke: str
+
+    @classmethod
+    def written_down(cls, gatebell: LiveGatebell) -> "Addresses":
+        """Return them as the documentation says."""
+        base = f"{gatebell.url}/oauth"
+        return cls(f"{base}/authorize", f"{base}/token", f"{base}/revoke")
+
+
+class ThirdParty(ABC):
+    """A client library, set up for one registered application."""
+
+    #: What its application is registered with.
+    registration: Mapping[str, Any] = {"confidential": True}
+
+    def __init__(self, client: ClientCredentials, addresses: Addresses) -> None:
+        self.client = client
+        self.addresses = addresses
+        self.session = self._new_session()
+        self.session.trust_env = False  # no proxy between us
+
+    @abstractmethod
+    def _new_session(self) -> Any:
+        """Set the library up."""
+
+    @abstractmethod
+    def authorization_url(self) -> str:
+        """Return where to send the browser."""
+
+    @abstractmethod
+    def take(self, address: str) -> None:
+        """Take the address at which the browser came back; exchange the code."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Get a new pair."""
+
+    @abstractmethod
+    def revoke(self) -> requests.Response:
+        """Give the tokens back."""
+
+    @property
+    def token(self) -> dict[str, Any]:
+        return dict(self.session.token)
+
+    def get(self, url: str) -> requests.Response:
+        """Call an API; the session presents the token."""
+        answer: requests.Response = self.session.get(url)
+        return answer
+
+
+class AuthlibWithBasic(ThirdParty):
+    """Authlib's session, as it is by default: the secret in a header."""
+
+    method = "client_secret_basic"
+
+    def _new_session(self) -> Any:
+        return AuthlibSession(
+            self.client.client_id,
+            self.client.secret if self.registration["confidential"] else None,
+            scope=self.client.scopes,
+            redirect_uri=self.client.redirect_uri,
+            token_endpoint_auth_method=self.method,
+            revocation_endpoint_auth_method=self.method,
+            **self._pkce(),
+        )
+
+    def _pkce(self) -> dict[str, Any]:
+        return {}
+
+    def _proof(self) -> dict[str, str]:
+        return {"code_verifier": _VERIFIER} if self._pkce() else {}
+
+    def authorization_url(self) -> str:
+        url, self._state = self.session.create_authorization_url(
+            self.addresses.authorize, **self._proof()
+        )
+        return str(url)
+
+    def take(self, address: str) -> None:
+        self.session.fetch_token(
+            self.addresses.token,
+            authorization_response=address,
+            state=self._state,
+            **self._proof(),
+        )
+
+    def refresh(self) -> None:
+        self.session.refresh_token(self.addresses.token)
+
+    def revoke(self) -> requests.Response:
+        token = self.token["access_token"]
+        answer: requests.Response = self.session.revoke_token(self.addresses.revoke, token)
+        return answer
+
+
+class AuthlibWithPost(AuthlibWithBasic):
+    """Authlib's session with the secret in the body."""
+
+    method = "client_secret_post"
+
+
+class AuthlibWithSecretAndPkce(AuthlibWithBasic):
+    """Authlib's session with all that there is."""
+
+    registration: Mapping[str, Any] = {"confidential": True, "require_pkce": True}
+
+    def _pkce(self) -> dict[str, Any]:
+        return {"code_challenge_method": "S256"}
+
+
+class AuthlibInPublic(AuthlibWithSecretAndPkce):
+    """Authlib's session without a secret."""
+
+    registration: Mapping[str, Any] = {"confidential": False}
+    method = "none"
+
+
+class OAuthlibWithBasic(ThirdParty):
+    """requests-oauthlib's session, as it is by default: the secret in a header."""
+
+    pkce: str | None = None
+
+    def _new_session(self) -> Any:
+        return OAuthlibSession(
+            self.client.client_id,
+            scope=self.client.scopes.split(),
+            redirect_uri=self.client.redirect_uri,
+            pkce=self.pkce,
+        )
+
+    def authorization_url(self) -> str:
+        url, _state = self.session.authorization_url(self.addresses.authorize)
+        return str(url)
+
+    def take(self, address: str) -> None:
+        self.session.fetch_token(
+            self.addresses.token,
+            authorization_response=address,
+            client_secret=self.client.secret,
+        )
+
+    def refresh(self) -> None:
+        self.session.refresh_token(self.addresses.token, auth=self._basic())
+
+    def revoke(self) -> requests.Response:
+        answer: requests.Response = self.session.post(
+            self.addresses.revoke,
+            data={"token": self.token["refresh_token"]},
+            auth=self._basic(),
+            withhold_token=True,
+        )
+        return answer
+
+    def _basic(self) -> HTTPBasicAuth:
+        return HTTPBasicAuth(self.client.client_id, self.client.secret)
+
+
+class OAuthlibWithPost(OAuthlibWithBasic):
+    """requests-oauthlib's session with the secret in the body."""
+
+    def take(self, address: str) -> None:
+        self.session.fetch_token(
+            self.addresses.token,
+            authorization_response=address,
+            client_secret=self.client.secret,
+            include_client_id=True,
+        )
+
+    def refresh(self) -> None:
+        self.session.refresh_token(
+            self.addresses.token,
+            client_id=self.client.client_id,
+            client_secret=self.client.secret,
+        )
+
+
+class OAuthlibInPublic(OAuthlibWithBasic):
+    """requests-oauthlib's session without a secret: it sends Basic with an empty password."""
+
+    registration: Mapping[str, Any] = {"confidential": False}
+    pkce = "S256"
+
+    def take(self, address: str) -> None:
+        self.session.fetch_token(self.addresses.token, authorization_response=address)
+
+    def _basic(self) -> HTTPBasicAuth:
+        return HTTPBasicAuth(self.client.client_id, "")
+
+
+#: Every way in which these libraries come to the service.
+KINDS: tuple[type[ThirdParty], ...] = (
+    AuthlibWithBasic,
+    AuthlibWithPost,
+    AuthlibWithSecretAndPkce,
+    AuthlibInPublic,
+    OAuthlibWithBasic,
+    OAuthlibWithPost,
+    OAuthlibInPublic,
+)
+
+
+@dataclass
+class Browser:
+    """A person in front of a browser that shows the real pages."""
+
+    session: requests.Session
+    person: Person
+    #: What was on the way: "sign in", "consent".
+    seen: list[str] = field(default_factory=list)
+
+    def walk(self, url: str, decision: str = "authorize") -> str:
+        """Open an address, sign in and decide where asked; return the address outside."""
+        page = ask_at(self.session, url)
+        if 'name="password"' in page.text:
+            self.seen.append("sign in")
+            page = sign_in_on(self.session, page, self.person)
+        if 'name="decision"' in page.text:
+            self.seen.append("consent")
+            page = decide(self.session, page, decision)
+        assert page.status_code == 302, f"{page.status_code} {page.url}:\n{page.text}"
+        return page.headers["Location"]
