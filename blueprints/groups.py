@@ -61,7 +61,10 @@ def members(group_path: str) -> ResponseReturnValue:
     return redirect(url_for("groups.members", group_path=group.path))
 
 
-@groups.post("/<names:group_path>/-/members/<int:member_id>/remove", endpoint="remove_member")
+@groups.post(
+    "/<names:group_path>/-/members/<int:member_id>/remove",
+    endpoint="remove_member",
+)
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""

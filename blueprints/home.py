@@ -18,9 +18,8 @@ _MOST_ALERTS = 30
 def index() -> ResponseReturnValue:
     """Show the open alerts of the visitor's projects, the worst first."""
     projects = my_projects(viewer(), session=db.session())
-    alerts = open_alerts(
-        [project.id for project in projects], limit=_MOST_ALERTS, session=db.session()
-    )
+    watched = [project.id for project in projects if project.can_develop]
+    alerts = open_alerts(watched, limit=_MOST_ALERTS, session=db.session())
     return render_template(
         "home/index.html",
         open_alerts=tuple((alert.project_path, alert) for alert in alerts),

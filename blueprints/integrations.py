@@ -12,7 +12,7 @@ from domain.alerts.parcel import Parcel
 from domain.alerts.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.trial import TrialResult, send_trial
 from domain.errors import DomainError, InvalidError
-from domain.paging import LARGEST_ID, Slice, read_cursor
+from domain.paging import Slice, read_cursor
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm, NewIntegrationForm
 from forms.test_alert import TestAlertForm
@@ -21,9 +21,6 @@ from web.extensions import db
 from web.pages import page_links
 from web.places import integration_place
 from web.services import now, reading, services, settings
-
-#: No row has a larger number, and no database can be asked for one.
-_ONE = f"/<int(max={LARGEST_ID}):integration_id>"
 
 integrations = Blueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -61,7 +58,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     return redirect(_url("credentials", project, created.id))
 
 
-@integrations.route(f"{_ONE}/configure", methods=["GET", "POST"])
+@integrations.route("/<int:integration_id>/configure", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Change name and address, and turn it on or off."""
@@ -78,7 +75,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(_url("configure", project, integration_id))
 
 
-@integrations.get(f"{_ONE}/credentials")
+@integrations.get("/<int:integration_id>/credentials")
 @project_member(at_least=Role.MAINTAINER)
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show address and key, and what to paste where."""
@@ -97,7 +94,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
     return page, 200, {"Cache-Control": "no-store"}
 
 
-@integrations.post(f"{_ONE}/reset_key")
+@integrations.post("/<int:integration_id>/reset_key")
 @project_member(at_least=Role.MAINTAINER)
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key at once."""
@@ -106,7 +103,7 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(_url("credentials", project, integration_id))
 
 
-@integrations.route(f"{_ONE}/test", methods=["GET", "POST"])
+@integrations.route("/<int:integration_id>/test", methods=["GET", "POST"])
 @project_member(at_least=Role.DEVELOPER)
 def test(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain what became of it."""
@@ -144,7 +141,7 @@ def _send_trial(project: ProjectView, seen: IntegrationView, payload: str) -> Tr
     return send_trial(parcel, hot=services().hot, reading=reading())
 
 
-@integrations.get(f"{_ONE}/deliveries")
+@integrations.get("/<int:integration_id>/deliveries")
 @project_member(at_least=Role.MAINTAINER)
 def deliveries(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List what came and what became of it."""
@@ -159,7 +156,7 @@ def deliveries(project: ProjectView, integration_id: int) -> ResponseReturnValue
     )
 
 
-@integrations.get(f"{_ONE}/deliveries/<int(max={LARGEST_ID}):delivery_id>")
+@integrations.get("/<int:integration_id>/deliveries/<int:delivery_id>")
 @project_member(at_least=Role.MAINTAINER)
 def delivery(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
@@ -172,7 +169,7 @@ def delivery(project: ProjectView, integration_id: int, delivery_id: int) -> Res
     )
 
 
-@integrations.get(f"{_ONE}/delete")
+@integrations.get("/<int:integration_id>/delete")
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Ask whether the integration shall really go."""
@@ -180,7 +177,7 @@ def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return render_template("integrations/delete.html", project=project, integration=seen)
 
 
-@integrations.post(f"{_ONE}/delete")
+@integrations.post("/<int:integration_id>/delete")
 @project_member(at_least=Role.MAINTAINER)
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration; its alerts stay."""

@@ -39,8 +39,8 @@ def new() -> ResponseReturnValue:
             session=db.session(),
             now=now(),
         )
-    except InvalidError as error:
-        form.object_to("name" if error.field == "path" else error.field, str(error))
+    except (InvalidError, NotFoundError) as error:
+        form.object_to("name", str(error))
         return _new_page(form)
     make_owner(project, visitor().id, session=db.session(), now=now())
     flash(f"The project {project.path} is made. Connect a monitoring system next.")
@@ -121,7 +121,8 @@ def members(project: ProjectView) -> ResponseReturnValue:
 
 
 @projects.post(
-    "/<names:project_path>/-/settings/members/<int:member_id>/remove", endpoint="remove_member"
+    "/<names:project_path>/-/settings/members/<int:member_id>/remove",
+    endpoint="remove_member",
 )
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:

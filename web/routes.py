@@ -1,10 +1,12 @@
 """What the URL map says about names, and what names say about URLs."""
 
 from functools import cached_property
+from typing import Any
 
 from flask import Flask, current_app
-from werkzeug.routing import Map, PathConverter, ValidationError
+from werkzeug.routing import IntegerConverter, Map, PathConverter, ValidationError
 
+from domain.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
 
 #: Names that no route begins with today and that people would still mistake for the service.
@@ -41,6 +43,15 @@ class NamesConverter(PathConverter):
         return value
 
 
+class RowIdConverter(IntegerConverter):
+    """A number that a database can be asked for: larger ones lead nowhere, and are no fault."""
+
+    def __init__(self, url_map: Map, max: int = LARGEST_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
+        """Take Werkzeug's own limits; the largest is the one that all ids have."""
+        super().__init__(url_map, max=max, **limits)
+
+
 def know_names(app: Flask) -> None:
-    """Teach the URL map what `<names:…>` is."""
+    """Teach the URL map what `<names:…>` is, and how large an `<int:…>` can be."""
     app.url_map.converters["names"] = NamesConverter
+    app.url_map.converters["int"] = RowIdConverter

@@ -135,6 +135,9 @@ def change_integration(
 
 def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
+    if not clean.isprintable():
+        message = "A name is one line, without control characters."
+        raise InvalidError(message, field="name")
     if clean:
         return clean
     if not is_first:

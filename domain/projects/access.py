@@ -1,6 +1,7 @@
 """Who sees which group and project, and with what role."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -60,14 +61,15 @@ class _Eyes:
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
     def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
-        return ProjectView(
+        seen = ProjectView(
             id=project.id,
             name=project.name,
             path=project.path,
             visibility=project.visibility,
             role=self.role_in_project(project),
-            open_alerts=open_alerts,
         )
+        # How many there are is nobody's business either who may not see alerts.
+        return replace(seen, open_alerts=open_alerts) if seen.can_develop else seen
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:

@@ -1,4 +1,3 @@
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,50 +15,17 @@ from domain.alerts.incoming import (
     State,
 )
 from domain.alerts.payloads import prometheus
+from tests.domain.alerts.metrics import (
+    START,
+    STARTED_AT,
+    item,
+    read,
+    webhook,
+    with_annotations,
+    with_labels,
+)
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted
 from tests.domain.alerts.test_generic import assert_fits
-
-START = "2026-11-21T07:52:39Z"
-STARTED_AT = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
-
-
-def webhook(*items: Any, **changes: Any) -> dict[str, Any]:
-    return {
-        "version": "4",
-        "groupKey": "{}",
-        "status": "firing",
-        "receiver": "alerts",
-        "groupLabels": {},
-        "commonLabels": {},
-        "commonAnnotations": {},
-        "externalURL": "http://alertmanager.example",
-        "alerts": list(items),
-        **changes,
-    }
-
-
-def item(**changes: Any) -> dict[str, Any]:
-    return {
-        "status": "firing",
-        "labels": {"alertname": "HighLatency"},
-        "annotations": {},
-        "startsAt": START,
-        "endsAt": "0001-01-01T00:00:00Z",
-        **changes,
-    }
-
-
-def read(**changes: Any) -> IncomingAlert:
-    (alert,) = prometheus.parse(webhook(item(**changes)), now=NOW).alerts
-    return alert
-
-
-def with_annotations(**annotations: Any) -> IncomingAlert:
-    return read(annotations=annotations)
-
-
-def with_labels(**labels: Any) -> IncomingAlert:
-    return read(labels={"alertname": "HighLatency", **labels})
 
 
 @pytest.mark.spec("I12", "I13", "I14")
@@ -193,14 +159,6 @@ def test_without_any_valid_item_each_has_its_reason() -> None:
     )
 
 
-@pytest.mark.spec("I12")
-@pytest.mark.parametrize("written", ["yesterday", "0001-01-01T00:00:00Z", True, {"at": 5}])
-def test_a_start_that_cannot_be_read_is_now_with_a_remark(written: object) -> None:
-    alert = read(startsAt=written)
-    assert alert.started_at == NOW
-    assert alert.remarks[0].startswith("startsAt could not be read")
-
-
 @pytest.mark.spec("I13")
 def test_the_annotations_of_the_table_are_read() -> None:
     alert = with_annotations(
@@ -269,40 +227,6 @@ def test_the_query_comes_from_the_generator_address(name: str) -> None:
 )
 def test_a_strange_generator_address_does_no_harm(url: object, query: str | None) -> None:
     assert read(generatorURL=url).query == query
-
-
-@pytest.mark.spec("I15")
-def test_the_status_of_the_item_resolves() -> None:
-    alert = read(status="resolved", endsAt="2026-11-21T08:00:00Z")
-    assert alert.state is State.RECOVERY
-    assert alert.ended_at == datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-    assert read(status="Resolved").state is State.RECOVERY
-
-
-@pytest.mark.spec("I15")
-@pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "soon"])
-def test_a_resolved_item_without_a_real_end_ended_now(end: object) -> None:
-    assert read(status="resolved", endsAt=end).ended_at == NOW
-
-
-@pytest.mark.spec("I15")
-@pytest.mark.parametrize("end", ["2026-11-21T08:00:00Z", NOW.isoformat()])
-def test_an_end_that_has_come_resolves_whatever_the_status(end: str) -> None:
-    alert = read(status="firing", endsAt=end)
-    assert (alert.state, alert.ended_at) == (State.RECOVERY, datetime.fromisoformat(end))
-
-
-@pytest.mark.spec("I15")
-@pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "2026-11-22T12:00:01Z", "soon"])
-def test_an_end_that_is_none_yet_does_not_resolve(end: object) -> None:
-    alert = read(status="firing", endsAt=end)
-    assert (alert.state, alert.ended_at) == (State.FIRING, None)
-
-
-@pytest.mark.spec("I15")
-def test_the_status_of_the_group_says_nothing_about_an_item() -> None:
-    (alert,) = prometheus.parse(webhook(item(), status="resolved"), now=NOW).alerts
-    assert alert.state is State.FIRING
 
 
 @pytest.mark.spec("I8")

@@ -1,0 +1,184 @@
+"""The command line: JSON in and out, errors as JSON, beside the running service."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
+
+import pytest
+import requests
+
+from tests.live import LiveGatebell
+from tests.people import Person, alice, make_project, sign_in, unique
+from tests.senders import Endpoint, connect
+
+COMMANDS = (
+    (),
+    ("users",),
+    ("users", "create"),
+    ("groups", "create"),
+    ("projects", "create"),
+    ("members", "add"),
+    ("applications", "create"),
+    ("integrations", "create"),
+    ("tokens", "create"),
+    ("settings", "set"),
+    ("prune",),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_it_does(
+    live_sqlite: LiveGatebell, command: tuple[str, ...]
+) -> None:
+    done = live_sqlite.run_cli(*command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage:")
+    assert done.stderr == ""
+
+
+def test_an_installation_is_scripted_from_nothing(gatebell: LiveGatebell) -> None:
+    name, group = unique("carol"), unique("crew")
+    user = gatebell.cli("users", "create", name, "--email", f"{name}@example.org")
+    assert set(user) >= {"id", "username", "password"}
+    assert gatebell.cli("groups", "create", group, "--owner", name)["path"] == group
+    project = gatebell.cli(
+        "projects", "create", f"{group}/shop", "--visibility", "internal", "--owner", name
+    )
+    assert (project["path"], project["visibility"]) == (f"{group}/shop", "internal")
+    member = gatebell.cli("members", "add", f"{group}/shop", alice(gatebell).username, "developer")
+    assert member["role"] == "Developer"
+    made = gatebell.cli(
+        "integrations", "create", f"{group}/shop", "--type", "http", "--name", "Night shift"
+    )
+    assert set(made) >= {"url", "key", "endpoint_identifier"}
+    endpoint = Endpoint(made["id"], f"{group}/shop", made["url"], made["key"], gatebell.url)
+    assert endpoint.accepted(title="It works") == {"iid": 1, "title": "It works"}
+    person = Person(username=name, email=user["email"], password=user["password"])
+    page = sign_in(gatebell, person).get(f"{gatebell.url}/{group}/shop/-/alerts")
+    assert "It works" in page.text
+
+
+def test_credentials_of_clients_are_made_and_work(gatebell: LiveGatebell) -> None:
+    owner = alice(gatebell).username
+    token = gatebell.cli("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
+    expires_at = datetime.fromisoformat(token["expires_at"])
+    assert timedelta(364) < expires_at - datetime.now(UTC) <= timedelta(365)
+    answer = requests.get(
+        f"{gatebell.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
+    )
+    assert answer.json()["username"] == owner
+    application = gatebell.cli(
+        "applications", "create", "Deploy Board", "--owner", owner, "--scopes", "read_user api",
+        "--redirect-uri", "https://a.example/cb", "--redirect-uri", "http://127.0.0.1/cb",
+    )  # fmt: skip
+    assert set(application) >= {"application_id", "secret"}
+    public = gatebell.cli(
+        "applications", "create", "App", "--owner", owner, "--scopes", "read_user", "--public",
+        "--redirect-uri", "com.example:/cb",
+    )  # fmt: skip
+    assert public["application_id"] != application["application_id"]
+
+
+def test_a_given_password_is_read_from_standard_input_and_not_printed(
+    gatebell: LiveGatebell,
+) -> None:
+    name = unique("dave")
+    arguments = ("users", "create", name, "--email", f"{name}@example.org", "--password-stdin")
+    made = gatebell.cli(*arguments, stdin="correct horse battery staple\n")
+    assert "password" not in made
+    person = Person(username=name, email="", password="correct horse battery staple")
+    assert sign_in(gatebell, person).get(gatebell.url).status_code == 200
+
+
+ERRORS = (
+    ("There is no user", "members", "add", "{project}", "nobody-here", "Guest"),
+    ("is not a role", "members", "add", "{project}", "{alice}", "king"),
+    ("There is no group or project", "members", "add", "no/such", "{alice}", "Guest"),
+    ("exists already", "projects", "create", "{project}"),
+    ("There is no group", "projects", "create", "no-such-group/x"),
+    ("lives in a group", "projects", "create", "alone"),
+    ("reserved", "groups", "create", "oauth"),
+    ("exists already", "users", "create", "{alice}", "--email", "other@example.org"),
+    ("e-mail address", "users", "create", "new-one", "--email", "nonsense"),
+    ("A user name may", "users", "create", "new one", "--email", "new@example.org"),
+    ("There is no such project", "integrations", "create", "no/such", "--type", "http",
+     "--name", "x"),
+    ("starts with https://", "integrations", "create", "{project}", "--type", "external",
+     "--name", "x"),
+    ("scope", "tokens", "create", "{alice}", "--name", "x", "--scopes", "fly"),
+    ("scope", "applications", "create", "x", "--owner", "{alice}", "--scopes", "fly",
+     "--redirect-uri", "https://a.example"),
+    ("", "applications", "create", "x", "--owner", "{alice}", "--scopes", "api",
+     "--redirect-uri", "javascript:alert(1)"),
+    ("not a setting", "settings", "set", "no_such", "1"),
+    ("environment at the start only", "settings", "set", "port", "1"),
+    ("ALERT_NESTING_LIMIT must be", "settings", "set", "alert_nesting_limit", "many"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: " ".join(error[1:5]))
+def test_what_went_wrong_is_one_json_object_on_standard_error(
+    live_postgres: LiveGatebell, error: tuple[str, ...]
+) -> None:
+    sentence, *arguments = error
+    owner = alice(live_postgres)
+    known = {"alice": owner.username, "project": make_project(live_postgres, owner)}
+    done = live_postgres.run_cli(*(argument.format(**known) for argument in arguments))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    told = json.loads(done.stderr)
+    assert set(told) == {"error"}
+    assert sentence in told["error"]
+
+
+def test_a_password_that_is_too_easy_is_refused(live_sqlite: LiveGatebell) -> None:
+    arguments = ("users", "create", "eve", "--email", "eve@example.org", "--password-stdin")
+    done = live_sqlite.run_cli(*arguments, stdin="short\n")
+    assert done.returncode == 1
+    assert "at least 12 characters" in json.loads(done.stderr)["error"]
+
+
+@pytest.mark.spec("I9")
+def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert [endpoint.accepted()["iid"] for _ in range(2)] == [1, 1]
+    set_to = ("settings", "set", "GENERIC_ALERT_FINGERPRINTING")
+    assert gatebell.cli(*set_to, "off") == {"name": "generic_alert_fingerprinting", "value": False}
+    try:
+        sleep(2)
+        iids = [endpoint.accepted()["iid"] for _ in range(12)]
+        assert len(set(iids)) == 12
+        # A fingerprint that was given still counts.
+        assert len({endpoint.accepted(fingerprint="x")["iid"] for _ in range(4)}) == 1
+    finally:
+        gatebell.cli(*set_to, "on")
+    began = monotonic()
+    while len({endpoint.accepted(title="again")["iid"] for _ in range(6)}) > 1:
+        assert monotonic() - began < 2
+
+
+def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
+    removed = gatebell.cli("prune")
+    assert set(removed) >= {"deliveries", "sign_ins", "access_tokens"}
+    assert all(count >= 0 for count in removed.values())
+
+
+@pytest.mark.spec("I1")
+def test_metrics_count_what_became_of_alerts_in_all_processes(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    before = counted(gatebell)
+    for number in range(10):
+        endpoint.accepted(fingerprint=number % 5)
+    endpoint.post(b"[")
+    endpoint.accepted(fingerprint=1, end_time="2026-11-21T08:00:00Z")
+    after = counted(gatebell)
+    gained = {name: after[name] - before.get(name, 0) for name in after}
+    assert (gained["opened"], gained["joined"], gained["resolved"]) == (5, 5, 1)
+    assert gained["refused"] == 1
+
+
+def counted(gatebell: LiveGatebell) -> dict[str, float]:
+    text = requests.get(f"{gatebell.url}/metrics", timeout=10).text
+    found = re.findall(r'gatebell_alerts_total\{outcome="([^"]+)"\} ([0-9.]+)', text)
+    return {name: float(value) for name, value in found}

@@ -1,0 +1,55 @@
+"""Personal access tokens from the command line."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.live import LiveGatebell
+from tests.people import make_user, now
+from tests.personal_tokens import Api, change, make_token
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.spec("G4")
+def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    kept, lost = make_token(gatebell, alice), make_token(gatebell, alice, name="lost")
+    assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 200
+
+    listed = gatebell.cli("tokens", "list", alice.username)["tokens"]
+    revoked = gatebell.cli("tokens", "revoke", str(lost.id))
+
+    assert [each["id"] for each in listed] == [lost.id, kept.id]
+    assert "token" not in listed[0]
+    assert (revoked["name"], revoked["revoked"]) == ("lost", True)
+    assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 401
+    assert Api(gatebell, kept.clear).send("GET", "/user").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("list", "nobody-of-this-name"), ("revoke", "999999999"), ("revoke", "9" * 30)],
+)
+def test_what_does_not_exist_is_said_in_one_line(
+    live_sqlite: LiveGatebell, arguments: tuple[str, ...]
+) -> None:
+    done = live_sqlite.run_cli("tokens", *arguments)
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith('{"error": "There is no ')
+
+
+def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    revoked, expired, recent = (make_token(gatebell, alice) for _ in range(3))
+    change(gatebell, revoked.id, revoked_at=now() - 366 * DAY)
+    change(gatebell, expired.id, expires_at=now() - 366 * DAY)
+    change(gatebell, recent.id, revoked_at=now() - 300 * DAY)
+    live = make_token(gatebell, alice)
+
+    removed = gatebell.cli("prune")
+
+    assert removed["personal_access_tokens"] == 2
+    assert Api(gatebell, live.clear).listed() == [live.id, recent.id]

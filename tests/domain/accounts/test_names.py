@@ -1,0 +1,101 @@
+"""Names, roles and passwords: what is allowed, and what is said when it is not."""
+
+import pytest
+
+from domain.accounts.names import as_segment, check_path, check_username
+from domain.accounts.passwords import (
+    LONGEST_PASSWORD,
+    check_password_strength,
+    hash_password,
+    is_password,
+)
+from domain.accounts.roles import Role, role_named
+
+RESERVED = frozenset({"oauth", "-"})
+
+
+@pytest.mark.parametrize("path", ["acme", "Acme", "a", "_x", "1", "a.b-c_d", "acme/oauth", "a/b/c"])
+def test_these_paths_are_fine(path: str) -> None:
+    check_path(path, reserved=RESERVED)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "a/", "/a", "a//b", "a b", "é", "-a", ".a", "a.", "a.git", "a.JSON", "a.atom",
+     "..", "a/../b", "oauth", "OAuth", "oauth/x", "a\n", "a\x00", "x" * 101, "a?b", "a#b", "a%2f"],
+)  # fmt: skip
+def test_these_paths_are_not(path: str) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        check_path(path, reserved=RESERVED)
+
+
+@pytest.mark.parametrize("name", ["alice@example.org", "a/b", "", "alice.git"])
+def test_a_user_name_is_one_part_of_a_path(name: str) -> None:
+    with pytest.raises(ValueError, match="A user name"):
+        check_username(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "segment"),
+    [
+        ("Night shift", "night-shift"),
+        ("  <b>Über!</b> ", "b-ber-b"),
+        ("磁盘", ""),
+        ("a.b_c", "a.b_c"),
+        ("x" * 200, "x" * 100),
+    ],
+)
+def test_a_display_name_becomes_a_readable_part_of_an_address(name: str, segment: str) -> None:
+    assert as_segment(name) == segment
+
+
+def test_who_has_more_may_do_all_that_who_has_less_may_do() -> None:
+    assert list(Role) == sorted(Role)
+    assert Role.GUEST < Role.PLANNER < Role.REPORTER < Role.DEVELOPER < Role.MAINTAINER < Role.OWNER
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_role_is_known_by_its_word_in_any_case_and_by_its_number(role: Role) -> None:
+    assert {
+        role_named(role.label),
+        role_named(role.name),
+        role_named(f" {role.label.lower()} "),
+    } == {role}
+    assert role_named(str(int(role))) is role
+
+
+@pytest.mark.parametrize("word", ["", "king", "0", "60", "3e1", "Owner!"])
+def test_any_other_word_is_no_role(word: str) -> None:
+    with pytest.raises(ValueError, match="the roles are Guest, Planner, Reporter"):
+        role_named(word)
+
+
+def test_a_password_is_recognized_and_nothing_else_is() -> None:
+    kept = hash_password("correct horse battery")
+    assert kept.startswith("$argon2id$")
+    assert is_password("correct horse battery", kept)
+    assert not is_password("correct horse batterY", kept)
+    assert not is_password("", kept)
+    assert not is_password("correct horse battery", None)
+    assert not is_password("correct horse battery", "no hash at all")
+    assert hash_password("correct horse battery") != kept
+
+
+def test_a_password_that_is_megabytes_long_is_not_even_hashed() -> None:
+    assert not is_password(
+        "x" * (LONGEST_PASSWORD + 1), hash_password("x" * (LONGEST_PASSWORD + 1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("password", "sentence"),
+    [
+        ("short", "at least 12 characters"),
+        ("x" * 1001, "at most 1000 characters"),
+        ("my name is Alice, yes", "may not contain the user name"),
+        ("abcabcabcabc", "more than three different characters"),
+    ],
+)
+def test_a_password_that_is_too_easy_is_refused_in_a_sentence(password: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        check_password_strength(password, username="alice", minimum=12)

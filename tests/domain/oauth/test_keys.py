@@ -1,0 +1,220 @@
+"""Signing keys: one signs, the old ones stay published for as long as somebody needs them."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.errors import InvalidError
+from domain.keyring import Keyring
+from domain.oauth.id_tokens import InvalidHintError, read_hint
+from domain.oauth.keys import (
+    LONGEST_ID_TOKEN,
+    NOTICE,
+    Handover,
+    check_size,
+    find_public_key,
+    get_signing_key,
+    list_published_keys,
+    rotate,
+)
+from domain.pruning import Retention, prune
+from models import SigningKey
+from web.database import open_engine
+from web.settings import Settings
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEYRING = Keyring("a master secret that only this test has")
+ISSUER = "https://gatebell.example"
+#: A moment more than the time that something takes.
+MOMENT = timedelta(seconds=1)
+
+Rotate = Callable[..., str]
+Signer = Callable[..., str]
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[Session]:
+    engine = open_engine(settings)
+    with Session(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+@pytest.fixture
+def signer(session: Session) -> Signer:
+    def kid_at(moment: datetime, keyring: Keyring = KEYRING) -> str:
+        return str(get_signing_key(session=session, keyring=keyring, now=moment).kid)
+
+    return kid_at
+
+
+@pytest.fixture
+def hand_over(session: Session) -> Rotate:
+    def hand_over_at(moment: datetime, how: Handover = Handover.AFTER_NOTICE) -> str:
+        return rotate(how, session=session, keyring=KEYRING, now=moment)
+
+    return hand_over_at
+
+
+def published(session: Session, moment: datetime) -> list[str]:
+    return [key.kid for key in list_published_keys(session=session, now=moment)]
+
+
+@pytest.mark.spec("D5")
+def test_the_first_key_is_made_when_it_is_needed_and_stays(
+    session: Session, signer: Signer
+) -> None:
+    assert published(session, NOON) == []
+    kid = signer(NOON)
+    assert signer(NOON + timedelta(days=400)) == kid
+    assert published(session, NOON) == [kid]
+
+
+@pytest.mark.spec("D5")
+def test_a_key_is_named_by_its_thumbprint_and_nothing_private_is_in_the_clear(
+    session: Session, signer: Signer
+) -> None:
+    kid = signer(NOON)
+    (row,) = session.scalars(select(SigningKey)).all()
+    assert set(row.public_jwk) == {"kty", "n", "e", "use", "alg", "kid"}
+    assert RSAKey.import_key(dict(row.public_jwk)).thumbprint() == kid
+    private = json.loads(KEYRING.decrypt(row.private_ciphertext))
+    assert private["d"] not in row.private_ciphertext
+
+
+def test_a_new_key_is_published_before_it_signs(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
+    old = signer(NOON)
+    new = hand_over(NOON)
+    assert published(session, NOON) == [old, new]
+    assert signer(NOON + NOTICE - MOMENT) == old
+    assert signer(NOON + NOTICE) == new
+
+
+def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
+    old = signer(NOON)
+    new = hand_over(NOON)
+    last = NOON + NOTICE + LONGEST_ID_TOKEN
+    assert published(session, last - MOMENT) == [old, new]
+    assert published(session, last) == [new]
+
+
+def test_rotating_again_before_the_new_key_signs_loses_none(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
+    first = signer(NOON)
+    second = hand_over(NOON)
+    half = NOON + NOTICE / 2
+    third = hand_over(half)
+    assert published(session, half) == [first, second, third]
+    assert signer(half) == first
+    assert signer(NOON + NOTICE) == second
+    assert signer(half + NOTICE) == third
+
+
+def test_a_new_key_may_sign_at_once(session: Session, signer: Signer, hand_over: Rotate) -> None:
+    old = signer(NOON)
+    waiting = hand_over(NOON)
+    new = hand_over(NOON, Handover.AT_ONCE)
+    assert signer(NOON) == new
+    assert published(session, NOON) == [old, waiting, new]
+
+
+def test_a_leaked_key_is_good_for_nothing_any_more(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
+    old = signer(NOON)
+    new = hand_over(NOON, Handover.OLD_KEYS_LEAKED)
+    assert published(session, NOON) == [new]
+    assert find_public_key(old, session=session) is None
+
+
+def test_a_rotation_makes_the_first_key_where_there_is_none(
+    signer: Signer, hand_over: Rotate
+) -> None:
+    first = hand_over(NOON)
+    assert signer(NOON) == first
+
+
+def test_keys_of_a_lost_master_secret_are_passed_over(session: Session, signer: Signer) -> None:
+    old = signer(NOON)
+    other = Keyring("another master secret, for the first was lost")
+    new = signer(NOON, other)
+    assert new != old
+    assert published(session, NOON) == [old, new]
+    # Each goes on with what it can open; nobody makes more of them.
+    assert signer(NOON, other) == new
+    assert signer(NOON) == old
+
+
+def test_a_key_survives_a_change_of_the_master_secret(signer: Signer) -> None:
+    old = signer(NOON)
+    assert signer(NOON, Keyring("new", "a master secret that only this test has")) == old
+
+
+@pytest.mark.spec("L5")
+@pytest.mark.parametrize("bits", [-1, 0, 512, 2047, 2049, 8193, 8200, 16384])
+def test_keys_that_are_too_short_or_too_long_are_refused(session: Session, bits: int) -> None:
+    with pytest.raises(InvalidError, match="2048 to 8192"):
+        rotate(Handover.AT_ONCE, bits=bits, session=session, keyring=KEYRING, now=NOON)
+    assert published(session, NOON) == []
+
+
+@pytest.mark.spec("L5")
+@pytest.mark.parametrize("bits", [2048, 3072, 4096, 8192])
+def test_usual_sizes_are_accepted(bits: int) -> None:
+    check_size(bits)
+
+
+def test_keys_retired_long_ago_are_pruned(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
+    old = signer(NOON)
+    new = hand_over(NOON)
+    session.commit()
+    retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
+    for days, kept in ((29, [True, True]), (32, [False, True])):
+        moment = NOON + timedelta(days=days)
+        prune(retention, session=session, now=moment, between=session.commit)
+        found = [find_public_key(kid, session=session) is not None for kid in (old, new)]
+        assert found == kept
+
+
+CLAIMS = {"iss": ISSUER, "sub": "7", "aud": "an-application", "exp": 1, "iat": 0}
+
+
+def signed(session: Session, *, header: dict[str, str], claims: dict[str, object]) -> str:
+    key = get_signing_key(session=session, keyring=KEYRING, now=NOON)
+    head = {"alg": "RS256", "kid": str(key.kid), **header}
+    return jwt.encode(head, {**CLAIMS, **claims}, key)
+
+
+def test_a_hint_is_read_even_long_after_it_expired(session: Session) -> None:
+    found = read_hint(signed(session, header={}, claims={}), issuer=ISSUER, session=session)
+    assert (found.user_id, found.application_uid) == (7, "an-application")
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{"iss": "https://other.example"}, {"sub": 7}, {"sub": None}, {"aud": ["a", "b"]}],
+)
+def test_a_hint_of_ours_has_the_claims_that_ours_have(
+    session: Session, claims: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidHintError):
+        read_hint(signed(session, header={}, claims=claims), issuer=ISSUER, session=session)
+
+
+@pytest.mark.parametrize("kid", ["", "unknown", "\x00", "' OR 1=1 --"])
+def test_a_hint_names_a_key_of_ours(session: Session, kid: str) -> None:
+    with pytest.raises(InvalidHintError):
+        read_hint(signed(session, header={"kid": kid}, claims={}), issuer=ISSUER, session=session)

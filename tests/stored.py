@@ -1,0 +1,58 @@
+"""What the database of a running service really holds."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from sqlalchemy import Select, Update, select
+
+from models import Alert, Delivery, Integration, Project
+from tests.live import LiveGatebell
+from tests.people import database_of
+
+Row = TypeVar("Row")
+
+
+def alerts_of(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
+    """Return a project's alerts in the order of their numbers."""
+    return _detached(
+        gatebell,
+        select(Alert)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Project.path == project)
+        .order_by(Alert.iid),
+    )
+
+
+def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
+    """Return a project's delivery log, the oldest first."""
+    return _detached(
+        gatebell,
+        select(Delivery)
+        .join(Project, Project.id == Delivery.project_id)
+        .where(Project.path == project)
+        .order_by(Delivery.id),
+    )
+
+
+def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:
+    """Return a project's integrations, the oldest first."""
+    return _detached(
+        gatebell,
+        select(Integration)
+        .join(Project, Project.id == Integration.project_id)
+        .where(Project.path == project)
+        .order_by(Integration.id),
+    )
+
+
+def change(gatebell: LiveGatebell, statement: Update) -> None:
+    """Write into the database as no page would."""
+    with database_of(gatebell) as session:
+        session.execute(statement)
+
+
+def _detached(gatebell: LiveGatebell, statement: Select[Row]) -> Sequence[Row]:
+    with database_of(gatebell) as session:
+        found = session.scalars(statement).all()
+        session.expunge_all()
+        return found

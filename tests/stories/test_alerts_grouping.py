@@ -1,0 +1,181 @@
+"""From the first event to the recovery: what is new, what is grouped, what is resolved."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.live import LiveGatebell
+from tests.senders import connect, item, resolved, webhook
+from tests.stored import alerts_of, deliveries_of
+
+
+@pytest.mark.spec("I8", "I16", "I17")
+def test_an_alert_opens_counts_resolves_and_opens_anew(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    first = endpoint.accepted(title="Disk full", fingerprint="disk")
+    assert first == {"iid": 1, "title": "Disk full"}
+    # The fingerprint decides; the open alert keeps its title.
+    assert endpoint.accepted(title="Disk still full", fingerprint="disk") == first
+    assert endpoint.accepted(fingerprint="disk", end_time="2026-11-21T09:00:00Z") == first
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.status, alert.events) == ("resolved", 2)
+    assert alert.ended_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    again = endpoint.accepted(title="Disk full again", fingerprint="disk")
+    assert again == {"iid": 2, "title": "Disk full again"}
+    log = deliveries_of(gatebell, endpoint.project)
+    outcomes = [(row.opened, row.joined, row.resolved) for row in log]
+    assert outcomes == [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
+
+
+@pytest.mark.spec("I9", "I16")
+def test_without_a_fingerprint_the_payload_identifies_the_alert(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.accepted(title="a", extra={"b": 1}, hosts="web-1")["iid"] == 1
+    same = endpoint.accepted(
+        extra={"b": 1}, title="a", hosts=["web-2"], start_time="2026-11-21T07:00:00Z"
+    )
+    assert same["iid"] == 1
+    assert endpoint.accepted(title="a", extra={"b": 2})["iid"] == 2
+    over = endpoint.accepted(title="a", extra={"b": 1}, end_time="2026-11-21T08:00:00Z")
+    assert over["iid"] == 1
+
+
+@pytest.mark.spec("I7", "I8")
+def test_a_fingerprint_may_be_an_array_and_differs_from_its_text(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.accepted(fingerprint=["a", "b"])["iid"] == 1
+    assert endpoint.accepted(fingerprint=["a", "b"], title="x")["iid"] == 1
+    assert endpoint.accepted(fingerprint=["b", "a"])["iid"] == 2
+    assert endpoint.accepted(fingerprint=12)["iid"] == 3
+
+
+@pytest.mark.spec("I17")
+def test_a_recovery_of_nothing_is_stored_so_that_nothing_is_lost(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    ended = {"fingerprint": "gone", "end_time": "2026-11-21T08:00:00Z"}
+    assert endpoint.accepted(title="Unknown", **ended) == {"iid": 1, "title": "Unknown"}
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.status, alert.events) == ("resolved", 1)
+    # One that comes again finds it and changes nothing.
+    assert endpoint.accepted(title="Other words", **ended) == {"iid": 1, "title": "Unknown"}
+    (same,) = alerts_of(gatebell, endpoint.project)
+    assert (same.status, same.events, same.ended_at) == ("resolved", 1, alert.ended_at)
+
+
+@pytest.mark.spec("I8")
+def test_projects_do_not_share_fingerprints(gatebell: LiveGatebell) -> None:
+    one, other = connect(gatebell), connect(gatebell)
+    assert one.accepted(fingerprint="x")["iid"] == 1
+    assert other.accepted(fingerprint="x")["iid"] == 1
+    assert other.accepted(fingerprint="x", end_time="2026-11-21T08:00:00Z")["iid"] == 1
+    (alert,) = alerts_of(gatebell, one.project)
+    assert alert.status == "triggered"
+
+
+@pytest.mark.spec("I8")
+def test_integrations_of_a_project_share_numbers_and_fingerprints(gatebell: LiveGatebell) -> None:
+    one = connect(gatebell)
+    other = connect(gatebell, one.project, name="Other")
+    assert one.accepted(fingerprint="x")["iid"] == 1
+    assert other.accepted(fingerprint="y")["iid"] == 2
+    assert other.accepted(fingerprint="x")["iid"] == 1
+
+
+@pytest.mark.spec("I4")
+def test_an_empty_object_is_an_alert_that_began_now(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    before = datetime.now(UTC)
+    assert endpoint.accepted() == {"iid": 1, "title": "New: Alert"}
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert before <= alert.started_at <= datetime.now(UTC)
+    assert alert.severity == 0
+
+
+@pytest.mark.spec("I1", "I11", "I15")
+def test_a_batch_may_hold_what_is_over_and_what_is_firing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    assert endpoint.post(webhook(item("a"), item("b"))).json() == answered((1, "a"), (2, "b"))
+    answer = endpoint.post(webhook(item("c"), resolved("b"), item("a"), item("d")))
+    assert answer.json() == answered((3, "c"), (2, "b"), (1, "a"), (4, "d"))
+    assert summary(gatebell, endpoint.project) == [
+        ("a", "triggered", 2),
+        ("b", "resolved", 1),
+        ("c", "triggered", 1),
+        ("d", "triggered", 1),
+    ]
+
+
+@pytest.mark.spec("I1", "I16")
+def test_items_that_are_one_alert_are_answered_once(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    answer = endpoint.post(webhook(item("a"), item("b"), item("a"), resolved("b"), item("b")))
+    assert answer.json() == answered((1, "a"), (2, "b"), (3, "b"))
+    assert summary(gatebell, endpoint.project) == [
+        ("a", "triggered", 2),
+        ("b", "resolved", 1),
+        ("b", "triggered", 1),
+    ]
+
+
+@pytest.mark.spec("I12")
+def test_an_item_that_is_none_does_not_sink_the_others(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    nameless = item("x", labels={}, annotations={})
+    timeless = item("y", startsAt=None)
+    answer = endpoint.post(webhook(nameless, item("good"), "nonsense", timeless))
+    assert answer.json() == answered((1, "good"))
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert [remark.partition(":")[0] for remark in delivery.remarks] == [
+        "Item 1 was refused",
+        "Item 3 was refused",
+        "Item 4 was refused",
+    ]
+
+
+@pytest.mark.spec("I12")
+def test_a_webhook_without_a_good_item_is_refused_with_a_reason_for_each(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    answer = endpoint.post(webhook(item("x", labels={}), "nonsense"))
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [
+        {
+            "item": 0,
+            "reason": "it has no title: none of annotations.title, annotations.summary "
+            "and labels.alertname is there",
+        },
+        {"item": 1, "reason": "it is not an object"},
+    ]
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.spec("I15")
+@pytest.mark.parametrize(
+    ("status", "ends_at", "becomes"),
+    [
+        ("firing", "0001-01-01T00:00:00Z", "triggered"),
+        ("firing", "2999-01-01T00:00:00Z", "triggered"),
+        ("firing", "", "triggered"),
+        ("firing", "2026-11-20T00:00:00Z", "resolved"),
+        ("resolved", "0001-01-01T00:00:00Z", "resolved"),
+        ("resolved", None, "resolved"),
+    ],
+)
+def test_an_item_is_over_by_its_status_or_its_end(
+    gatebell: LiveGatebell, status: str, ends_at: str | None, becomes: str
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    # The group's own status says nothing about the item.
+    group = "firing" if becomes == "resolved" else "resolved"
+    endpoint.post(webhook(item("a", status=status, endsAt=ends_at), status=group))
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.status == becomes
+
+
+def summary(gatebell: LiveGatebell, project: str) -> list[tuple[str, str, int]]:
+    return [(alert.title, alert.status, alert.events) for alert in alerts_of(gatebell, project)]
+
+
+def answered(*pairs: tuple[int, str]) -> list[dict[str, int | str]]:
+    return [{"iid": iid, "title": title} for iid, title in pairs]
