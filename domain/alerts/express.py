@@ -19,15 +19,9 @@ _STORE = text(
 WITH joined AS (
   UPDATE alerts SET events = events + 1, last_event_at = :now
   WHERE project_id = :project_id AND fingerprint = :fingerprint AND status <> 'resolved'
-  RETURNING iid, title
-), delivery AS (
-  INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
-    sender, size, body, opened, joined, resolved, remarks, truncated_alerts)
-  SELECT :project_id, :integration_id, :format, :is_test, :now, 200, :sender, :size, :body,
-    CASE WHEN EXISTS (SELECT FROM joined) THEN 0 ELSE 1 END,
-    CASE WHEN EXISTS (SELECT FROM joined) THEN 1 ELSE 0 END,
-    0, CAST(:remarks AS json), 0
-  RETURNING id
+  RETURNING iid, title, false AS is_new
+), ticket AS (
+  SELECT nextval(pg_get_serial_sequence('deliveries', 'id')) AS delivery_id
 ), counter AS (
   UPDATE alert_counters SET last_iid = last_iid + 1
   WHERE project_id = :project_id AND NOT EXISTS (SELECT FROM joined)
@@ -36,17 +30,26 @@ WITH joined AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, title, description, service, monitoring_tool, hosts, environment, events,
     started_at, last_event_at, created_at)
-  SELECT :project_id, counter.last_iid, :integration_id, delivery.id, :item_index, :fingerprint,
-    'triggered', :severity, :title, :description, :service, :monitoring_tool, :hosts,
-    :environment, 1, :started_at, :now, :now
-  FROM delivery, counter
+  SELECT :project_id, counter.last_iid, :integration_id, ticket.delivery_id, :item_index,
+    :fingerprint, 'triggered', :severity, :title, :description, :service, :monitoring_tool,
+    :hosts, :environment, 1, :started_at, :now, :now
+  FROM ticket, counter
   ON CONFLICT (project_id, fingerprint) WHERE fingerprint IS NOT NULL AND status <> 'resolved'
   DO UPDATE SET events = alerts.events + 1, last_event_at = excluded.last_event_at
   RETURNING iid, title, (xmax = 0) AS is_new
+), outcome AS (
+  SELECT iid, title, is_new FROM joined
+  UNION ALL
+  SELECT iid, title, is_new FROM opened
+), delivery AS (
+  INSERT INTO deliveries (id, project_id, integration_id, format, is_test, received_at,
+    status_code, sender, size, body, opened, joined, resolved, remarks, truncated_alerts)
+  SELECT ticket.delivery_id, :project_id, :integration_id, :format, :is_test, :now,
+    200, :sender, :size, :body, CAST(outcome.is_new AS int), CAST(NOT outcome.is_new AS int),
+    0, CAST(:remarks AS json), 0
+  FROM ticket, outcome
 )
-SELECT iid, title, false AS is_new FROM joined
-UNION ALL
-SELECT iid, title, is_new FROM opened
+SELECT iid, title, is_new FROM outcome
 """
 )
 
