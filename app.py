@@ -5,6 +5,7 @@ from flask import Flask
 from blueprints import MACHINES, register_blueprints
 from domain.clock import Clock, system_clock
 from web.cli import register_commands
+from web.cors import answer_other_origins
 from web.errors import render_errors
 from web.filters import init_app as register_filters
 from web.page_context import give_pages_their_context
@@ -23,6 +24,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     configure(app, settings)
     watch_requests(app)
     protect_answers(app)
+    answer_other_origins(app)
     commit_what_is_returned(app)
     start_extensions(app, settings, clock=clock)
     render_errors(app)

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.errors import InvalidError
 from domain.oauth import applications as domain
 from domain.oauth.applications import ApplicationDetails, ApplicationView
-from domain.oauth.scopes import BY_NAME, views
+from domain.oauth.scopes import REGISTRABLE, views
 from forms.application import ApplicationForm
 from web.access import signed_in, visitor
 from web.extensions import db
@@ -62,6 +62,9 @@ def show(application_id: int) -> ResponseReturnValue:
         metadata={
             "authorize": f"{base}/oauth/authorize",
             "token": f"{base}/oauth/token",
+            "device": f"{base}/oauth/authorize_device"
+            if settings().oauth2_device_grant_flow
+            else None,
             "revoke": f"{base}/oauth/revoke",
             "info": f"{base}/oauth/token/info",
             "discovery": f"{base}/.well-known/oauth-authorization-server",
@@ -80,6 +83,7 @@ def edit(application_id: int) -> ResponseReturnValue:
         redirect_uris="\n".join(application.redirect_uris),
         confidential=application.confidential,
         require_pkce=application.require_pkce,
+        refresh_for_devices=application.refresh_for_devices,
         scopes=application.scopes.split(),
     )
     seen = domain.view(application, session=db.session(), now=now())
@@ -135,6 +139,7 @@ def _details(form: ApplicationForm) -> ApplicationDetails:
         scopes=" ".join(form.scopes.data or ()),
         confidential=form.confidential.data,
         require_pkce=form.require_pkce.data,
+        refresh_for_devices=form.refresh_for_devices.data,
     )
 
 
@@ -145,7 +150,7 @@ def _form_page(
         f"applications/{name}.html",
         form=form,
         application=application,
-        scope_choices=views(BY_NAME),
+        scope_choices=views(REGISTRABLE),
     )
     return page, 422 if form.errors else 200
 

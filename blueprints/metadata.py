@@ -1,4 +1,4 @@
-"""/.well-known: what clients find out by themselves (RFC 8414, RFC 9728)."""
+"""/.well-known: what clients find out by themselves (RFC 8414, RFC 9728, OpenID Connect)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from flask import Blueprint, Response, jsonify
 
 from domain.oauth import metadata as documents
 from web.access import open_to_anyone
-from web.services import settings
+from web.services import oauth_policy, settings
 
 metadata = Blueprint("metadata", __name__, url_prefix="/.well-known")
 
@@ -23,7 +23,14 @@ def _public(document: dict[str, Any]) -> Response:
 @open_to_anyone
 def authorization_server() -> Response:
     """Describe the authorization server (RFC 8414 section 3)."""
-    return _public(documents.authorization_server(settings().base_url))
+    return _public(documents.authorization_server(oauth_policy()))
+
+
+@metadata.get("/openid-configuration")
+@open_to_anyone
+def openid_provider() -> Response:
+    """Describe the OpenID provider (OpenID Connect Discovery section 4)."""
+    return _public(documents.openid_provider(oauth_policy()))
 
 
 @metadata.get("/oauth-protected-resource")

@@ -1,15 +1,16 @@
-"""POST /oauth/token, POST /oauth/revoke, GET /oauth/token/info."""
+"""POST /oauth/token, /oauth/authorize_device and /oauth/revoke, GET /oauth/token/info."""
 
 from flask import Blueprint, jsonify
 from flask.typing import ResponseReturnValue
 
+from domain.errors import NotFoundError
 from domain.oauth.bearer import BearerRefusedError, Refusal, get_access_token_bearer
 from domain.oauth.endpoints.token_info import token_info
 from web.access import checks_its_client, open_to_anyone
 from web.bearer_token import OAUTH_PLACES, presented_token
 from web.metrics import count_token
 from web.oauth import authorization_server, request_in_form, send
-from web.services import now, services
+from web.services import now, services, settings
 
 token = Blueprint("token", __name__, url_prefix="/oauth")
 
@@ -23,6 +24,17 @@ def issue() -> ResponseReturnValue:
     body = answer.body if isinstance(answer.body, dict) else {}
     count_token(asked.value("grant_type") or "", body.get("error", "issued"))
     return send(answer)
+
+
+@token.post("/authorize_device")
+@checks_its_client
+def authorize_device() -> ResponseReturnValue:
+    """Give a device its code and one for its user (RFC 8628 section 3.1)."""
+    if not settings().oauth2_device_grant_flow:
+        message = "This instance does not let devices ask for access."
+        raise NotFoundError(message)
+    server = authorization_server()
+    return send(server.create_endpoint_response("device_authorization", request_in_form()))
 
 
 @token.post("/revoke")

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from domain.randomness import is_well_formed, random_credential
+from domain.randomness import credential_from, is_well_formed, random_credential
 
 
 class Kind(StrEnum):
@@ -49,6 +49,7 @@ class Keyring:
         """Derive the keys; `older` are former master secrets, newest first."""
         masters = (master, *older)
         self._hash_keys = tuple(_derive(each, b"gatebell credential digest") for each in masters)
+        self._successor_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
         self._fernet = MultiFernet(
             [
                 Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
@@ -60,6 +61,16 @@ class Keyring:
         """Make a new random credential."""
         clear = random_credential(kind)
         return Credential(clear=clear, digest=self.digest(clear))
+
+    def successors(self, text: str, kind: Kind) -> tuple[str, ...]:
+        """Return the credential that follows from another one, the same each time.
+
+        One for each key of the ring, the newest first. Nobody can tell it from a random one
+        without the key, and with the key nobody can tell it without the other credential.
+        """
+        origin = f"{kind} after {text}".encode()
+        seeds = (hmac.digest(key, origin, "sha256") for key in self._successor_keys)
+        return tuple(credential_from(kind, seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""

@@ -14,13 +14,20 @@ from models import (
     AttemptCount,
     Authorization,
     Delivery,
+    DeviceAuthorization,
     Integration,
+    PersonalAccessToken,
     SignIn,
+    SigningKey,
 )
 
 _SLICE = 500
 #: Dead tokens are kept for a while: a reused one is recognized only as long as its row lives.
 _DEAD_TOKENS_STAY = timedelta(days=30)
+#: So long a device that polls without an end is told why.
+_SPENT_DEVICES_STAY = timedelta(days=1)
+#: Personal ones are few, and their owners may want to know what a script could do, and when.
+_DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +45,7 @@ def prune(
 
     `between` is called after each slice; the caller commits there, so that locks are short.
     """
-    dead = now - _DEAD_TOKENS_STAY
+    dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
     has_tokens = exists().where(AccessToken.authorization_id == Authorization.id)
     removed = {
         "sign_ins": _remove(SignIn.id, SignIn.expires_at < now, session, between),
@@ -54,6 +61,23 @@ def prune(
             session,
             between,
         ),
+        "personal_access_tokens": _remove(
+            PersonalAccessToken.id,
+            or_(
+                PersonalAccessToken.revoked_at < forgotten,
+                PersonalAccessToken.expires_at < forgotten,
+            ),
+            session,
+            between,
+        ),
+        "device_authorizations": _remove(
+            DeviceAuthorization.id,
+            DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
+            session,
+            between,
+        ),
+        # By then nothing that they signed is of any use, even as a hint.
+        "signing_keys": _remove(SigningKey.id, SigningKey.retired_at < dead, session, between),
         "authorizations": _remove(
             Authorization.id,
             (Authorization.code_expires_at < dead) & ~has_tokens,

@@ -28,7 +28,16 @@ def random_credential(prefix: str) -> str:
     The prefix lets secret scanners find it; the checksum lets us refuse a mistyped one
     without asking the database.
     """
-    body = prefix + _base62(secrets.randbelow(62**_RANDOM_CHARACTERS), _RANDOM_CHARACTERS)
+    return _credential(prefix, secrets.randbelow(62**_RANDOM_CHARACTERS))
+
+
+def credential_from(prefix: str, seed: bytes) -> str:
+    """Return a credential of the same form that holds these 32 bytes."""
+    return _credential(prefix, int.from_bytes(seed))
+
+
+def _credential(prefix: str, number: int) -> str:
+    body = prefix + _base62(number, _RANDOM_CHARACTERS)
     return body + _checksum(body)
 
 
@@ -43,6 +52,11 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
 def random_hex(byte_count: int) -> str:
     """Return so many random bytes as lower-case hexadecimal digits."""
     return secrets.token_hex(byte_count)
+
+
+def random_letters(alphabet: str, length: int) -> str:
+    """Return so many random letters of an alphabet."""
+    return "".join(secrets.choice(alphabet) for _ in range(length))
 
 
 def random_password() -> str:

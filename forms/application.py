@@ -4,7 +4,7 @@ from wtforms import BooleanField, SelectMultipleField, StringField, TextAreaFiel
 from wtforms.validators import InputRequired, Length, ValidationError
 
 from domain.oauth.redirect_uris import check_redirect_uri
-from domain.oauth.scopes import SCOPES
+from domain.oauth.scopes import BY_NAME, REGISTRABLE
 from forms.base import Form, objections_beside_the_field, without_edges
 
 
@@ -24,9 +24,10 @@ class ApplicationForm(Form):
     )
     confidential = BooleanField("Confidential", default=True)
     require_pkce = BooleanField("Require PKCE")
+    refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
     scopes = SelectMultipleField(
         "Scopes",
-        choices=[(scope.name, scope.title) for scope in SCOPES],
+        choices=[(name, BY_NAME[name].title) for name in REGISTRABLE],
         validators=[InputRequired("Choose at least one scope.")],
     )
 

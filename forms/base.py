@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flask_wtf import FlaskForm
+from wtforms import PasswordField
 from wtforms.validators import ValidationError
 
 from domain.errors import InvalidError
@@ -14,10 +15,12 @@ class Form(FlaskForm):
     """A form that knows its first error and takes the domain's objections."""
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Check every field; no text may hold what no database column can."""
+        """Check every field; no text may hold what no column can (a password is only hashed)."""
         is_valid = bool(super().validate(extra_validators))
         for field in self:
-            if isinstance(field.data, str) and "\x00" in field.data:
+            if isinstance(field, PasswordField) or not isinstance(field.data, str):
+                continue
+            if "\x00" in field.data:
                 self.object_to(field.name, "This has a character (NUL) that no text can have.")
                 is_valid = False
         return is_valid

@@ -33,6 +33,7 @@ class LiveGatebell:
             "DATABASE_URL": self.database_url,
             # All clients of the tests share one address.
             "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
+            "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
             **settings,
         }
         self._log = instance_path / "log"

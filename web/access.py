@@ -13,11 +13,18 @@ from flask_login import UserMixin, current_user
 from domain.accounts.roles import Role
 from domain.accounts.sign_ins import find_sign_in
 from domain.errors import NotFoundError
-from domain.oauth.bearer import Bearer, BearerRefusedError, Refusal, get_bearer
+from domain.oauth.bearer import (
+    Bearer,
+    BearerRefusedError,
+    Refusal,
+    get_access_token_bearer,
+    get_bearer,
+    note_use,
+)
 from domain.projects.access import get_project, get_project_for
 from domain.projects.views import ProjectView, Viewer
 from models import User
-from web.bearer_token import API_PLACES, presented_token
+from web.bearer_token import API_PLACES, USERINFO_PLACES, presented_token
 from web.extensions import db, login_manager
 from web.services import now, services
 
@@ -196,6 +203,32 @@ def _bearer(accepted: tuple[str, ...]) -> Bearer:
     token = presented_token(*API_PLACES)
     if token is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
-    found = get_bearer(token, hot=services().hot, keyring=services().keyring, now=now())
+    moment, hot = now(), services().hot
+    found = get_bearer(token, hot=hot, keyring=services().keyring, now=moment)
+    found.require(*accepted)
+    note_use(found, hot=hot, now=moment)
+    return found
+
+
+def oauth_bearer(*accepted: str) -> Callable[[View], View]:
+    """Ask for an application's token, which a personal one is not, with one of these scopes."""
+
+    def mark(view: View) -> View:
+        @wraps(view)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return view(*args, bearer=_oauth_bearer(accepted), **kwargs)
+
+        return _marked(cast("View", guarded), f"an OAuth token with {' or '.join(accepted)}")
+
+    return mark
+
+
+def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
+    token = presented_token(*USERINFO_PLACES)
+    if token is None:
+        raise BearerRefusedError(Refusal.MISSING)
+    found = get_access_token_bearer(
+        token, hot=services().hot, keyring=services().keyring, now=now()
+    )
     found.require(*accepted)
     return found

@@ -11,19 +11,35 @@ class Place(Enum):
 
     #: `Authorization: Bearer …`
     HEADER = "header"
+    #: `access_token=…` in the form of a POST (section 2.2).
+    FORM = "form"
     #: `?access_token=…`
     QUERY = "query"
     #: `PRIVATE-TOKEN: …`, which clients of the API use for personal access tokens.
     PRIVATE_HEADER = "private header"
 
 
+_FORM = "application/x-www-form-urlencoded"
 OAUTH_PLACES = (Place.HEADER, Place.QUERY)
+USERINFO_PLACES = (Place.HEADER, Place.FORM, Place.QUERY)
 API_PLACES = (Place.HEADER, Place.QUERY, Place.PRIVATE_HEADER)
+
+
+class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
+    """invalid_request with the challenge of section 3."""
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the answer."""
+        challenge = f'Bearer realm="Gatebell", error="{self.error}"'
+        return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
 
 def _tokens_in(place: Place) -> list[str]:
     if place is Place.QUERY:
         return request.args.getlist("access_token")
+    if place is Place.FORM:
+        is_form = request.method == "POST" and request.mimetype == _FORM
+        return request.form.getlist("access_token") if is_form else []
     if place is Place.PRIVATE_HEADER:
         return [request.headers.get("PRIVATE-TOKEN", "")]
     scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
@@ -34,5 +50,5 @@ def presented_token(*places: Place) -> str | None:
     """Return the token of a request; more than one of them is invalid_request (section 2)."""
     given = [token for place in places for token in _tokens_in(place) if token]
     if len(given) > 1:
-        raise InvalidRequestError("The token is given in more than one place.")
+        raise AmbiguousTokenError("The token is given in more than one place.")
     return given[0] if given else None

@@ -18,7 +18,9 @@ from domain.alerts.integrations import IntegrationDetails, IntegrationType
 from domain.errors import DomainError
 from domain.oauth import applications as oauth_applications
 from domain.oauth.applications import ApplicationDetails
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.oauth.keys import USUAL_BITS, Handover, list_published_keys, rotate
+from domain.oauth.personal_token_lists import TokenFilter, list_tokens
+from domain.oauth.personal_tokens import TokenDetails, create_token, revoke_token
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES, get_project
 from domain.projects.members import add_member, get_place
@@ -157,6 +159,11 @@ applications = AppGroup("applications", help="OAuth clients.")
 @click.option("--scopes", required=True, help="Space-separated scopes it may ask for.")
 @click.option("--public", is_flag=True, help="It cannot keep a secret; PKCE is required.")
 @click.option("--require-pkce", is_flag=True, help="Require PKCE although it has a secret.")
+@click.option(
+    "--refresh-for-devices",
+    is_flag=True,
+    help="Give refresh tokens to devices and password sign-ins as well.",
+)
 @click.option("--trusted", is_flag=True, help="Do not ask users for consent.")
 @_one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
@@ -168,6 +175,7 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         scopes=options["scopes"].replace(",", " "),
         confidential=not options["public"],
         require_pkce=options["require_pkce"],
+        refresh_for_devices=options["refresh_for_devices"],
     )
     registered = oauth_applications.register(
         details,
@@ -235,13 +243,64 @@ def create_token_command(*, user: str, name: str, scopes: str, days: int | None)
     """Create a personal access token for USER; it is shown this once."""
     days = days or settings().personal_access_token_lifetime_days
     token = create_token(
-        get_user(user, session=db.session()),
-        TokenDetails(name=name, scopes=scopes.replace(",", " "), lifetime=timedelta(days=days)),
+        get_user(user, session=db.session()).id,
+        TokenDetails(
+            name=name, scopes=scopes.replace(",", " "), expires_at=now() + timedelta(days=days)
+        ),
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
-    return {"token": token.clear, "expires_at": token.expires_at.isoformat()}
+    return {"token": token.clear, "expires_at": token.token.expires_at.isoformat()}
+
+
+@tokens.command("list")
+@click.argument("user")
+@_one_transaction
+def list_tokens_command(*, user: str) -> dict[str, Any]:
+    """List the personal access tokens of USER, the newest first."""
+    wanted = TokenFilter(owner_id=get_user(user, session=db.session()).id)
+    found = list_tokens(wanted, session=db.session(), now=now())
+    return {"tokens": [token.as_json() for token in found.items]}
+
+
+@tokens.command("revoke")
+@click.argument("token_id", metavar="ID", type=click.IntRange(1))
+@_one_transaction
+def revoke_token_command(*, token_id: int) -> dict[str, Any]:
+    """Make the personal access token ID worthless at once; ask `tokens list` for the number."""
+    return revoke_token(token_id, owner_id=None, session=db.session(), now=now()).as_json()
+
+
+keys = AppGroup("keys", help="Keys that sign ID tokens.")
+
+
+@keys.command("list")
+@_one_transaction
+def list_keys_command() -> dict[str, Any]:
+    """List the keys that are published, the oldest first."""
+    published = list_published_keys(session=db.session(), now=now())
+    return {"keys": [key.as_json() for key in published]}
+
+
+@keys.command("rotate")
+@click.option(
+    "--handover",
+    type=click.Choice([each.value for each in Handover]),
+    default=Handover.AFTER_NOTICE.value,
+    show_default=True,
+    help="When the new key signs, and what becomes of the old ones.",
+)
+@click.option("--bits", type=int, default=USUAL_BITS, show_default=True, help="Size of the key.")
+@_one_transaction
+def rotate_keys_command(*, handover: str, bits: int) -> dict[str, Any]:
+    """Make a new key; the old ones stay published until all that they signed has expired."""
+    session, moment = db.session(), now()
+    kid = rotate(
+        Handover(handover), bits=bits, session=session, keyring=services().keyring, now=moment
+    )
+    published = list_published_keys(session=session, now=moment)
+    return {"kid": kid, "keys": [key.as_json() for key in published]}
 
 
 instance_settings = AppGroup("settings", help="Settings that can change while the service runs.")
@@ -273,6 +332,7 @@ def register_commands(app: Flask) -> None:
         applications,
         integrations,
         tokens,
+        keys,
         instance_settings,
     ):
         app.cli.add_command(group)

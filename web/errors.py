@@ -11,7 +11,7 @@ from typing import Any
 from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import Flask, Response, g, json, make_response, render_template, request
 from gunicorn.http.errors import ParseException
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.http import HTTP_STATUS_CODES
@@ -34,6 +34,7 @@ from domain.errors import (
     TooManyAttemptsError,
 )
 from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.oauth.personal_tokens import NotPersonalError
 from web.transactions import roll_back
 
 _log = logging.getLogger("gatebell.error")
@@ -56,12 +57,27 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidError, 422),
     (ForbiddenError, 403),
     (NotFoundError, 404),
+    (NotPersonalError, 405),
     (DomainError, 400),
     (BearerRefusedError, 401),
     (InsufficientScopeError, 403),
 )
 
-_OAUTH_JSON = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/userinfo")
+_FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
+    WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
+    # The rest of the body is not read, so the connection cannot be used again.
+    BodyTooLargeError: {"Connection": "close"},
+    # With such a token there is no method to use (RFC 9110 section 15.5.6).
+    NotPersonalError: {"Allow": ""},
+}
+
+_OAUTH_JSON = (
+    "/oauth/token",
+    "/oauth/authorize_device",
+    "/oauth/revoke",
+    "/oauth/introspect",
+    "/oauth/userinfo",
+)
 _OAUTH_CODES = {
     400: "invalid_request",
     404: "invalid_request",
@@ -106,21 +122,29 @@ def _answer_known(error: Exception) -> Response:
     headers = _headers_of(error)
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
+    if status_of(error) == 422 and request.path.startswith("/api/"):  # noqa: PLR2004
+        return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
     if isinstance(error, OverLimitError | TooManyAttemptsError):
         return {"Retry-After": str(error.retry_after)}
-    if isinstance(error, WrongKeyError):
-        return {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'}
-    if isinstance(error, BodyTooLargeError):
-        # The rest of the body is not read, so the connection cannot be used again.
-        return {"Connection": "close"}
-    if isinstance(error, BearerRefusedError):
-        text = f'error="invalid_token", error_description="{error}"'
-        return {"WWW-Authenticate": f'Bearer realm="Gatebell", {text}'}
-    return {}
+    if isinstance(error, BearerRefusedError | InsufficientScopeError):
+        return {"WWW-Authenticate": _challenge(error)}
+    return dict(_FIXED_HEADERS.get(type(error), {}))
+
+
+def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
+    """Return the challenge of RFC 6750 section 3; who came without a token is told no error."""
+    realm = 'Bearer realm="Gatebell"'
+    if isinstance(error, InsufficientScopeError):
+        code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'
+    elif error.refusal is Refusal.MISSING:
+        return realm
+    else:
+        code, more = "invalid_token", ""
+    return f'{realm}, error="{code}", error_description="{error}"{more}'
 
 
 def _details_of(error: Exception) -> dict[str, Any]:
@@ -151,7 +175,9 @@ def _bearer_answer(
 
 def _answer_protocol(error: OAuth2Error) -> Response:
     roll_back()
-    return _json(dict(error.get_body()), error.status_code, {"Cache-Control": "no-store"})
+    challenge = {name: text for name, text in error.get_headers() if name == "WWW-Authenticate"}
+    headers = {**challenge, "Cache-Control": "no-store"}
+    return _json(dict(error.get_body()), error.status_code, headers)
 
 
 def _answer_broken(error: ParseException) -> Response:
@@ -178,6 +204,8 @@ def _answer_database(error: SQLAlchemyError) -> Response:
     roll_back()
     # The page that says so must not ask the database who reads it.
     g.is_database_away = True
+    if isinstance(error, DataError):
+        return _answer(400, "A value holds something that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
     _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
@@ -202,7 +230,7 @@ def _answer_unknown(error: Exception) -> Response:
 def is_page() -> bool:
     """Tell whether this address answers with pages."""
     path = request.path
-    if path.startswith(("/api/", "/.well-known/", "/-/jwks", *_OAUTH_JSON)):
+    if path.startswith(("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *_OAUTH_JSON)):
         return False
     return not path.endswith(".json")
 

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
+from domain.accounts.sign_ins import Browser
 from domain.oauth.context import OAuthContext
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
@@ -18,7 +19,11 @@ from web.services import now, oauth_policy, services
 def oauth_context() -> OAuthContext:
     """Return the collaborators of this request."""
     return OAuthContext(
-        session=db.session(), keyring=services().keyring, now=now(), policy=oauth_policy()
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+        policy=oauth_policy(),
+        origin=Browser(address=request.remote_addr, user_agent=request.user_agent.string),
     )
 
 

@@ -21,7 +21,11 @@ class NavLink:
 _SIGNED_IN = (
     ("Home", "home.index", ("home.index",)),
     ("Projects", "home.groups_and_projects", ("home.groups", "groups.", "projects.", "alerts.")),
-    ("Applications", "applications.index", ("applications.", "authorized_applications.")),
+    (
+        "Applications",
+        "applications.index",
+        ("applications.", "authorized_applications.", "access_tokens."),
+    ),
 )
 
 

@@ -8,11 +8,12 @@ from flask import current_app
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.accounts.knocks import KnockLimits
 from domain.alerts.deliveries import RefusalSampler
 from domain.alerts.formats import Reading
 from domain.clock import Clock
 from domain.keyring import Keyring
-from domain.oauth.context import OAuthPolicy
+from domain.oauth.context import DevicePolicy, OAuthPolicy, PasswordPolicy
 from models import InstanceSetting
 from web.database import HotDatabase
 from web.settings import Settings, override
@@ -89,6 +90,36 @@ def oauth_policy() -> OAuthPolicy:
     return OAuthPolicy(
         issuer=current.base_url,
         access_token_lifetime=timedelta(seconds=current.access_token_lifetime_seconds),
+        id_token_lifetime=timedelta(seconds=current.id_token_lifetime_seconds),
         code_lifetime=timedelta(seconds=current.authorization_code_lifetime_seconds),
         require_https_redirect_uris=current.require_https_redirect_uris,
+        refresh_replay=timedelta(seconds=current.refresh_replay_seconds),
+        devices=_device_policy(current),
+        passwords=PasswordPolicy(
+            is_offered=current.password_authentication_enabled_for_git,
+            works_without_client=current.password_grant_without_client,
+            limits=knock_limits(),
+        ),
+    )
+
+
+def _device_policy(current: Settings) -> DevicePolicy:
+    return DevicePolicy(
+        is_offered=current.oauth2_device_grant_flow,
+        code_lifetime=timedelta(seconds=current.device_code_lifetime_seconds),
+        poll_interval=current.device_poll_interval_seconds,
+        guesses_per_user=current.user_code_attempts_per_user,
+        guesses_per_address=current.user_code_attempts_per_address,
+        guesses_in_all=current.user_code_attempts_in_all,
+        guess_window=timedelta(seconds=current.user_code_attempts_window_seconds),
+    )
+
+
+def knock_limits() -> KnockLimits:
+    """Return how often somebody may say who they are."""
+    current = settings()
+    return KnockLimits(
+        per_account=current.sign_in_attempts_per_account,
+        per_address=current.sign_in_attempts_per_address,
+        window=timedelta(seconds=current.sign_in_attempts_window_seconds),
     )

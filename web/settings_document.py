@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from web.settings import Settings, Source, about
+from web.setting_fields import Source, about
+from web.settings import Settings
 
 #: The first setting of each section of the documentation.
 _SECTIONS = {

@@ -10,8 +10,9 @@ from web.database import begin_mode
 from web.extensions import db
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-#: A GET that may write: an application that was approved before gets its code at once.
-_WRITING_ENDPOINTS = frozenset({"authorize.consent"})
+#: A GET that may write: an application that was approved before gets its code at once, and one
+#: that knows its user may sign them out.
+_WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask"})
 #: A POST that writes through the hot connection alone: a lock of the session would be in its way.
 _READING_ENDPOINTS = frozenset({"integrations.test"})
 

@@ -3,8 +3,10 @@
 from flask import Blueprint
 
 from blueprints.api_v4.instance import instance
+from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.users import users
 
 api_v4 = Blueprint("api_v4", __name__, url_prefix="/api/v4")
 api_v4.register_blueprint(instance)
 api_v4.register_blueprint(users)
+api_v4.register_blueprint(personal_access_tokens)

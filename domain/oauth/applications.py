@@ -27,6 +27,8 @@ class ApplicationDetails:
     scopes: str
     confidential: bool = True
     require_pkce: bool = False
+    #: Devices and password sign-ins get a refresh token as well.
+    refresh_for_devices: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,7 @@ class ApplicationView:
     scopes: tuple[str, ...]
     confidential: bool
     require_pkce: bool
+    refresh_for_devices: bool
     trusted: bool
     created_at: datetime
     last_used_at: datetime | None
@@ -63,8 +66,8 @@ class Registered:
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
     """Return the scopes in order, or raise InvalidError naming the field."""
-    if not details.name.strip():
-        message = "Give the application a name that people will recognize."
+    if not details.name.strip() or any(each < " " for each in details.name):
+        message = "Give the application a name that people will recognize, on one line."
         raise InvalidError(message, field="name")
     if not details.redirect_uris:
         message = "At least one redirect URI is needed."
@@ -110,6 +113,7 @@ def register(
         scopes=" ".join(scopes),
         confidential=details.confidential,
         require_pkce=details.require_pkce,
+        refresh_for_devices=details.refresh_for_devices,
         trusted=False,
         created_at=now,
         last_used_at=None,
@@ -128,6 +132,7 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
     application.scopes = " ".join(scopes)
     application.confidential = details.confidential
     application.require_pkce = details.require_pkce
+    application.refresh_for_devices = details.refresh_for_devices
 
 
 def renew_secret(
@@ -208,6 +213,7 @@ def _views(condition: object, *, session: Session, now: datetime) -> tuple[Appli
             scopes=tuple(application.scopes.split()),
             confidential=application.confidential,
             require_pkce=application.require_pkce,
+            refresh_for_devices=application.refresh_for_devices,
             trusted=application.trusted,
             created_at=application.created_at,
             last_used_at=application.last_used_at,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from authlib.oauth2.rfc6749 import OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.oauth.consent import Approval, Question, question_for
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.id_tokens import InvalidHintError, read_hint
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
 from models import Application
@@ -99,10 +100,27 @@ def next_step(
         return _unless_silent(Step.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent)
     if checked.needs_new_sign_in(approval.auth_time, server.context.now):
         return _unless_silent(Step.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent)
+    _check_hint(checked, approval.user_id, server)
     question = question_about(checked, user_id=approval.user_id, server=server)
     if question.is_needed or "consent" in checked.prompts:
         return _unless_silent(Step.ASK, ConsentRequiredError, checked, is_silent=is_silent)
     return Step.APPROVE
+
+
+def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
+    """Raise login_required if the client means somebody else (id_token_hint, section 3.1.2.1)."""
+    hint = checked.request.value("id_token_hint")
+    if hint is None:
+        return
+    context = server.context
+    try:
+        hinted = read_hint(hint, issuer=context.policy.issuer, session=context.session)
+    except InvalidHintError:
+        raise InvalidRequestError(
+            "The id_token_hint is no ID token of this service.", redirect_uri=checked.redirect_uri
+        ) from None
+    if hinted.user_id != user_id:
+        raise LoginRequiredError(redirect_uri=checked.redirect_uri)
 
 
 def _unless_silent(

@@ -1,21 +1,27 @@
 """Who a bearer token speaks for (RFC 6750): one statement, no ORM."""
 
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy.exc import DBAPIError
 
 from domain.accounts.users import ACTIVE
 from domain.hot import HotConnection
 from domain.keyring import Keyring, Kind
 from models import AccessToken, Application, PersonalAccessToken, User
 
+#: How exact "last used" is: often enough for people, seldom enough for the database.
+_USE_RESOLUTION = timedelta(minutes=1)
+
 
 class Refusal(StrEnum):
     """Why a token is not accepted."""
 
+    MISSING = "There is no access token in the request."
     UNKNOWN = "The access token is invalid."
     EXPIRED = "The access token expired."
     REVOKED = "The access token was revoked."
@@ -50,6 +56,11 @@ class Bearer:
     expires_at: datetime | None
     #: client_id of the application; nothing for a personal token.
     application_uid: str | None
+    is_admin: bool = False
+    #: Row of a personal token; nothing for an OAuth token.
+    personal_token_id: int | None = None
+    #: Of a personal token, to the minute.
+    last_used_at: datetime | None = None
 
     def seconds_left(self, now: datetime) -> int | None:
         """Remaining lifetime in whole seconds; nothing if it never ends."""
@@ -68,6 +79,7 @@ _ACCESS_TOKEN = (
         AccessToken.user_id,
         User.username,
         User.state,
+        User.is_admin,
         AccessToken.scopes,
         AccessToken.created_at,
         AccessToken.expires_at,
@@ -84,6 +96,9 @@ _PERSONAL_TOKEN = (
         PersonalAccessToken.user_id,
         User.username,
         User.state,
+        User.is_admin,
+        PersonalAccessToken.id.label("personal_token_id"),
+        PersonalAccessToken.last_used_at,
         PersonalAccessToken.scopes,
         PersonalAccessToken.created_at,
         PersonalAccessToken.expires_at,
@@ -91,6 +106,17 @@ _PERSONAL_TOKEN = (
     )
     .join(User, User.id == PersonalAccessToken.user_id)
     .where(PersonalAccessToken.digest == bindparam("digest"))
+)
+
+# Of many requests at once the first one writes.
+_NOTE_USE = (
+    update(PersonalAccessToken)
+    .where(
+        PersonalAccessToken.id == bindparam("token_id"),
+        PersonalAccessToken.last_used_at.is_(None)
+        | (PersonalAccessToken.last_used_at <= bindparam("stale")),
+    )
+    .values(last_used_at=bindparam("moment"))
 )
 
 _STATEMENTS = ((Kind.ACCESS_TOKEN, _ACCESS_TOKEN), (Kind.PERSONAL_ACCESS_TOKEN, _PERSONAL_TOKEN))
@@ -106,6 +132,16 @@ def get_access_token_bearer(
 def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
     """Return who an OAuth or a personal access token speaks for, or raise BearerRefusedError."""
     return _checked(_find(token, _STATEMENTS, hot=hot, keyring=keyring), now)
+
+
+def note_use(bearer: Bearer, *, hot: HotConnection, now: datetime) -> None:
+    """Remember when a personal token was last used; a statement a minute, not a request."""
+    last, stale = bearer.last_used_at, now - _USE_RESOLUTION
+    if bearer.personal_token_id is None or (last is not None and last > stale):
+        return
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        hot.all(_NOTE_USE, {"token_id": bearer.personal_token_id, "stale": stale, "moment": now})
 
 
 def _find(
@@ -126,11 +162,15 @@ def _checked(row: Row[Any] | None, now: datetime) -> Bearer:
         raise BearerRefusedError(Refusal.REVOKED)
     if row.expires_at is not None and row.expires_at <= now:
         raise BearerRefusedError(Refusal.EXPIRED)
+    more = row._mapping  # noqa: SLF001 - SQLAlchemy's public accessor
     return Bearer(
         user_id=row.user_id,
         username=row.username,
         scopes=tuple(row.scopes.split()),
         created_at=row.created_at,
         expires_at=row.expires_at,
-        application_uid=row._mapping.get("uid"),  # noqa: SLF001 - SQLAlchemy's public accessor
+        application_uid=more.get("uid"),
+        is_admin=row.is_admin,
+        personal_token_id=more.get("personal_token_id"),
+        last_used_at=more.get("last_used_at"),
     )

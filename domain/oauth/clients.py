@@ -1,7 +1,6 @@
 """Who is asking: client authentication (RFC 6749 section 2.3)."""
 
 import base64
-import binascii
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote_plus
@@ -11,7 +10,7 @@ from sqlalchemy import select
 
 from domain.oauth.context import OAuthContext
 from domain.oauth.redirect_uris import is_registered
-from domain.oauth.scopes import in_order
+from domain.oauth.scopes import FREE, in_order
 from domain.oauth.wire import ProtocolRequest
 from models import Application, ApplicationSecret
 
@@ -44,7 +43,7 @@ class Client(ClientMixin):
 
     def get_allowed_scope(self, scope: str) -> str:
         """Return those of the asked scopes that the application may ask for."""
-        allowed = set(self.application.scopes.split())
+        allowed = {*self.application.scopes.split(), *FREE}
         return " ".join(in_order(set(scope.split()) & allowed))
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
@@ -87,6 +86,12 @@ def presented_by(request: ProtocolRequest) -> Presented:
     return Presented(basic_id, secret, Method.POST if secret else Method.NONE)
 
 
+def names_no_client(request: ProtocolRequest) -> bool:
+    """Tell whether a request says nothing at all of a client."""
+    presented = presented_by(request)
+    return presented.client_id is None and presented.secret is None
+
+
 def _basic_credentials(header: str | None) -> tuple[str, str] | None:
     """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
     scheme, _, encoded = (header or "").partition(" ")
@@ -94,7 +99,7 @@ def _basic_credentials(header: str | None) -> tuple[str, str] | None:
         return None
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # no ASCII, no base64, or no UTF-8 inside
         raise _refusal(was_basic=True) from None
     user, colon, password = text.partition(":")
     if not colon:

@@ -5,7 +5,33 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from domain.accounts.knocks import KnockLimits
+from domain.accounts.sign_ins import Browser
 from domain.keyring import Keyring
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicePolicy:
+    """The instance's choices for devices (RFC 8628)."""
+
+    is_offered: bool
+    code_lifetime: timedelta
+    #: Seconds between two polls, to begin with.
+    poll_interval: int
+    #: Wrong user codes within the window: of one user, from one address, of everybody.
+    guesses_per_user: int
+    guesses_per_address: int
+    guesses_in_all: int
+    guess_window: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class PasswordPolicy:
+    """The instance's choices for the password grant (RFC 6749 section 4.3)."""
+
+    is_offered: bool
+    works_without_client: bool
+    limits: KnockLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +41,14 @@ class OAuthPolicy:
     #: The base URL without a trailing slash: `iss` of RFC 9207 and RFC 8414.
     issuer: str
     access_token_lifetime: timedelta
+    id_token_lifetime: timedelta
     #: At most 10 minutes (RFC 6749 section 4.1.2).
     code_lifetime: timedelta
     require_https_redirect_uris: bool
+    #: For so long a used refresh token gets the same new pair again; not at all if it is zero.
+    refresh_replay: timedelta
+    devices: DevicePolicy
+    passwords: PasswordPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +59,5 @@ class OAuthContext:
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy
+    #: Where the request comes from.
+    origin: Browser

@@ -1,14 +1,28 @@
-"""Tokens that users make for their own scripts."""
+"""Tokens that users make for their own scripts: made, rotated, revoked."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from domain.errors import InvalidError
+from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
+from domain.oauth.personal_token_lists import TokenView, get_row, is_live, view
+from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
+from domain.paging import LARGEST_ID
 from models import PersonalAccessToken, User
+
+#: They say what an application learns of a user who signs in, or for how long it may ask again.
+_FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
+#: What a personal access token can be good for.
+PERSONAL_SCOPES = tuple(scope.name for scope in SCOPES if scope.name not in _FOR_APPLICATIONS_ONLY)
+LONGEST_NAME = 100
+
+
+class NotPersonalError(DomainError):
+    """An OAuth token was used where only a personal one can be: it is refreshed, not rotated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,39 +31,141 @@ class TokenDetails:
 
     name: str
     scopes: str
-    lifetime: timedelta
+    expires_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewToken:
     """A new token and the only sight of it."""
 
-    clear: str
-    expires_at: datetime
+    clear: str = field(repr=False)
+    token: TokenView
+
+
+def expiry_on(day: date | None, *, longest: timedelta, now: datetime) -> datetime:
+    """Return when a token ends that shall end on a day, at 00:00 UTC; by default as late as may be.
+
+    Raises InvalidError for a day that is not to come, or further away than `longest`.
+    """
+    today = now.astimezone(UTC).date()
+    last = today + longest
+    chosen = last if day is None else day
+    if not today < chosen <= last:
+        message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
+        raise InvalidError(message, field="expires_at")
+    return datetime.combine(chosen, time(), tzinfo=UTC)
+
+
+def renewed_expiry(token: TokenView, *, longest: timedelta, now: datetime) -> datetime:
+    """Return when a token's successor ends: it gets as many days as the token had."""
+    days = (token.expires_at.date() - token.created_at.date()).days
+    lifetime = min(max(timedelta(days=days), timedelta(days=1)), longest)
+    return expiry_on(now.astimezone(UTC).date() + lifetime, longest=longest, now=now)
 
 
 def create_token(
-    user: User, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
+    user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
-    """Store a personal access token, or raise InvalidError naming the field."""
-    name = details.name.strip()
+    """Store a personal access token, or raise InvalidError naming the field.
+
+    Raises NotFoundError if there is no such user.
+    """
+    checked = TokenDetails(
+        name=_checked_name(details.name),
+        scopes=_checked_scopes(details.scopes),
+        expires_at=details.expires_at,
+    )
+    if user_id > LARGEST_ID or session.get(User, user_id) is None:
+        message = "There is no such user."
+        raise NotFoundError(message)
+    return _store(user_id, checked, session=session, keyring=keyring, now=now)
+
+
+def _checked_name(name: str) -> str:
+    stripped = name.strip()
+    if not stripped:
+        message = "Give the token a name that says what it is for."
+        raise InvalidError(message, field="name")
+    if len(stripped) > LONGEST_NAME:
+        message = f"A name may have at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in stripped):
+        message = "A name may not contain control characters."
+        raise InvalidError(message, field="name")
+    return stripped
+
+
+def _checked_scopes(text: str) -> str:
     try:
-        scopes = parse_scopes(details.scopes)
+        scopes = parse_scopes(text)
     except UnknownScopeError as error:
         raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
-    if not scopes or not name:
-        message = "A token needs a name and at least one scope."
-        raise InvalidError(message, field="scopes" if name else "name")
+    if not scopes:
+        message = "Choose at least one scope."
+        raise InvalidError(message, field="scopes")
+    for scope in scopes:
+        if scope in _FOR_APPLICATIONS_ONLY:
+            message = f"The scope {scope} is for applications, not for personal access tokens."
+            raise InvalidError(message, field="scopes")
+    return " ".join(scopes)
+
+
+def _store(
+    user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
+) -> NewToken:
     credential = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN)
-    expires_at = now + details.lifetime
-    session.add(
-        PersonalAccessToken(
-            user_id=user.id,
-            name=name,
-            digest=credential.digest,
-            scopes=" ".join(scopes),
-            created_at=now,
-            expires_at=expires_at,
-        )
+    row = PersonalAccessToken(
+        user_id=user_id,
+        name=details.name,
+        digest=credential.digest,
+        scopes=details.scopes,
+        created_at=now,
+        expires_at=details.expires_at,
+        revoked_at=None,
+        last_used_at=None,
     )
-    return NewToken(clear=credential.clear, expires_at=expires_at)
+    session.add(row)
+    session.flush()  # to learn the id
+    return NewToken(clear=credential.clear, token=view(row, now))
+
+
+def rotate_token(
+    token_id: int,
+    expires_at: datetime,
+    *,
+    owner_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> NewToken:
+    """Put a new token in the place of a live one, which is dead at once.
+
+    Raises NotFoundError for a token of somebody else unless `owner_id` is None, and InvalidError
+    for one that cannot be used any more: of parallel rotations one wins.
+    """
+    old = get_row(token_id, owner_id=owner_id, session=session)
+    claimed = session.scalar(
+        update(PersonalAccessToken)
+        .where(PersonalAccessToken.id == token_id, is_live(now))
+        .values(revoked_at=now)
+        .returning(PersonalAccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    if claimed is None:
+        message = "This token is revoked or expired already; create a new one."
+        raise InvalidError(message)
+    details = TokenDetails(name=old.name, scopes=old.scopes, expires_at=expires_at)
+    return _store(old.user_id, details, session=session, keyring=keyring, now=now)
+
+
+def revoke_token(
+    token_id: int, *, owner_id: int | None, session: Session, now: datetime
+) -> TokenView:
+    """Make a token worthless and return it; one that is revoked already stays as it was.
+
+    Raises NotFoundError for a token of somebody else unless `owner_id` is None.
+    """
+    token = get_row(token_id, owner_id=owner_id, session=session)
+    if token.revoked_at is None:
+        token.revoked_at = now
+    return view(token, now)

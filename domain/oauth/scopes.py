@@ -13,6 +13,8 @@ class Scope:
     description: str
     #: Only a GET may be made with it.
     read_only: bool = True
+    #: Any application may ask for it, whatever it is registered for.
+    is_free: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,21 @@ SCOPES: tuple[Scope, ...] = (
         description="Read your user name, display name and e-mail address.",
     ),
     Scope(
+        name="openid",
+        title="Sign you in",
+        description="Learn that it is you who signed in here, when, and the groups you are in.",
+    ),
+    Scope(
+        name="profile",
+        title="Know your name when you sign in",
+        description="Learn your user name, display name, picture and the address of your page.",
+    ),
+    Scope(
+        name="email",
+        title="Know your e-mail address when you sign in",
+        description="Learn your e-mail address.",
+    ),
+    Scope(
         name="read_repository",
         title="Read your repositories",
         description="Clone and fetch with Git over HTTPS.",
@@ -69,9 +86,19 @@ SCOPES: tuple[Scope, ...] = (
         description="Acknowledge, resolve and comment on alerts and incidents for you.",
         read_only=False,
     ),
+    Scope(
+        name="offline_access",
+        title="Stay allowed while you are away",
+        description="Renew its access without asking you again, until you revoke it.",
+        is_free=True,
+    ),
 )
 
 BY_NAME = {scope.name: scope for scope in SCOPES}
+#: What anybody may ask for without being registered for it.
+FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
+#: What an application is registered for; forms offer no other.
+REGISTRABLE = tuple(scope.name for scope in SCOPES if not scope.is_free)
 _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 

@@ -11,15 +11,28 @@ from authlib.oauth2.rfc6749 import (
 )
 
 from domain.oauth.clients import Client, authenticate
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import OAuthContext, OAuthPolicy
+from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
+from domain.oauth.endpoints.introspection import IntrospectionEndpoint
 from domain.oauth.endpoints.revocation import RevocationEndpoint
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.device_code import DeviceCodeGrant
+from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
 from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
 
 #: Every grant of this server, in the order of the specification.
-GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant)
+GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
+
+
+def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
+    """Return the grants that the instance has not switched off."""
+    is_offered = {
+        PasswordGrant: policy.passwords.is_offered,
+        DeviceCodeGrant: policy.devices.is_offered,
+    }
+    return tuple(grant for grant in GRANTS if is_offered.get(grant, True))
 
 
 class AuthorizationServer(AuthlibServer):
@@ -31,7 +44,9 @@ class AuthorizationServer(AuthlibServer):
         self.context = context
         for grant in GRANTS:
             self.register_grant(grant)
+        self.register_endpoint(DeviceAuthorizationEndpoint)
         self.register_endpoint(RevocationEndpoint)
+        self.register_endpoint(IntrospectionEndpoint)
 
     def authenticate_client(
         self, request: ProtocolRequest, methods: Any, endpoint: str = "token"
@@ -51,7 +66,7 @@ class AuthorizationServer(AuthlibServer):
             raise InvalidRequestError("The parameter grant_type is given more than once.")
         if wanted is None:
             raise InvalidRequestError("Missing required parameter: grant_type.")
-        for grant in GRANTS:
+        for grant in offered_grants(self.context.policy):
             if wanted == grant.GRANT_TYPE:
                 return grant(request, self)
         raise UnknownGrantTypeError

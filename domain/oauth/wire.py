@@ -99,10 +99,14 @@ PARAMETERS = frozenset(
         "code_challenge",
         "code_challenge_method",
         "code_verifier",
+        "device_code",
         "grant_type",
+        "id_token_hint",
         "login_hint",
         "max_age",
         "nonce",
+        "password",
+        "post_logout_redirect_uri",
         "prompt",
         "redirect_uri",
         "refresh_token",
@@ -112,5 +116,6 @@ PARAMETERS = frozenset(
         "state",
         "token",
         "token_type_hint",
+        "username",
     }
 )

@@ -1,6 +1,7 @@
 """Every page, in light and dark, wide and narrow: axe finds nothing, nothing sticks out."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from urllib.parse import urlencode
 
 import pytest
@@ -9,7 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.live import LiveGatebell
-from tests.people import CALLBACK, Person, make_application, make_project, make_user
+from tests.people import CALLBACK, Person, make_application, make_project, make_user, now
+from tests.personal_tokens import make_token
 
 #: Text that a sender may put anywhere, and that no page may choke on.
 NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12
@@ -31,6 +33,8 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     bodies: tuple[object, ...] = (nasty, {"runbook": "x"}, [])
     for body in bodies:
         requests.post(made["url"], json=body, headers=headers, timeout=10)
+    make_token(live_sqlite, alice, name=NASTY[:100], lifetime=timedelta(days=9))
+    make_token(live_sqlite, alice, name=NASTY[:100], revoked_at=now())
     asked = {
         "response_type": "code",
         "client_id": application.client_id,
@@ -49,6 +53,8 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"{integration}/delete",
         *(f"/-/user_settings/{tab}" for tab in ("profile", "security", "applications")),
         "/-/user_settings/authorized_applications",
+        *("/-/user_settings/access_tokens", "/-/user_settings/access_tokens?state=inactive"),
+        "/-/user_settings/access_tokens/new",
         "/-/user_settings/applications/new",
         *(
             f"/-/user_settings/applications/{application.id}{tab}"
@@ -56,6 +62,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         ),
         f"/oauth/authorize?{urlencode(asked)}",
         "/oauth/authorize?client_id=unknown",
+        "/oauth/logout",
     ]
 
 

@@ -7,7 +7,7 @@ from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoi
 from sqlalchemy import or_, select
 
 from domain.keyring import Kind
-from domain.oauth.clients import Client
+from domain.oauth.clients import Client, names_no_client
 from domain.oauth.context import OAuthContext
 from domain.oauth.tokens import revoke_pair
 from domain.oauth.wire import NO_STORE, ProtocolRequest
@@ -35,13 +35,29 @@ class RevocationEndpoint(AuthlibRevocationEndpoint):
         return context
 
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
-        """Authenticate the client, then kill the pair; an unknown token is no error (2.2)."""
+        """Authenticate the client, then kill the pair; an unknown token is no error (2.2).
+
+        A token that was issued for a password alone has no client: whoever holds it may give it
+        back. Nobody without a client learns anything of other tokens.
+        """
         request.refuse_repeated_parameters()
+        if self._gives_back_its_own(request):
+            return 200, {}, NO_STORE
         client = self.server.authenticate_client(request, ())
         token = self._find(request.required("token"))
         if token is not None:
             self._revoke(token, client)
         return 200, {}, NO_STORE
+
+    def _gives_back_its_own(self, request: ProtocolRequest) -> bool:
+        """Revoke a token without a client for who names no client; tell whether it was one."""
+        if not names_no_client(request):
+            return False
+        token = self._find(request.value("token") or "")
+        if token is None or token.application_id is not None:
+            return False
+        revoke_pair(token.id, session=self._context.session, now=self._context.now)
+        return True
 
     def _find(self, text: str) -> AccessToken | None:
         """Look for either kind; the hint would only save a comparison (section 2.1)."""

@@ -12,6 +12,7 @@ from authlib.oauth2.rfc6749 import (
     UnsupportedResponseTypeError,
     grants,
 )
+from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupportedError
 from sqlalchemy import select, update
 
 from domain.accounts.users import ACTIVE
@@ -19,6 +20,7 @@ from domain.keyring import Kind
 from domain.oauth.applications import find_by_uid
 from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
+from domain.oauth.id_tokens import Authentication
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
@@ -96,6 +98,7 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         self._check_scope()
         self._check_pkce()
         self._check_prompt()
+        self._check_request_objects()
 
     def _check_scope(self) -> None:
         text = self.request.value("scope")
@@ -125,6 +128,13 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         max_age = self.request.value("max_age")
         if max_age is not None and not (max_age.isdecimal() and len(max_age) <= 10):  # noqa: PLR2004
             raise InvalidRequestError("max_age is a number of seconds.")
+
+    def _check_request_objects(self) -> None:
+        """Refuse parameters inside of a JWT: who ignored them would answer something else."""
+        if self.request.value("request") is not None:
+            raise RequestNotSupportedError("Parameters cannot be given as a request object here.")
+        if self.request.value("request_uri") is not None:
+            raise RequestURINotSupportedError("Parameters cannot be given by request_uri here.")
 
     def create_authorization_response(self, redirect_uri: str, grant_user: Any) -> Any:
         """Store a code for what the user approved and send the browser back with it.
@@ -228,5 +238,8 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
             application_id=authorization.application_id,
             authorization_id=authorization.id,
             scopes=authorization.scopes,
+            authentication=Authentication(
+                auth_time=authorization.auth_time, nonce=authorization.nonce
+            ),
         )
         return 200, issue_pair(grant, context), NO_STORE

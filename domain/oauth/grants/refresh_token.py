@@ -9,16 +9,11 @@ from domain.accounts.users import ACTIVE
 from domain.keyring import Kind
 from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
+from domain.oauth.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.tokens import (
-    Grant,
-    hold_family,
-    issue_pair,
-    note_use,
-    revoke_family,
-    revoke_pair,
-)
+from domain.oauth.successors import find_successor, issue_successor, send_again
+from domain.oauth.tokens import Grant, hold_family, note_use, retire_pair, revoke_family
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken, Authorization, User
 
@@ -45,8 +40,7 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
         if token.application_id != client.application.id or user.state != ACTIVE:
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         if token.revoked_at is not None:
-            self._punish_reuse(token, client)
-            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
+            self._refuse_reuse(token, client)
         self._check_origin(authorization)
         self.request.scope = self._narrowed_scope(token.scopes)
         self.request.refresh_token = token
@@ -64,12 +58,17 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         return row[0], row[1], row[2]
 
-    def _punish_reuse(self, token: AccessToken, client: Client) -> None:
-        """End the whole family where the client cannot prove that the token is its own."""
-        if client.application.confidential or token.authorization_id is None:
-            return
+    def _refuse_reuse(self, token: AccessToken, client: Client) -> None:
+        """Refuse a dead token, unless its answer may be sent once more.
+
+        The whole family ends where the client cannot prove that the token is its own.
+        """
         context = self._context
-        revoke_family(token.authorization_id, session=context.session, now=context.now)
+        if find_successor(self.request.required("refresh_token"), token, context) is not None:
+            return
+        if not client.application.confidential and token.authorization_id is not None:
+            revoke_family(token.authorization_id, session=context.session, now=context.now)
+        raise InvalidGrantError(INVALID_REFRESH_TOKEN)
 
     def _check_origin(self, authorization: Authorization | None) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
@@ -95,18 +94,47 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
         return " ".join(scopes)
 
     def create_token_response(self) -> Any:
-        """Kill the old pair first, then issue: of parallel refreshes one wins."""
-        context = self._context
-        token = self.request.refresh_token
-        if not hold_family(token.authorization_id, session=context.session):
+        """Kill the old pair first, then issue: of parallel refreshes one wins.
+
+        The others get the winner's pair if the instance lets answers be sent again.
+        """
+        context, token = self._context, self.request.refresh_token
+        presented = self.request.required("refresh_token")
+        if self._retire(token):
+            note_use(self.request.client.application, now=context.now)
+            return 200, issue_successor(presented, self._grant(token), context), NO_STORE
+        successor = find_successor(presented, token, context)
+        if successor is None:
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
-        if not revoke_pair(token.id, session=context.session, now=context.now):
-            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
-        note_use(self.request.client.application, now=context.now)
-        grant = Grant(
+        if self.request.value("scope") and self.request.scope != successor.token.scopes:
+            raise InvalidScopeError("The refresh token was used for another scope already.")
+        return 200, send_again(successor, self._grant(token), context), NO_STORE
+
+    def _retire(self, token: AccessToken) -> bool:
+        """Tell whether this refresh is the first one; if not, read what the first one did."""
+        session, now = self._context.session, self._context.now
+        if token.revoked_at is not None:
+            return False
+        if hold_family(token.authorization_id, session=session) and retire_pair(
+            token.id, session=session, now=now
+        ):
+            return True
+        session.refresh(token)
+        return False
+
+    def _grant(self, token: AccessToken) -> Grant:
+        return Grant(
             user_id=token.user_id,
             application_id=token.application_id,
             authorization_id=token.authorization_id,
             scopes=self.request.scope,
+            authentication=self._authentication(token),
         )
-        return 200, issue_pair(grant, context), NO_STORE
+
+    def _authentication(self, token: AccessToken) -> Authentication | None:
+        """Repeat when the user signed in, without the nonce (OpenID Connect Core section 12.2)."""
+        if token.authorization_id is None:
+            return None
+        # Read a moment ago with the token, so this asks no database.
+        authorization = self._context.session.get_one(Authorization, token.authorization_id)
+        return Authentication(auth_time=authorization.auth_time)

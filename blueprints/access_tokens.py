@@ -1,0 +1,131 @@
+"""The user settings page 'access tokens': tokens for one's own scripts."""
+
+from datetime import timedelta
+
+from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.errors import InvalidError
+from domain.oauth import personal_token_lists as lists
+from domain.oauth import personal_tokens as domain
+from domain.oauth.personal_token_lists import TokenFilter
+from domain.oauth.personal_tokens import PERSONAL_SCOPES, NewToken, TokenDetails
+from domain.oauth.scopes import views
+from domain.paging import Slice, read_cursor
+from forms.access_token import AccessTokenForm
+from web.access import signed_in, visitor
+from web.extensions import db
+from web.pages import page_links
+from web.services import now, services, settings
+
+access_tokens = Blueprint("access_tokens", __name__, url_prefix="/-/user_settings/access_tokens")
+#: A token crosses one redirect in the session, encrypted, and is then gone.
+_SHOWN_ONCE = "personal_access_token"
+
+
+@access_tokens.get("")
+@signed_in
+def index() -> ResponseReturnValue:
+    """List the visitor's tokens; one that was just made is shown this once."""
+    is_active = request.args.get("state") != "inactive"
+    found = lists.page_of_tokens(_mine(is_active), _part(), session=db.session(), now=now())
+    name, sealed = session.pop(_SHOWN_ONCE, ("", None))
+    page = render_template(
+        "access_tokens/index.html",
+        page=page_links(found),
+        is_active=is_active,
+        counts={state: _count(state) for state in (True, False)},
+        new_name=name,
+        new_token=services().keyring.decrypt(sealed) if sealed else None,
+    )
+    return page, 200, {"Cache-Control": "no-store"}
+
+
+@access_tokens.route("/new", methods=["GET", "POST"])
+@signed_in
+def new() -> ResponseReturnValue:
+    """Create a token and show it."""
+    form = AccessTokenForm()
+    if not form.validate_on_submit():
+        return _form_page(form)
+    try:
+        made = _create(form)
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _form_page(form)
+    return _show_once(made)
+
+
+@access_tokens.post("/<int:token_id>/rotate")
+@signed_in
+def rotate(token_id: int) -> ResponseReturnValue:
+    """Put a new token in the place of one, for as many days, and show it."""
+    mine, database = visitor().id, db.session()
+    old = lists.get_token(token_id, owner_id=mine, session=database, now=now())
+    until = domain.renewed_expiry(old, longest=_longest(), now=now())
+    keyring = services().keyring
+    try:
+        made = domain.rotate_token(
+            token_id, until, owner_id=mine, session=database, keyring=keyring, now=now()
+        )
+    except InvalidError as error:
+        flash(str(error), "error")
+        return redirect(url_for("access_tokens.index"))
+    return _show_once(made)
+
+
+@access_tokens.post("/<int:token_id>/revoke")
+@signed_in
+def revoke(token_id: int) -> ResponseReturnValue:
+    """Make a token worthless."""
+    token = domain.revoke_token(token_id, owner_id=visitor().id, session=db.session(), now=now())
+    flash(f"The token {token.name} is revoked.")
+    return redirect(url_for("access_tokens.index"))
+
+
+def _mine(is_active: bool) -> TokenFilter:  # noqa: FBT001 - which of the two tabs
+    return TokenFilter(owner_id=visitor().id, is_active=is_active)
+
+
+def _part() -> Slice:
+    return Slice(
+        size=settings().page_size,
+        before=read_cursor(request.args.get("before")),
+        after=read_cursor(request.args.get("after")),
+    )
+
+
+def _count(is_active: bool) -> int:  # noqa: FBT001 - which of the two tabs
+    return lists.count_tokens(_mine(is_active), session=db.session(), now=now())
+
+
+def _longest() -> timedelta:
+    return timedelta(days=settings().personal_access_token_lifetime_days)
+
+
+def _create(form: AccessTokenForm) -> NewToken:
+    details = TokenDetails(
+        name=form.name.data or "",
+        scopes=" ".join(form.scopes.data or ()),
+        expires_at=domain.expiry_on(form.expires_at.data, longest=_longest(), now=now()),
+    )
+    return domain.create_token(
+        visitor().id, details, session=db.session(), keyring=services().keyring, now=now()
+    )
+
+
+def _form_page(form: AccessTokenForm) -> ResponseReturnValue:
+    today = now().date()
+    page = render_template(
+        "access_tokens/new.html",
+        form=form,
+        scope_choices=views(PERSONAL_SCOPES),
+        first_day=today + timedelta(days=1),
+        last_day=today + _longest(),
+    )
+    return page, 422 if form.errors else 200
+
+
+def _show_once(made: NewToken) -> ResponseReturnValue:
+    session[_SHOWN_ONCE] = (made.token.name, services().keyring.encrypt(made.clear))
+    return redirect(url_for("access_tokens.index"))

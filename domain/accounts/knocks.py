@@ -1,0 +1,33 @@
+"""How often somebody may say who they are, wherever they say it: pages and protocols share it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from domain.accounts.attempts import AttemptLimit
+from domain.accounts.users import Knock
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnockLimits:
+    """The instance's limits on wrong names and passwords."""
+
+    per_account: int
+    per_address: int
+    window: timedelta
+
+    def knock(self, login: str, password: str, *, address: str | None) -> Knock:
+        """Return somebody who knocks from an address, with the limits that apply."""
+        return Knock(
+            login=login,
+            password=password,
+            account_limit=AttemptLimit(
+                subject=f"sign-in account {login.strip().lower()}",
+                attempts=self.per_account,
+                window=self.window,
+            ),
+            address_limit=AttemptLimit(
+                subject=f"sign-in address {address}",
+                attempts=self.per_address,
+                window=self.window,
+            ),
+        )

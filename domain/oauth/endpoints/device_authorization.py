@@ -1,0 +1,56 @@
+"""A device asks for its codes: POST /oauth/authorize_device (RFC 8628 section 3.1)."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from authlib.oauth2.rfc6749 import InvalidScopeError
+from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
+
+from domain.oauth.clients import Client
+from domain.oauth.context import OAuthContext
+from domain.oauth.devices import begin
+from domain.oauth.scopes import UnknownScopeError, parse_scopes
+from domain.oauth.tokens import note_use
+from domain.oauth.wire import NO_STORE, ProtocolRequest
+
+#: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
+DEFAULT_SCOPE = "read_user"
+
+
+class DeviceAuthorizationEndpoint(AuthlibDeviceAuthorizationEndpoint):
+    """Answers with a code for the device and one for its user."""
+
+    @property
+    def _context(self) -> OAuthContext:
+        context: OAuthContext = self.server.context
+        return context
+
+    def create_endpoint_response(self, request: ProtocolRequest) -> Any:
+        """Authenticate the client, check what it asks for, and issue the codes (3.2)."""
+        request.refuse_repeated_parameters()
+        client = self.server.authenticate_client(request, ())
+        scopes = self._scopes(request, client)
+        policy = self._context.policy
+        new = begin(client.application, scopes, context=self._context)
+        note_use(client.application, now=self._context.now)
+        page = f"{policy.issuer}/oauth/device"
+        body = {
+            "device_code": new.device_code,
+            "user_code": new.user_code,
+            "verification_uri": page,
+            "verification_uri_complete": f"{page}?{urlencode({'user_code': new.user_code})}",
+            "expires_in": int(policy.devices.code_lifetime.total_seconds()),
+            "interval": policy.devices.poll_interval,
+        }
+        return 200, body, NO_STORE
+
+    def _scopes(self, request: ProtocolRequest, client: Client) -> str:
+        text = request.value("scope") or DEFAULT_SCOPE
+        try:
+            scopes = parse_scopes(text)
+        except UnknownScopeError:
+            raise InvalidScopeError("An asked scope is not known to this server.") from None
+        allowed = client.get_allowed_scope(text)
+        if not scopes or " ".join(scopes) != allowed:
+            raise InvalidScopeError("The application is not registered for every asked scope.")
+        return allowed

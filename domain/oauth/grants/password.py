@@ -1,0 +1,147 @@
+"""The resource owner password credentials grant (RFC 6749 section 4.3).
+
+It stays although OAuth 2.1 drops it, because scripts in the field use it. It works without a
+client while the instance allows that.
+"""
+
+from typing import Any
+
+from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
+
+from domain.accounts.users import authenticate
+from domain.errors import TooManyAttemptsError
+from domain.oauth.clients import Client, names_no_client
+from domain.oauth.context import OAuthContext
+from domain.oauth.id_tokens import Authentication
+from domain.oauth.scopes import UnknownScopeError, in_order, parse_scopes
+from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh, note_use
+from domain.oauth.wire import NO_STORE, ProtocolRequest
+from models import User
+
+#: One sentence for a wrong name, a wrong password, an account that is locked, and one that wants
+#: more than a password: which of them it is, is nobody's business.
+REFUSED = (
+    "The user name or password is wrong, or this account cannot be used with a password alone. "
+    "A personal access token may do."
+)
+DEFAULT_SCOPE = "api"
+#: What the answer has: the specification's examples show no scope and no time.
+_SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
+
+
+class TooManyGuessesError(OAuth2Error):
+    """Somebody guesses passwords; right ones are not even looked at for a while."""
+
+    error = "temporarily_unavailable"
+    status_code = 429
+
+    def __init__(self, cause: TooManyAttemptsError) -> None:
+        """Take the sentence and the waiting time, in seconds."""
+        super().__init__(str(cause))
+        self._retry_after = cause.retry_after
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the answer."""
+        return [("Retry-After", str(self._retry_after))]
+
+
+class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
+    """Exchanges a user's name and password for an access token."""
+
+    request: ProtocolRequest
+
+    @property
+    def _context(self) -> OAuthContext:
+        context: OAuthContext = self.server.context
+        return context
+
+    def validate_token_request(self) -> None:
+        """Check the client, if there is one, the scope, and then who it is."""
+        self.request.refuse_repeated_parameters()
+        client = self._find_client()
+        self.request.scope = self._scopes(client)
+        self.request.user = self._get_owner()
+
+    def _find_client(self) -> Client | None:
+        """Return the client; one that is named has to prove itself, as everywhere."""
+        may_be_nobody = self._context.policy.passwords.works_without_client
+        if may_be_nobody and names_no_client(self.request):
+            return None
+        client: Client = self.server.authenticate_client(self.request, ())
+        return client
+
+    def _scopes(self, client: Client | None) -> str:
+        """Return the asked scopes, or what there is by default (section 3.3).
+
+        That is api; for a client that is not registered for it, all that it is registered for.
+        """
+        text = self.request.value("scope")
+        if text is None:
+            return _default_scopes(client)
+        try:
+            scopes = parse_scopes(text)
+        except UnknownScopeError:
+            raise InvalidScopeError("The request asks for a scope that is unknown here.") from None
+        if client is None:
+            # Nobody could refresh such a token.
+            scopes = in_order(set(scopes) - {"offline_access"})
+        elif " ".join(scopes) != client.get_allowed_scope(text):
+            raise InvalidScopeError("The application is not registered for every asked scope.")
+        if not scopes:
+            raise InvalidScopeError("The request asks for no scope at all.")
+        return " ".join(scopes)
+
+    def _get_owner(self) -> User:
+        """Return whose name and password these are, counted together with sign-ins."""
+        context = self._context
+        knock = context.policy.passwords.limits.knock(
+            self.request.required("username"),
+            self.request.required("password"),
+            address=context.origin.address,
+        )
+        try:
+            user = authenticate(
+                knock, session=context.session, keyring=context.keyring, now=context.now
+            )
+        except TooManyAttemptsError as error:
+            raise TooManyGuessesError(error) from error
+        if user is None:
+            raise InvalidGrantError(REFUSED)
+        return user
+
+    def create_token_response(self) -> Any:
+        """Issue a token; a family to revoke is needed only where it can be refreshed."""
+        context, client = self._context, self.request.client
+        grant = self._grant(client.application if client else None)
+        if client is not None:
+            note_use(client.application, now=context.now)
+        issued = issue_pair(grant, context)
+        return 200, {name: issued[name] for name in _SHOWN if name in issued}, NO_STORE
+
+    def _grant(self, application: Any) -> Grant:
+        context, user_id, scopes = self._context, self.request.user.id, self.request.scope
+        authentication = Authentication(auth_time=context.now)
+        if application is None:
+            return Grant(
+                user_id=user_id,
+                application_id=None,
+                authorization_id=None,
+                scopes=scopes,
+                is_renewable=False,
+            )
+        is_renewable = may_refresh(application, scopes)
+        family = begin_family(application, user_id, scopes, context) if is_renewable else None
+        return Grant(
+            user_id=user_id,
+            application_id=application.id,
+            authorization_id=family,
+            scopes=scopes,
+            is_renewable=is_renewable,
+            authentication=authentication,
+        )
+
+
+def _default_scopes(client: Client | None) -> str:
+    if client is None or client.get_allowed_scope(DEFAULT_SCOPE):
+        return DEFAULT_SCOPE
+    return str(client.application.scopes)

@@ -1,0 +1,61 @@
+"""What kind of device or program a request came from, in words, as far as it says so itself."""
+
+import re
+
+_LONGEST_NAME = 40
+#: The first that fits decides: most browsers name their forebears as well.
+_PROGRAMS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+    ("Wget/", "Wget"),
+    ("git/", "Git"),
+    ("python", "a Python program"),
+    ("Go-http-client", "a Go program"),
+    ("okhttp", "a Java or Kotlin program"),
+    ("Java/", "a Java program"),
+    ("node", "a Node.js program"),
+    ("PowerShell", "PowerShell"),
+)
+_SYSTEMS = (
+    ("Android TV", "Android TV"),
+    ("SmartTV", "a television"),
+    ("SMART-TV", "a television"),
+    ("Web0S", "a television"),
+    ("Tizen", "a Tizen device"),
+    ("AppleTV", "Apple TV"),
+    ("PlayStation", "a PlayStation"),
+    ("Xbox", "an Xbox"),
+    ("iPhone", "an iPhone"),
+    ("iPad", "an iPad"),
+    ("Android", "Android"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "a Mac"),
+    ("Darwin", "a Mac"),
+    ("Linux", "Linux"),
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
+
+
+def device_in_words(user_agent: str | None) -> str:
+    """Return words such as `Chrome on Windows`; it is the device's own claim and no proof."""
+    text = user_agent or ""
+    program, system = _first(_PROGRAMS, text), _first(_SYSTEMS, text)
+    if program and system:
+        return f"{program} on {system}"
+    return program or system or _own_name(text) or "a device that does not say what it is"
+
+
+def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    folded = text.lower()
+    return next((words for mark, words in table if mark.lower() in folded), None)
+
+
+def _own_name(text: str) -> str | None:
+    """Return what comes before the version: `Weather Station` of `Weather Station/2.1`."""
+    found = _NAME.match(text)
+    return found.group().strip()[:_LONGEST_NAME] if found else None

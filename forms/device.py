@@ -1,0 +1,23 @@
+"""The form that takes the code of a device."""
+
+from wtforms import StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.oauth.user_codes import LONGEST_TYPED
+from forms.base import Form, without_edges
+
+
+class UserCodeForm(Form):
+    """The code that the device shows."""
+
+    user_code = StringField(
+        "Code",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter the code that the device shows."),
+            Length(
+                max=LONGEST_TYPED,
+                message="That is too long for a code: it has eight letters.",
+            ),
+        ],
+    )

@@ -1,0 +1,139 @@
+"""The browser's own fetch, from a page of another origin: what it lets through, and what not."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.live import LiveGatebell
+from tests.oauth_wire import new_code, new_pair
+from tests.openid_wire import openid_application
+from tests.people import alice
+
+#: Fetches, and says what the script of the page can see of it.
+_FETCH = """async ([url, options]) => {
+    try {
+        const answer = await fetch(url, options);
+        return {status: answer.status, body: await answer.text()};
+    } catch (error) {
+        return {blocked: error.name};
+    }
+}"""
+BLOCKED = {"blocked": "TypeError"}
+FORM = "application/x-www-form-urlencoded"
+
+
+class _EmptyPage(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b"<!doctype html><title>An application</title>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere(page: Page) -> Iterator[Page]:
+    """A page of another origin."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _EmptyPage)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    page.goto(f"http://127.0.0.1:{server.server_port}/")
+    yield page
+    page.goto("about:blank")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def fetch(page: Page, url: str, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = page.evaluate(_FETCH, [url, options])
+    return found
+
+
+@pytest.mark.spec("E1", "E3")
+def test_a_script_signs_its_user_in_and_out(gatebell: LiveGatebell, elsewhere: Page) -> None:
+    client = openid_application(gatebell)
+    code = new_code(gatebell, client, scope="openid profile")
+    form = f"client_id={client.client_id}&client_secret={client.secret}"
+    redirect = client.redirect_uri.replace(":", "%3A").replace("/", "%2F")
+    body = f"{form}&grant_type=authorization_code&code={code}&redirect_uri={redirect}"
+    headers = {"Content-Type": FORM}
+    url = gatebell.url
+
+    issued = fetch(elsewhere, f"{url}/oauth/token", method="POST", headers=headers, body=body)
+    assert issued["status"] == 200, issued
+    token = elsewhere.evaluate("text => JSON.parse(text).access_token", issued["body"])
+    # Authorization makes the browser ask first.
+    bearer = {"Authorization": f"Bearer {token}"}
+    for method in ("GET", "POST"):
+        known = fetch(elsewhere, f"{url}/oauth/userinfo", method=method, headers=bearer)
+        assert known["status"] == 200
+        assert alice(gatebell).username in known["body"]
+    revocation = f"{form}&token={token}"
+    gone = fetch(elsewhere, f"{url}/oauth/revoke", method="POST", headers=headers, body=revocation)
+    assert gone == {"status": 200, "body": "{}"}
+    dead = fetch(elsewhere, f"{url}/oauth/userinfo", headers=bearer)
+    assert dead["status"] == 401
+    assert "revoked" in dead["body"]
+
+
+@pytest.mark.spec("E3")
+def test_a_script_can_read_what_went_wrong(gatebell: LiveGatebell, elsewhere: Page) -> None:
+    answer = fetch(
+        elsewhere,
+        f"{gatebell.url}/oauth/token",
+        method="POST",
+        headers={"Content-Type": FORM, "Authorization": "Basic eDp5"},
+        body="grant_type=refresh_token",
+    )
+    assert answer["status"] == 401
+    assert "invalid_client" in answer["body"]
+
+
+def test_a_script_can_read_keys_and_descriptions(gatebell: LiveGatebell, elsewhere: Page) -> None:
+    for path in (
+        "/oauth/discovery/keys",
+        "/.well-known/openid-configuration",
+        "/.well-known/oauth-authorization-server",
+    ):
+        assert fetch(elsewhere, gatebell.url + path)["status"] == 200
+
+
+@pytest.mark.spec("E2")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "POST", "headers": {"X-Requested-With": "XMLHttpRequest"}},
+        {"method": "POST", "headers": {"Authorization": "Bearer x", "X-Requested-With": "x"}},
+        {"method": "PUT"},
+        {"method": "DELETE"},
+        {"method": "POST", "credentials": "include"},
+    ],
+    ids=["a header", "a header too many", "put", "delete", "cookies"],
+)
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/oauth/userinfo"])
+def test_the_browser_blocks_everything_else(
+    live_sqlite: LiveGatebell, elsewhere: Page, path: str, options: dict[str, Any]
+) -> None:
+    assert fetch(elsewhere, live_sqlite.url + path, **options) == BLOCKED
+
+
+@pytest.mark.spec("E1")
+@pytest.mark.parametrize(
+    "path", ["/oauth/authorize", "/oauth/token/info", "/api/v4/user", "/users/sign_in"]
+)
+def test_the_browser_shows_a_script_no_other_answer(
+    live_sqlite: LiveGatebell, elsewhere: Page, path: str
+) -> None:
+    token = new_pair(live_sqlite, openid_application(live_sqlite)).access
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert fetch(elsewhere, live_sqlite.url + path) == BLOCKED
+    assert fetch(elsewhere, live_sqlite.url + path, headers=bearer) == BLOCKED

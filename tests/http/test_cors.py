@@ -1,0 +1,155 @@
+"""Scripts of other origins: who is answered, with what, and who is not."""
+
+import pytest
+import requests
+
+from tests.live import LiveGatebell
+from tests.oauth_wire import machine, new_pair, redeem, server_application
+from tests.openid_wire import openid_application
+
+ORIGIN = {"Origin": "https://app.example"}
+OPEN = {"/oauth/token": {"POST"}, "/oauth/revoke": {"POST"}, "/oauth/userinfo": {"GET", "POST"}}
+SIMPLE = "Accept, accept-language,Content-Language , content-type"
+
+
+def preflight(
+    gatebell: LiveGatebell, path: str, method: str = "POST", headers: str | None = None
+) -> requests.Response:
+    asked = {**ORIGIN, "Access-Control-Request-Method": method}
+    if headers is not None:
+        asked["Access-Control-Request-Headers"] = headers
+    return machine(gatebell).options(gatebell.url + path, headers=asked)
+
+
+def cors_headers(answer: requests.Response) -> dict[str, str]:
+    return {
+        name.lower(): value
+        for name, value in answer.headers.items()
+        if name.lower().startswith("access-control-")
+    }
+
+
+@pytest.mark.spec("E1", "E2")
+@pytest.mark.parametrize("path", OPEN)
+@pytest.mark.parametrize("headers", [None, "", "authorization", SIMPLE, f"{SIMPLE}, Authorization"])
+def test_a_preflight_for_simple_headers_and_authorization_is_answered(
+    gatebell: LiveGatebell, path: str, headers: str | None
+) -> None:
+    for method in OPEN[path]:
+        answer = preflight(gatebell, path, method, headers)
+        assert answer.status_code == 200
+        found = cors_headers(answer)
+        names = {each.strip().lower() for each in (headers or "").split(",")} - {""}
+        answered = found.pop("access-control-allow-headers", "").lower().split(",")
+        assert {each.strip() for each in answered} - {""} == names
+        assert set(found.pop("access-control-allow-methods").split(", ")) == OPEN[path]
+        assert found == {
+            "access-control-allow-origin": "*",
+            "access-control-max-age": "7200",
+        }
+
+
+@pytest.mark.spec("E2")
+@pytest.mark.parametrize("path", OPEN)
+@pytest.mark.parametrize(
+    "headers",
+    ["X-Requested-With", "authorization, x-requested-with", "DPoP", "Cookie", "*", "x,,y"],
+)
+def test_a_preflight_for_any_other_header_gets_nothing(
+    gatebell: LiveGatebell, path: str, headers: str
+) -> None:
+    assert cors_headers(preflight(gatebell, path, headers=headers)) == {}
+
+
+@pytest.mark.spec("E1")
+@pytest.mark.parametrize("path", OPEN)
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "post", "HEAD", "x"])
+def test_a_preflight_for_any_other_method_gets_nothing(
+    gatebell: LiveGatebell, path: str, method: str
+) -> None:
+    assert cors_headers(preflight(gatebell, path, method)) == {}
+
+
+@pytest.mark.spec("E1")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/oauth/authorize",
+        "/oauth/token/",
+        "/oauth/token/info",
+        "/oauth/introspect",
+        "/oauth/logout",
+        "/oauth/discovery/keys",
+        "/.well-known/openid-configuration",
+        "/api/v4/user",
+        "/users/sign_in",
+        "/Oauth/Token",
+        "/oauth/tokens",
+        "/x/oauth/token",
+    ],
+)
+def test_no_other_address_answers_a_preflight(gatebell: LiveGatebell, path: str) -> None:
+    for method in ("GET", "POST"):
+        assert cors_headers(preflight(gatebell, path, method, "authorization")) == {}
+
+
+def assert_open(answer: requests.Response) -> None:
+    assert cors_headers(answer) == {"access-control-allow-origin": "*"}
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.spec("E3")
+def test_answers_can_be_read_by_the_script(gatebell: LiveGatebell) -> None:
+    client = openid_application(gatebell)
+    pair = new_pair(gatebell, client, scope="openid")
+    http = machine(gatebell)
+    bearer = {**ORIGIN, "Authorization": f"Bearer {pair.access}"}
+    form = {"client_id": client.client_id, "client_secret": client.secret}
+    renewal = {**form, "grant_type": "refresh_token", "refresh_token": pair.refresh}
+    answers = [
+        http.get(f"{gatebell.url}/oauth/userinfo", headers=bearer),
+        http.post(f"{gatebell.url}/oauth/userinfo", headers=bearer),
+        http.post(f"{gatebell.url}/oauth/token", headers=ORIGIN, data=renewal),
+        http.post(
+            f"{gatebell.url}/oauth/revoke", headers=ORIGIN, data={**form, "token": pair.access}
+        ),
+    ]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert_open(answer)
+
+
+@pytest.mark.spec("E3")
+def test_errors_can_be_read_by_the_script(gatebell: LiveGatebell) -> None:
+    http, url = machine(gatebell), gatebell.url
+    unscoped = new_pair(gatebell, server_application(gatebell)).access
+    too_large = {"grant_type": "x" * 2_000_000}
+    answers = {
+        400: http.post(f"{url}/oauth/token", headers=ORIGIN),
+        401: http.post(f"{url}/oauth/revoke", headers=ORIGIN, data={"client_id": "x"}),
+        403: http.get(
+            f"{url}/oauth/userinfo", headers={**ORIGIN, "Authorization": f"Bearer {unscoped}"}
+        ),
+        405: http.get(f"{url}/oauth/token", headers=ORIGIN),
+        413: http.post(f"{url}/oauth/token", headers=ORIGIN, data=too_large),
+    }
+    for status, answer in answers.items():
+        assert answer.status_code == status
+        assert_open(answer)
+    assert_open(http.get(f"{url}/oauth/userinfo", headers=ORIGIN))
+
+
+@pytest.mark.spec("E3")
+def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
+    gatebell: LiveGatebell,
+) -> None:
+    assert_open(redeem(gatebell, server_application(gatebell), "x"))
+
+
+@pytest.mark.spec("E3")
+@pytest.mark.parametrize(
+    "path", ["/oauth/authorize", "/oauth/token/info", "/users/sign_in", "/oauth/logout", "/"]
+)
+def test_no_other_answer_can_be_read(gatebell: LiveGatebell, path: str) -> None:
+    answer = machine(gatebell).get(gatebell.url + path, headers=ORIGIN, allow_redirects=False)
+    assert cors_headers(answer) == {}

@@ -1,0 +1,142 @@
+"""Sixteen at once with one device: one is served, one person decides, and nothing breaks."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+
+import pytest
+import requests
+from sqlalchemy import func, select
+
+from models import Application, Authorization, DeviceAuthorization
+from tests.device_wire import approve, codes, is_asking, poll, poll_form, press, type_code
+from tests.html_forms import form_with, submit
+from tests.live import LiveGatebell
+from tests.oauth_wire import assert_refused, changed, is_live
+from tests.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    sign_in,
+    signed_in,
+)
+from tests.races.test_redemptions import PARALLEL, ROUNDS, all_at_once, assert_one_winner, tokens_of
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application for devices of this test's own."""
+    return make_application(gatebell, bob(gatebell), confidential=False)
+
+
+def together(actions: list[Callable[[], requests.Response]]) -> list[requests.Response]:
+    """Do all at the same moment."""
+    barrier = Barrier(len(actions))
+
+    def act(action: Callable[[], requests.Response]) -> requests.Response:
+        barrier.wait(timeout=60)
+        return action()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return list(pool.map(act, actions))
+
+
+@pytest.mark.spec("C8")
+def test_of_sixteen_polls_at_once_exactly_one_is_served(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    for round_number in range(ROUNDS):
+        device = codes(gatebell, client)
+        approve(browser, gatebell, device["user_code"])
+        answers = all_at_once(gatebell, changed(poll_form(client, device["device_code"]), {}))
+        assert_one_winner(answers)
+        (winner,) = [answer.json() for answer in answers if answer.status_code == 200]
+        assert is_live(gatebell, winner["access_token"])
+        assert tokens_of(gatebell, client) == round_number + 1
+
+
+@pytest.mark.spec("C4", "C5")
+def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    device = codes(gatebell, client)
+    answers = all_at_once(gatebell, changed(poll_form(client, device["device_code"]), {}))
+    errors = Counter(answer.json()["error"] for answer in answers)
+    assert errors == {"authorization_pending": 1, "slow_down": PARALLEL - 1}
+    with database_of(gatebell) as session:
+        newest = select(func.max(DeviceAuthorization.id))
+        interval = session.scalar(
+            select(DeviceAuthorization.interval)
+            .join(Application, Application.id == DeviceAuthorization.application_id)
+            .where(Application.uid == client.client_id)
+        )
+        assert session.scalar(newest) is not None
+    assert interval == 5 + 5 * (PARALLEL - 1)
+
+
+def test_of_two_people_who_type_one_code_at_once_one_is_asked(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    for _ in range(2):
+        people = [make_user(gatebell, name=name) for name in ("charlie", "dora")]
+        browsers = [sign_in(gatebell, person) for person in people for _ in range(4)]
+        user_code = codes(gatebell, client)["user_code"]
+        typings = [_typing(browser, gatebell, user_code) for browser in browsers]
+        opened = together(typings)
+        asked = [[*map(is_asking, opened[:4])], [*map(is_asking, opened[4:])]]
+        assert sorted(asked) == [[False] * 4, [True] * 4]
+        assert {page.status_code for page in opened} == {200, 422}
+
+
+def _typing(
+    browser: requests.Session, gatebell: LiveGatebell, user_code: str
+) -> Callable[[], requests.Response]:
+    page = browser.get(f"{gatebell.url}/oauth/device")
+    return partial(submit, browser, page, form_with(page, "user_code"), user_code=user_code)
+
+
+def test_sixteen_presses_of_approve_are_one_approval(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    device = codes(gatebell, client)
+    page = type_code(browser, gatebell, device["user_code"])
+    answers = together([partial(press, browser, page, "approve")] * PARALLEL)
+    assert {answer.status_code for answer in answers} == {200}
+    with database_of(gatebell) as session:
+        approvals = session.scalar(
+            select(func.count(Authorization.id))
+            .join(Application, Application.id == Authorization.application_id)
+            .where(Application.uid == client.client_id)
+        )
+    assert approvals == 1
+    assert poll(gatebell, client, device["device_code"]).status_code == 200
+
+
+@pytest.mark.spec("C7", "C8")
+def test_of_yes_and_no_at_once_one_counts(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    for _ in range(ROUNDS):
+        device = codes(gatebell, client)
+        page = type_code(browser, gatebell, device["user_code"])
+        decisions = ("approve", "deny") * 4
+        answers = together([partial(press, browser, page, each) for each in decisions])
+        (said,) = {
+            decision
+            for decision, answer in zip(decisions, answers, strict=True)
+            if answer.status_code == 200
+        }
+        assert {answer.status_code for answer in answers} == {200, 409}
+        told = poll(gatebell, client, device["device_code"])
+        if said == "approve":
+            assert told.status_code == 200
+        else:
+            assert_refused(told, "access_denied")

@@ -1,0 +1,225 @@
+"""Signing out at the wish of an application, and who cannot make that happen."""
+
+import base64
+import hmac
+import json
+from urllib.parse import urlencode, urljoin
+
+import pytest
+import requests
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+from tests.html_forms import form_with, submit
+from tests.live import LiveGatebell
+from tests.oauth_wire import ask, landing, pair_in, redeem
+from tests.openid_wire import IdToken, checked, keys_at, openid_application
+from tests.people import (
+    CALLBACK,
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    make_application,
+    sign_in,
+)
+
+AFTER = "https://client.example/signed-out?a=b"
+
+
+def end_session(gatebell: LiveGatebell, **parameters: str) -> str:
+    return f"{gatebell.url}/oauth/logout?{urlencode(parameters)}"
+
+
+def at(browser: requests.Session, url: str) -> requests.Response:
+    return browser.get(url, allow_redirects=False)
+
+
+def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
+    return at(browser, f"{gatebell.url}/-/user_settings/profile").status_code == 200
+
+
+def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, IdToken]:
+    """Return a browser in which the person signed in to the application, and the ID token."""
+    browser, client = sign_in(gatebell, person), openid_application(gatebell)
+    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
+    return browser, checked(gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"])
+
+
+def test_with_a_hint_nobody_is_asked_and_the_way_leads_back(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    url = end_session(
+        gatebell, id_token_hint=token.text, post_logout_redirect_uri=AFTER, state="s &?é"
+    )
+    answer = at(browser, url)
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == f"{AFTER}&state=s+%26%3F%C3%A9"
+    assert not is_signed_in(gatebell, browser)
+    # Again, signed out already: nothing to end, and the same way back.
+    assert at(browser, url).headers["Location"] == answer.headers["Location"]
+
+
+def test_with_a_hint_and_no_address_a_page_says_that_it_is_done(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    page = at(browser, end_session(gatebell, id_token_hint=token.text))
+    assert page.status_code == 200
+    assert "You are signed out" in page.text
+    assert not is_signed_in(gatebell, browser)
+
+
+def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
+    client, browser = openid_application(gatebell), sign_in(gatebell, alice(gatebell))
+    url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
+    page = at(browser, url)
+    assert page.status_code == 200
+    assert "Sign-in App" in page.text
+    assert "client.example" in page.text
+    assert is_signed_in(gatebell, browser)
+    form = form_with(page, "decision")
+    stays = submit(browser, page, form, decision="stay")
+    assert urljoin(page.url, stays.headers["Location"]) == f"{gatebell.url}/"
+    assert is_signed_in(gatebell, browser)
+    leaves = submit(browser, page, form, decision="sign_out")
+    assert leaves.headers["Location"] == AFTER
+    assert not is_signed_in(gatebell, browser)
+
+
+def test_without_any_parameter_the_person_is_asked(gatebell: LiveGatebell) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = at(browser, f"{gatebell.url}/oauth/logout")
+    answer = submit(browser, page, form_with(page, "decision"), decision="sign_out")
+    assert "You are signed out" in answer.text
+    assert not is_signed_in(gatebell, browser)
+
+
+def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> None:
+    _, token = somebody(gatebell, alice(gatebell))
+    browser = sign_in(gatebell, bob(gatebell))
+    page = at(browser, end_session(gatebell, id_token_hint=token.text))
+    assert "somebody else" in page.text
+    assert is_signed_in(gatebell, browser)
+
+
+def test_an_application_may_ask_by_post_without_a_cookie(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    form = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER, "state": "s"}
+    # The browser keeps our cookie from a POST of another origin, and sends it with the GET.
+    posted = gatebell.http().post(f"{gatebell.url}/oauth/logout", data=form, allow_redirects=False)
+    assert posted.status_code == 303
+    assert token.text not in posted.headers["Location"]
+    answer = at(browser, urljoin(posted.url, posted.headers["Location"]))
+    assert answer.headers["Location"] == f"{AFTER}&state=s"
+    assert not is_signed_in(gatebell, browser)
+
+
+def test_nobody_is_sent_on_without_a_hint_or_a_click(gatebell: LiveGatebell) -> None:
+    client = openid_application(gatebell)
+    url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
+    page = at(gatebell.http(), url)
+    assert page.status_code == 200
+    assert "You are signed out" in page.text
+    assert "client.example" in page.text
+
+
+def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **parameters: str) -> None:
+    answers = [
+        at(browser, end_session(gatebell, **parameters)),
+        browser.post(f"{gatebell.url}/oauth/logout", data=parameters, allow_redirects=False),
+    ]
+    for answer in answers:
+        assert answer.status_code == 400, answer.headers
+        assert "Location" not in answer.headers
+        assert "nobody was signed out" in answer.text
+    assert is_signed_in(gatebell, browser)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://evil.example/",
+        "https://client.example/signed-out",
+        f"{AFTER}#x",
+        f"{CALLBACK}/",
+        "javascript:alert(1)",
+        "//client.example/callback",
+    ],
+)
+def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell, uri: str) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    client = openid_application(gatebell)
+    known = {"post_logout_redirect_uri": uri}
+    assert_refused(gatebell, browser, client_id=client.client_id, **known)
+    assert_refused(gatebell, browser, id_token_hint=token.text, **known)
+    assert_refused(gatebell, browser, **known)
+
+
+def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    other = make_application(gatebell, bob(gatebell))
+    assert_refused(gatebell, browser, id_token_hint=token.text, client_id=other.client_id)
+    assert_refused(gatebell, browser, client_id="unknown")
+    assert_refused(gatebell, browser, client_id="a\x00b")
+
+
+def with_hmac(secret: bytes, kid: str, body: str) -> str:
+    """Sign by hand: no library would take a public key for a secret."""
+    head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": kid}).encode())
+    signed = head.rstrip(b"=") + b"." + body.encode()
+    signature = base64.urlsafe_b64encode(hmac.digest(secret, signed, "sha256")).rstrip(b"=")
+    return (signed + b"." + signature).decode()
+
+
+def forged(gatebell: LiveGatebell, token: IdToken, client: ClientCredentials) -> dict[str, str]:
+    """Return what attackers make of an ID token without having the key."""
+    public = keys_at(gatebell).json()["keys"][-1]
+    ours = RSAKey.import_key(public)
+    theirs = RSAKey.generate_key(2048)
+    kid = token.header["kid"]
+    claims = {**token.claims, "aud": client.client_id}
+    head, body, signature = token.text.split(".")
+    none = jwt.encode({"alg": "none", "kid": kid}, claims, theirs, algorithms=["none"])
+    return {
+        "no signature": f"{head}.{body}.",
+        "another body": f"{head}.{none.split('.')[1]}x.{signature}",
+        "alg none": none,
+        "HS256 with the public key": with_hmac(ours.as_pem(), kid, body),
+        "HS256 with the modulus": with_hmac(public["n"].encode(), kid, body),
+        "a key in the header": jwt.encode(
+            {"alg": "RS256", "kid": kid, "jwk": theirs.as_dict(private=False)}, claims, theirs
+        ),
+        "only a key in the header": jwt.encode(
+            {"alg": "RS256", "jwk": theirs.as_dict(private=False)}, claims, theirs
+        ),
+        "an address of a key": jwt.encode(
+            {"alg": "RS256", "kid": "x", "jku": "https://evil.example/keys"}, claims, theirs
+        ),
+        "another key": jwt.encode({"alg": "RS256", "kid": kid}, claims, theirs),
+        "another algorithm": jwt.encode(
+            {"alg": "PS256", "kid": kid}, claims, theirs, algorithms=["PS256"]
+        ),
+        "garbage": "a.b.c",
+        "no JWT": "é\x00" * 10,
+        "very long": f"{head}.{body}.{'A' * 2_000}",
+        "five parts": f"{head}.{body}.{signature}.{body}.{signature}",
+    }
+
+
+# The tests make forgeries that joserfc rightly finds unwise.
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
+def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    for hint in forged(gatebell, token, openid_application(gatebell)).values():
+        assert_refused(gatebell, browser, id_token_hint=hint)
+
+
+def test_the_answer_of_another_session_counts_for_nothing(gatebell: LiveGatebell) -> None:
+    url = f"{gatebell.url}/oauth/logout"
+    mine, theirs = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, bob(gatebell))
+    form = form_with(at(mine, url), "decision")
+    carried = gatebell.http().post(url, data={}, allow_redirects=False).headers["Location"]
+    for ticket in (form.value("request"), carried.partition("request=")[2], "", "x"):
+        answer = theirs.post(
+            url, data={"request": ticket, "decision": "sign_out"}, allow_redirects=False
+        )
+        assert answer.status_code == 400
+    assert is_signed_in(gatebell, theirs)

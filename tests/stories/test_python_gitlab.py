@@ -1,0 +1,117 @@
+"""python-gitlab, as its users have it, keeps personal access tokens in order."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import gitlab
+import pytest
+from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError
+
+from tests.live import LiveGatebell
+from tests.people import Person, make_user, now
+from tests.personal_tokens import make_token
+
+Open = Callable[..., gitlab.Gitlab]
+
+
+@pytest.fixture
+def connect(gatebell: LiveGatebell) -> Iterator[Open]:
+    """Opens the library with a token; its connections are closed in the end."""
+    opened: list[gitlab.Gitlab] = []
+
+    def connect(**credentials: Any) -> gitlab.Gitlab:
+        opened.append(gitlab.Gitlab(gatebell.url, **credentials))
+        opened[-1].session.trust_env = False  # no proxy between us
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.session.close()
+
+
+@pytest.fixture
+def alice(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell)
+
+
+@pytest.mark.spec("G1", "G4")
+@pytest.mark.parametrize("credential", ["private_token", "oauth_token"])
+def test_it_signs_in_with_a_token(
+    gatebell: LiveGatebell, connect: Open, alice: Person, credential: str
+) -> None:
+    library = connect(**{credential: make_token(gatebell, alice).clear})
+
+    library.auth()
+
+    assert library.user is not None
+    assert library.user.username == alice.username
+    assert library.version()[0].startswith("18.")
+
+
+@pytest.mark.spec("G4")
+def test_it_walks_through_all_pages_of_a_list(
+    gatebell: LiveGatebell, connect: Open, alice: Person
+) -> None:
+    made = [make_token(gatebell, alice).id for _ in range(5)]
+    library = connect(private_token=make_token(gatebell, alice, scopes="read_api").clear)
+
+    pages = library.personal_access_tokens.list(iterator=True, per_page=2)
+
+    assert (pages.total, pages.total_pages, pages.per_page) == (6, 3, 2)
+    assert [token.id for token in pages][1:] == made[::-1]
+    active = library.personal_access_tokens.list(get_all=True, state="active", sort="created_asc")
+    assert [token.id for token in active][:5] == made
+    assert all(token.active for token in active)
+
+
+@pytest.mark.spec("G4")
+def test_it_rotates_its_own_token_and_goes_on_with_the_new_one(
+    gatebell: LiveGatebell, connect: Open, alice: Person
+) -> None:
+    library = connect(private_token=make_token(gatebell, alice, name="nightly").clear)
+    own = library.personal_access_tokens.get("self")
+    until = (now() + timedelta(days=60)).date().isoformat()
+
+    new = own.rotate(self_rotate=True, expires_at=until)
+
+    with pytest.raises(GitlabAuthenticationError):
+        library.auth()
+    renewed = connect(private_token=new["token"])
+    seen = renewed.personal_access_tokens.get("self")
+    assert (seen.name, seen.expires_at, seen.revoked) == ("nightly", until, False)
+
+
+@pytest.mark.spec("G4")
+def test_it_rotates_and_revokes_other_tokens(
+    gatebell: LiveGatebell, connect: Open, alice: Person
+) -> None:
+    library = connect(private_token=make_token(gatebell, alice).clear)
+    other = make_token(gatebell, alice, name="other")
+
+    token = library.personal_access_tokens.get(other.id)
+    token.rotate()
+    assert connect(private_token=token.token).personal_access_tokens.get("self").id == token.id
+    token.delete()
+
+    revoked = library.personal_access_tokens.list(get_all=True, revoked=True)
+    assert {each.id for each in revoked} == {other.id, token.id}
+    with pytest.raises(GitlabGetError) as refused:
+        library.personal_access_tokens.get(999_999_999)
+    assert refused.value.response_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_an_administrators_script_makes_tokens_for_users(
+    gatebell: LiveGatebell, connect: Open, alice: Person
+) -> None:
+    root = make_token(gatebell, make_user(gatebell, name="root", admin=True))
+    user_id = make_token(gatebell, alice).user_id
+
+    user = connect(private_token=root.clear).users.get(user_id, lazy=True)
+    made = user.personal_access_tokens.create({"name": "ci", "scopes": ["read_user"]})
+
+    library = connect(private_token=made.token)
+    library.auth()
+    assert library.user is not None
+    assert library.user.username == alice.username

@@ -1,0 +1,74 @@
+"""Numbered parts of the API's lists: `page` and `per_page`, and the headers that clients follow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, request
+
+from web.api_parameters import whole_number
+from web.fast_json import json_response
+from web.services import settings
+
+_USUAL_SIZE = 20
+_LARGEST_SIZE = 100
+#: Beyond it a number is no page of anything.
+_LAST_PAGE = 2**31 - 1
+#: A link must not carry the token that the request was made with.
+_NEVER_LINKED = frozenset({"access_token", "private_token", "page", "per_page"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Portion:
+    """Which part of a list is wanted; the first page is 1."""
+
+    number: int
+    size: int
+
+    @property
+    def offset(self) -> int:
+        """How many items come before it."""
+        return (self.number - 1) * self.size
+
+
+def requested_portion() -> Portion:
+    """Return what the query asks for, or raise InvalidError; more than 100 items are not given."""
+    number = whole_number(request.args, "page", least=1, most=_LAST_PAGE)
+    size = whole_number(request.args, "per_page", least=1, most=_LAST_PAGE)
+    return Portion(number=number or 1, size=min(size or _USUAL_SIZE, _LARGEST_SIZE))
+
+
+def portion_response(
+    items: Sequence[Mapping[str, Any]], portion: Portion, *, total: int
+) -> Response:
+    """Return a part of a list of `total` items, with the way to its neighbours."""
+    pages = -(-total // portion.size)
+    after = portion.number + 1 if portion.number < pages else None
+    before = portion.number - 1 if 1 < portion.number <= pages + 1 else None
+    neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
+    response = json_response(items)
+    response.headers.update(
+        {
+            "X-Total": str(total),
+            "X-Total-Pages": str(pages),
+            "X-Page": str(portion.number),
+            "X-Per-Page": str(portion.size),
+            "X-Next-Page": str(after or ""),
+            "X-Prev-Page": str(before or ""),
+            "Link": ", ".join(
+                f'<{_address(number, portion.size)}>; rel="{relation}"'
+                for relation, number in neighbours.items()
+                if number is not None
+            ),
+        }
+    )
+    return response
+
+
+def _address(number: int, size: int) -> str:
+    kept = [
+        (name, value) for name, value in request.args.items(multi=True) if name not in _NEVER_LINKED
+    ]
+    query = urlencode([*kept, ("page", number), ("per_page", size)])
+    return f"{settings().base_url}{request.path}?{query}"
