@@ -7,7 +7,7 @@ import pytest
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
 from oauthlib.oauth2 import DeviceClient, LegacyApplicationClient
-from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error, InvalidGrantError
+from oauthlib.oauth2.rfc6749.errors import AccessDeniedError, InvalidGrantError
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
 from tests.device_wire import DEVICE_GRANT, press, television, type_code
@@ -78,7 +78,7 @@ def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGate
                 )
                 assert session.get(f"{gatebell.url}/api/v4/user").status_code == 200
             else:
-                with pytest.raises(CustomOAuth2Error, match="access_denied"):
+                with pytest.raises(AccessDeniedError):
                     session.fetch_token(
                         endpoints["token_endpoint"],
                         device_code=device["device_code"],
