@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flask import Response, json, request
+from flask import Response, has_request_context, json, request
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
@@ -23,8 +23,14 @@ def oauth_context() -> OAuthContext:
         keyring=services().keyring,
         now=now(),
         policy=oauth_policy(),
-        origin=Browser(address=request.remote_addr, user_agent=request.user_agent.string),
+        origin=_origin(),
     )
+
+
+def _origin() -> Browser:
+    if not has_request_context():  # a command of the operator's, for example
+        return Browser(address=None, user_agent=None)
+    return Browser(address=request.remote_addr, user_agent=request.user_agent.string)
 
 
 def authorization_server() -> AuthorizationServer:

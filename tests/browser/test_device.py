@@ -1,4 +1,4 @@
-"""Connecting a device, in a real browser: with the keyboard alone, in every look, without scripts."""
+"""Connecting a device, in a real browser: by keyboard, in every look, without scripts."""
 
 from collections.abc import Iterator
 

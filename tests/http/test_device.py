@@ -1,6 +1,7 @@
 """POST /oauth/authorize_device: what a device is told, and what its polls bring."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.device_wire import (
     type_code,
     words,
 )
-from tests.html_forms import form_to, submit
+from tests.html_forms import form_to, form_with, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     assert_refused,
@@ -33,6 +34,7 @@ from tests.oauth_wire import (
     token_info,
 )
 from tests.people import (
+    CALLBACK,
     ClientCredentials,
     alice,
     bob,
@@ -327,3 +329,36 @@ def test_a_device_that_asks_who_it_is_gets_an_id_token(
     device = codes(gatebell, client, scope="openid")
     approve(browser, gatebell, device["user_code"])
     assert poll(gatebell, client, device["device_code"]).json()["id_token"].count(".") == 2
+
+
+@pytest.mark.spec("F1")
+def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    owner = signed_in(gatebell, bob(gatebell))
+    address = f"{gatebell.url}/-/user_settings/applications/{client.id}"
+    for wanted in ("y", None):
+        page = owner.get(f"{address}/edit")
+        form = form_with(page, "refresh_for_devices")
+        scopes = ["read_user", "read_api"]
+        submit(owner, page, form, refresh_for_devices=wanted, scopes=scopes, confidential=None)
+        assert ("For every way to get access" in owner.get(address).text) == bool(wanted)
+        device = codes(gatebell, client)
+        approve(browser, gatebell, device["user_code"])
+        token = poll(gatebell, client, device["device_code"]).json()
+        assert ("refresh_token" in token) == bool(wanted)
+
+
+def test_an_operator_turns_them_on_when_registering(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    made = gatebell.cli(
+        *("applications", "create", "Telly", "--owner", bob(gatebell).username),
+        *("--redirect-uri", CALLBACK, "--scopes", "read_user", "--public"),
+        "--refresh-for-devices",
+    )
+    client = replace(television(gatebell), client_id=made["application_id"])
+    device = codes(gatebell, client)
+    approve(browser, gatebell, device["user_code"])
+    assert "refresh_token" in poll(gatebell, client, device["device_code"]).json()

@@ -1,15 +1,17 @@
 """Devices and time, guesses, and the flag, on a service with short lives and few guesses."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from time import sleep
 from typing import Any
 
 import pytest
 import requests
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
+from domain.keyring import Keyring
 from domain.oauth.user_codes import new_user_code, shown
-from models import AttemptCount
+from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
 from tests.device_wire import (
     approve,
@@ -34,6 +36,8 @@ from tests.people import (
     database_of,
     make_application,
     make_user,
+    now,
+    settings_of,
     sign_in,
 )
 from tests.postgres import Postgres
@@ -187,3 +191,17 @@ def _metadata(gatebell: LiveGatebell) -> dict[str, Any]:
     address = f"{gatebell.url}/.well-known/oauth-authorization-server"
     document: dict[str, Any] = machine(gatebell).get(address).json()
     return document
+
+
+def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
+    client = television(own)
+    old, fresh = codes(own, client), codes(own, client)
+    with database_of(own) as session:
+        row = DeviceAuthorization.device_code_digest == (
+            Keyring(settings_of(own).secret_key).digest(old["device_code"])
+        )
+        past = now() - timedelta(hours=25)
+        session.execute(update(DeviceAuthorization).where(row).values(expires_at=past))
+    assert own.cli("prune")["device_authorizations"] == 1
+    assert_refused(poll(own, client, old["device_code"]), "invalid_grant")
+    assert poll(own, client, fresh["device_code"]).json()["error"] != "invalid_grant"

@@ -90,7 +90,7 @@ def test_the_request_names_all_that_a_person_needs_to_decide(
     assert "Read everything you can see" in text
     assert "Act as you" not in text
     assert "127.0.0.1" in text
-    assert "a Python program" in text
+    assert "A Python program" in text
     assert "just now" in text
     assert "Make sure that you started this yourself" in text
     assert device["user_code"] in text

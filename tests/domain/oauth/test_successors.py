@@ -1,0 +1,37 @@
+"""Credentials that follow from others."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.keyring import Keyring, Kind
+from domain.randomness import is_well_formed, random_credential
+
+RING = Keyring("a master secret that is long enough")
+
+
+@given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
+def test_a_successor_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
+    for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN):
+        (successor,) = RING.successors(text, kind)
+        assert is_well_formed(successor, prefix=kind)
+        assert RING.successors(text, kind) == (successor,)
+
+
+def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_same() -> None:
+    first, second = (random_credential(Kind.REFRESH_TOKEN) for _ in range(2))
+    other_ring = Keyring("another master secret that is long enough")
+    found = {
+        ring.successors(text, kind)[0][4:47]
+        for ring in (RING, other_ring)
+        for text in (first, second)
+        for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN)
+    }
+    assert len(found) == 8
+
+
+def test_after_a_rotation_the_old_keys_successor_is_still_known() -> None:
+    token = random_credential(Kind.REFRESH_TOKEN)
+    rotated = Keyring("the newest master secret of all", "a master secret that is long enough")
+    newest, older = rotated.successors(token, Kind.ACCESS_TOKEN)
+    assert (older,) == RING.successors(token, Kind.ACCESS_TOKEN)
+    assert newest != older
