@@ -67,15 +67,22 @@ def decide() -> ResponseReturnValue:
     """Take the answer; whatever is not the button Approve is a no."""
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
-    pressed = request.form.get("decision")
-    decision = Decision.APPROVE if pressed == Decision.APPROVE.value else Decision.DENY
-    approval = Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+    decision = _pressed()
     try:
         device_id = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
-        name = devices.decide(device_id, decision, approval, context=oauth_context())
+        name = devices.decide(device_id, decision, _approval(), context=oauth_context())
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)
     return render_template(f"device/{decision.value}.html", application_name=name)
+
+
+def _pressed() -> Decision:
+    is_yes = request.form.get("decision") == Decision.APPROVE.value
+    return Decision.APPROVE if is_yes else Decision.DENY
+
+
+def _approval() -> Approval:
+    return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
 
 
 def _code_page(form: UserCodeForm) -> str:

@@ -99,7 +99,8 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     if name is None:
         message = "There is no such application."
         raise NotFoundError(message)
-    for table in (AccessToken, Authorization):
+    # The grant first, as redeeming and refreshing hold it: what they are about to issue dies too.
+    for table in (Authorization, AccessToken):
         session.execute(
             update(table)
             .where(

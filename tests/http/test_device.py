@@ -340,7 +340,7 @@ def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
     address = f"{gatebell.url}/-/user_settings/applications/{client.id}"
     for wanted in ("y", None):
         page = owner.get(f"{address}/edit")
-        form = form_with(page, "refresh_for_devices")
+        form = form_with(page, "redirect_uris")
         scopes = ["read_user", "read_api"]
         submit(owner, page, form, refresh_for_devices=wanted, scopes=scopes, confidential=None)
         assert ("For every way to get access" in owner.get(address).text) == bool(wanted)

@@ -195,7 +195,7 @@ def test_a_client_that_asks_who_it_is_gets_an_id_token(gatebell: LiveGatebell) -
 # Refusals
 
 
-@pytest.mark.spec("B7", "B8")
+@pytest.mark.spec("B7")
 def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
     locked, blocked, other = (make_user(gatebell, name="charlie") for _ in range(3))
     set_state(gatebell, locked, "locked")
