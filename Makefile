@@ -17,7 +17,7 @@ run: $(VENV)/runtime ## Start the service: web server and background work, on em
 
 test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium
-	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
+	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/development ## Check style, types and the direction of imports
 	@$(PY) -m ruff check .

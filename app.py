@@ -9,6 +9,7 @@ from web.cors import answer_other_origins
 from web.errors import render_errors
 from web.filters import init_app as register_filters
 from web.page_context import give_pages_their_context
+from web.request_bodies import drain_refused_bodies
 from web.request_log import watch_requests
 from web.routes import know_names
 from web.security_headers import protect_answers
@@ -24,6 +25,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     configure(app, settings)
     watch_requests(app)
     protect_answers(app)
+    drain_refused_bodies(app)
     answer_other_origins(app)
     commit_what_is_returned(app)
     start_extensions(app, settings, clock=clock)

@@ -1,9 +1,13 @@
 """Reads bodies that strangers send, and never more of one than it has to."""
 
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import IO
 
-from flask import request
+from flask import Flask, Response, request
+from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import ClientDisconnected
 
 from domain.alerts.incoming import UnreadableBody
@@ -92,3 +96,31 @@ def check_media_type() -> None:
     if not is_json:
         message = "The Content-Type must be application/json."
         raise NotJsonError(message)
+
+
+#: How much of a refused body is read and thrown away, and how long its next piece may take. Closing
+#: a connection on unread data makes the sender see a reset instead of our 413.
+_MOST_DRAINED = 8 * 1024 * 1024
+_PATIENCE_SECONDS = 0.25
+_CHUNK = 65_536
+
+
+def drain_refused_bodies(app: Flask) -> None:
+    """Read on for a moment where a body was refused for its size, so that the answer arrives."""
+    app.after_request(_drain)
+
+
+def _drain(response: Response) -> Response:
+    connection = request.environ.get("gunicorn.socket")
+    if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and connection is not None:
+        connection.settimeout(_PATIENCE_SECONDS)
+        with suppress(OSError, ParseException):
+            _throw_away(request.environ["wsgi.input"])
+        connection.setblocking(True)  # noqa: FBT003 - the socket's own way to say it
+    return response
+
+
+def _throw_away(body: IO[bytes]) -> None:
+    left = _MOST_DRAINED
+    while left > 0 and (piece := body.read(_CHUNK)):
+        left -= len(piece)

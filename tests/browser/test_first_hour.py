@@ -36,7 +36,7 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
 
     page.get_by_role("link", name="Applications").first.click()
     page.get_by_role("link", name="Register").first.click()
-    page.get_by_label("Name").fill("Weather station")
+    page.get_by_label("Name", exact=True).fill("Weather station")
     page.get_by_label("Redirect URIs").fill(CALLBACK)
     page.get_by_label("Know who you are").check()
     page.get_by_role("button", name="Register application").click()
