@@ -77,7 +77,7 @@ def snippets(kind: IntegrationType, url: str, key: str, *, now: datetime) -> tup
         title="curl",
         language="sh",
         text=(
-            f"curl --fail-with-body '{url}' \\\n"
+            f"curl '{url}' \\\n"
             f"  --header 'Authorization: Bearer {key}' \\\n"
             "  --header 'Content-Type: application/json' \\\n"
             f"  --data '{body}'\n"
