@@ -12,7 +12,6 @@ from flask_login import UserMixin, current_user
 
 from domain.accounts.roles import Role
 from domain.accounts.sign_ins import find_sign_in
-from domain.errors import NotFoundError
 from domain.oauth.bearer import (
     Bearer,
     BearerRefusedError,
@@ -21,7 +20,7 @@ from domain.oauth.bearer import (
     get_bearer,
     note_use,
 )
-from domain.projects.access import get_project, get_project_for
+from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
 from models import User
 from web.bearer_token import API_PLACES, USERINFO_PLACES, presented_token
@@ -144,23 +143,6 @@ def signed_in(view: View) -> View:
         return view(*args, **kwargs)
 
     return _marked(cast("View", guarded), "a signed-in user")
-
-
-def project_visitor(view: View) -> View:
-    """Let those see the project who may; the view gets it as `project`, without `project_path`."""
-
-    @wraps(view)
-    def guarded(*, project_path: str, **kwargs: Any) -> Any:
-        try:
-            project = get_project(project_path, viewer(), session=db.session())
-        except NotFoundError:
-            # A stranger may be a member who has not signed in yet.
-            if not current_user.is_authenticated:
-                return _to_sign_in()
-            raise
-        return view(project=_shown(project), **kwargs)
-
-    return _marked(cast("View", guarded), "whoever may see the project")
 
 
 def project_member(*, at_least: Role) -> Callable[[View], View]:

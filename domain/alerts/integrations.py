@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from urllib.parse import quote
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import as_segment
@@ -235,9 +235,3 @@ def list_integrations(place: Place, *, session: Session) -> tuple[IntegrationVie
     """Return a project's integrations, the oldest first."""
     rows = _integrations(place.project_id, session=session)
     return tuple(view(row, place, session=session) for row in rows)
-
-
-def count_integrations(project_id: int, *, session: Session) -> int:
-    """Return how many integrations a project has."""
-    statement = select(func.count()).where(Integration.project_id == project_id)
-    return session.scalar(statement) or 0

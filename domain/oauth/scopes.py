@@ -11,8 +11,6 @@ class Scope:
     name: str
     title: str
     description: str
-    #: Only a GET may be made with it.
-    read_only: bool = True
     #: Any application may ask for it, whatever it is registered for.
     is_free: bool = False
 
@@ -32,7 +30,6 @@ SCOPES: tuple[Scope, ...] = (
         name="api",
         title="Act as you, everywhere",
         description="Read and change everything that you can: projects, alerts, members, tokens.",
-        read_only=False,
     ),
     Scope(
         name="read_api",
@@ -73,7 +70,6 @@ SCOPES: tuple[Scope, ...] = (
         name="write_repository",
         title="Change your repositories",
         description="Clone, fetch and push with Git over HTTPS.",
-        read_only=False,
     ),
     Scope(
         name="read_alerts",
@@ -84,7 +80,6 @@ SCOPES: tuple[Scope, ...] = (
         name="write_alerts",
         title="Work on alerts and incidents",
         description="Acknowledge, resolve and comment on alerts and incidents for you.",
-        read_only=False,
     ),
     Scope(
         name="offline_access",
