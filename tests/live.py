@@ -118,7 +118,7 @@ class LiveGatebell:
     def _answers(self) -> bool:
         try:
             return requests.get(f"{self.url}/healthz", timeout=5).ok
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
 
