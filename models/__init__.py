@@ -3,17 +3,21 @@
 from models.alert import Alert, AlertCounter
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
+from models.audit_event import AuditEvent
 from models.authorization import Authorization, Consent
 from models.base import Base
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
+from models.mail import Mail
 from models.member import Member
 from models.namespace import Group, Project
+from models.pushed_request import PushedRequest, SeenProof
+from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.signing_key import SigningKey
 from models.token import AccessToken, PersonalAccessToken
-from models.user import SignIn, User
+from models.user import Bot, SignIn, User
 
 __all__ = [
     "AccessToken",
@@ -22,18 +26,26 @@ __all__ = [
     "Application",
     "ApplicationSecret",
     "AttemptCount",
+    "AuditEvent",
     "Authorization",
     "Base",
+    "Bot",
     "Consent",
     "Delivery",
     "DeviceAuthorization",
     "Group",
     "InstanceSetting",
     "Integration",
+    "Mail",
     "Member",
+    "Passkey",
     "PersonalAccessToken",
     "Project",
+    "PushedRequest",
+    "RecoveryCode",
+    "SeenProof",
     "SignIn",
     "SigningKey",
+    "TotpDevice",
     "User",
 ]

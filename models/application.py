@@ -1,6 +1,7 @@
 """Registered OAuth clients and their secrets."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import JSON, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -26,10 +27,20 @@ class Application(Base):
     require_pkce: Mapped[bool] = mapped_column(default=False)
     #: Registered by an administrator; its users are not asked for consent.
     trusted: Mapped[bool] = mapped_column(default=False)
+    #: Of the instance rather than of its owner: kept by all administrators.
+    is_instance_wide: Mapped[bool] = mapped_column(default=False)
     #: Give refresh tokens to devices and password sign-ins as well.
     refresh_for_devices: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
+    #: What a client that registered itself said of itself (RFC 7591); empty for all others.
+    client_metadata: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    #: Keyed hash of its registration access token (RFC 7592).
+    registration_digest: Mapped[bytes | None] = mapped_column(
+        LargeBinary(32), unique=True, index=True
+    )
+    #: Its tokens must be bound to a key (RFC 9449).
+    require_dpop: Mapped[bool] = mapped_column(default=False)
 
 
 class ApplicationSecret(Base):

@@ -33,6 +33,8 @@ class Authorization(Base):
     code_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     code_expires_at: Mapped[datetime | None] = mapped_column(index=True)
     code_used_at: Mapped[datetime | None]
+    #: Thumbprint of the key that must be proved when the code is redeemed (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, LargeBinary, String, Text
+from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -32,10 +32,18 @@ class AccessToken(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
     #: It died by being refreshed, at this moment.
     refreshed_at: Mapped[datetime | None]
+    #: Where the request for it came from.
+    address: Mapped[str | None] = mapped_column(String(64))
+    user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: Of the access token, to the minute.
+    last_used_at: Mapped[datetime | None]
+    last_used_address: Mapped[str | None] = mapped_column(String(64))
+    #: Thumbprint of the key that whoever shows the token must prove to have (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
 
 
 class PersonalAccessToken(Base):
-    """A token that a user made for their own scripts."""
+    """A token for scripts: of a user, or of the bot of a project or a group."""
 
     __tablename__ = "personal_access_tokens"
 
@@ -48,3 +56,7 @@ class PersonalAccessToken(Base):
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+    last_used_address: Mapped[str | None] = mapped_column(String(64))
+    description: Mapped[str] = mapped_column(Text, default="")
+    #: Of several that were rotated from one another, the first one's id.
+    family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)

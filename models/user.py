@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, func
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -22,6 +22,10 @@ class User(Base):
     is_admin: Mapped[bool] = mapped_column(default=False)
     #: active, locked (by an administrator or by guessing) or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
+    #: human, or the bot that a project's or group's access token acts as.
+    kind: Mapped[str] = mapped_column(String(16), default="human")
+    #: Made for them by somebody else: to be changed at the next sign-in.
+    must_change_password: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
@@ -29,6 +33,25 @@ class User(Base):
     __table_args__ = (
         Index("uq_users_username_lower", func.lower(username), unique=True),
         Index("uq_users_email_lower", func.lower(email), unique=True),
+    )
+
+
+class Bot(Base):
+    """The place whose access token a user of kind bot stands for; it is a member there."""
+
+    __tablename__ = "bots"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
+    group_id: Mapped[int | None] = mapped_column(
+        ForeignKey("groups.id", ondelete="CASCADE"), index=True
+    )
+    project_id: Mapped[int | None] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), index=True
+    )
+
+    __table_args__ = (
+        CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
 
 
@@ -45,3 +68,5 @@ class SignIn(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: Space-separated names of RFC 8176 for how the user proved it: OpenID Connect's amr.
+    methods: Mapped[str] = mapped_column(String(64), default="pwd")

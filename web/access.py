@@ -12,6 +12,7 @@ from flask_login import UserMixin, current_user
 
 from domain.accounts.roles import Role
 from domain.accounts.sign_ins import find_sign_in
+from domain.errors import NotFoundError
 from domain.oauth.bearer import (
     Bearer,
     BearerRefusedError,
@@ -143,6 +144,21 @@ def signed_in(view: View) -> View:
         return view(*args, **kwargs)
 
     return _marked(cast("View", guarded), "a signed-in user")
+
+
+def administrator(view: View) -> View:
+    """Ask for an administrator of the instance; to all others the page does not exist."""
+
+    @wraps(view)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if not current_user.is_authenticated:
+            return _to_sign_in()
+        if not current_user.is_admin:
+            message = "There is no such page."
+            raise NotFoundError(message)
+        return view(*args, **kwargs)
+
+    return _marked(cast("View", guarded), "an administrator")
 
 
 def project_member(*, at_least: Role) -> Callable[[View], View]:

@@ -46,5 +46,6 @@ def test_an_outage_is_said_and_over_without_a_restart(
     server.ensure_postgres_running()
     sleep(2)
     assert requests.get(f"{live.url}/readyz", timeout=_PATIENCE).status_code == 200
-    assert {requests.post(receiver, json={}, timeout=_PATIENCE).status_code for _ in range(20)} == {404}
+    answers = [requests.post(receiver, json={}, timeout=_PATIENCE) for _ in range(20)]
+    assert {answer.status_code for answer in answers} == {404}
     assert "Traceback" not in live.log_text()

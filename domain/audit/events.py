@@ -1,0 +1,90 @@
+"""Writes audit events down, in the transaction of what they tell of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from models import AuditEvent
+
+
+class EventKind(StrEnum):
+    """What can happen; the value is the name that is kept and shown."""
+
+    SIGNED_IN = "sign_in.succeeded"
+    SIGN_IN_FAILED = "sign_in.failed"
+    SIGNED_OUT = "sign_in.ended"
+    SECOND_FACTOR_FAILED = "second_factor.failed"
+    SECOND_FACTOR_ADDED = "second_factor.added"
+    SECOND_FACTOR_REMOVED = "second_factor.removed"
+    RECOVERY_CODES_MADE = "recovery_codes.made"
+    RECOVERY_CODE_USED = "recovery_codes.used"
+    PASSWORD_CHANGED = "password.changed"  # noqa: S105 - a name
+    PASSWORD_RESET = "password.reset"  # noqa: S105 - a name
+    USER_CREATED = "user.created"
+    USER_CHANGED = "user.changed"
+    USER_LOCKED = "user.locked"
+    USER_UNLOCKED = "user.unlocked"
+    CONSENT_GIVEN = "consent.given"
+    CONSENT_REFUSED = "consent.refused"
+    CONSENT_REVOKED = "consent.revoked"
+    DEVICE_APPROVED = "device.approved"
+    DEVICE_DENIED = "device.denied"
+    CODE_REUSED = "authorization_code.reused"
+    REFRESH_REUSED = "refresh_token.reused"
+    TOKEN_ISSUED = "token.issued"  # noqa: S105 - a name
+    TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
+    APPLICATION_REGISTERED = "application.registered"
+    APPLICATION_CHANGED = "application.changed"
+    APPLICATION_REMOVED = "application.removed"
+    SECRET_RENEWED = "application.secret_renewed"  # noqa: S105 - a name
+    SETTING_CHANGED = "setting.changed"
+    SIGNING_KEY_ROTATED = "signing_key.rotated"
+    MEMBER_ADDED = "member.added"
+    MEMBER_REMOVED = "member.removed"
+    INTEGRATION_CHANGED = "integration.changed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Who did it, and from where; without an actor it was the service itself."""
+
+    actor_id: int | None = None
+    actor_name: str = ""
+    address: str | None = None
+    user_agent: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """What happened, and to whom; never with a secret in it."""
+
+    kind: EventKind
+    #: Whose account it concerns; its owner may read the event.
+    user_id: int | None = None
+    #: What it was done to, in words.
+    subject: str = ""
+    details: Mapping[str, Any] | None = None
+
+
+def record(event: Event, origin: Origin, *, session: Session, now: datetime) -> None:
+    """Keep an event; it is there if and only if the transaction is."""
+    session.add(
+        AuditEvent(
+            created_at=now,
+            kind=event.kind.value,
+            actor_id=origin.actor_id,
+            actor_name=origin.actor_name[:255],
+            user_id=event.user_id,
+            subject=event.subject[:255],
+            details=dict(event.details or {}),
+            address=origin.address,
+            user_agent=(origin.user_agent or "")[:255] or None,
+            request_id=origin.request_id,
+        )
+    )
