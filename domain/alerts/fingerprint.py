@@ -4,15 +4,12 @@ The kind of thing that was hashed goes in first, so that a hash of labels is nev
 hash of a payload that happens to look alike.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from domain.alerts.body import LongNumber
 from domain.alerts.text import as_text, canonical_json, is_blank
-
-#: What changes from one report of an alert to the next.
-VOLATILE = ("start_time", "end_time", "hosts")
 
 
 def _hash(kind: bytes, value: Any) -> bytes:
@@ -36,9 +33,9 @@ def of_value(value: Any) -> bytes:
     return _hash(b"text", as_text(value))
 
 
-def of_payload(payload: Mapping[str, Any], without: Collection[str] = VOLATILE) -> bytes:
-    """Return the fingerprint of a whole payload but for some of its top-level names."""
-    return _hash(b"payload", {name: payload[name] for name in payload if name not in without})
+def of_payload(payload: Mapping[str, Any]) -> bytes:
+    """Return the fingerprint of a payload; of that part which does not change between reports."""
+    return _hash(b"payload", payload)
 
 
 def of_labels(labels: Mapping[str, Any]) -> bytes:

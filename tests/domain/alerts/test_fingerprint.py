@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from domain.alerts import fingerprint
 from domain.alerts.body import LongNumber, read_object
+from domain.alerts.mapping import UNMAPPED
 from tests.domain.alerts.strategies import json_values, posted, texts
 
 objects = st.dictionaries(texts, json_values, max_size=5)
@@ -18,6 +20,10 @@ def reversed_names(value: Any) -> Any:
         case list():
             return [reversed_names(item) for item in value]
     return value
+
+
+def of_payload(payload: Mapping[str, Any]) -> bytes:
+    return fingerprint.of_payload(UNMAPPED.steady_part(payload))
 
 
 @pytest.mark.spec("I9")
@@ -39,7 +45,7 @@ def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
     # The representation, since 1, 1.0 and True are equal in Python and not in JSON.
     is_alike = repr(sorted(first.items())) == repr(sorted(second.items()))
     if not is_alike and first != second:
-        assert fingerprint.of_payload(first, ()) != fingerprint.of_payload(second, ())
+        assert fingerprint.of_payload(first) != fingerprint.of_payload(second)
 
 
 @pytest.mark.spec("I9")
@@ -49,14 +55,14 @@ def test_times_and_hosts_are_no_part_of_a_payload_fingerprint(
 ) -> None:
     without = read_object(posted(payload), nesting_limit=100)
     varied = read_object(posted({**payload, name: value}), nesting_limit=100)
-    assert fingerprint.of_payload(without) == fingerprint.of_payload(varied)
+    assert of_payload(without) == of_payload(varied)
 
 
 @pytest.mark.spec("I9")
 def test_anything_else_is_part_of_it() -> None:
     base = {"title": "Disk full", "service": "db"}
     for changed in ({"title": "Disk  full"}, {"severity": "low"}, {"extra": {"start_time": 1}}):
-        assert fingerprint.of_payload({**base, **changed}) != fingerprint.of_payload(base)
+        assert of_payload({**base, **changed}) != of_payload(base)
 
 
 @pytest.mark.spec("I7")
@@ -90,7 +96,7 @@ def test_a_fingerprint_has_32_bytes_and_never_changes() -> None:
     assert fingerprint.of_value("disk-1").hex() == (
         "781b45d537ec76a33f8ee941c31c3cae9301cd2b4fbfcc09a57c7c2d947ae6f9"
     )
-    assert fingerprint.of_payload({"title": "Disk full", "n": [1, 2.5], "hosts": "a"}).hex() == (
+    assert of_payload({"title": "Disk full", "n": [1, 2.5], "hosts": "a"}).hex() == (
         "8c372e1ed9dc019ed9a12129044a66efd7af12ec7f8552ffabe10253482a765c"
     )
 
