@@ -1,6 +1,7 @@
 """Tables, and nothing but tables: plain SQLAlchemy, no Flask, no rules of the product."""
 
 from models.alert import Alert, AlertCounter
+from models.alert_activity import AlertNote, Assignment, Occurrence
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
 from models.audit_event import AuditEvent
@@ -8,6 +9,7 @@ from models.authorization import Authorization, Consent
 from models.base import Base
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
+from models.environment import Environment
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
@@ -23,8 +25,10 @@ __all__ = [
     "AccessToken",
     "Alert",
     "AlertCounter",
+    "AlertNote",
     "Application",
     "ApplicationSecret",
+    "Assignment",
     "AttemptCount",
     "AuditEvent",
     "Authorization",
@@ -33,11 +37,13 @@ __all__ = [
     "Consent",
     "Delivery",
     "DeviceAuthorization",
+    "Environment",
     "Group",
     "InstanceSetting",
     "Integration",
     "Mail",
     "Member",
+    "Occurrence",
     "Passkey",
     "PersonalAccessToken",
     "Project",

@@ -41,6 +41,10 @@ class Delivery(Base):
     #: Sentences for the maintainer: times that could not be read, items that were refused.
     remarks: Mapped[list[str]] = mapped_column(JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
+    #: From the request's arrival to the moment of writing; microseconds.
+    duration: Mapped[int | None]
+    #: How many refusals just like this one went by without a row of their own.
+    skipped: Mapped[int] = mapped_column(default=0)
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),

@@ -1,8 +1,9 @@
 """Where a project receives alerts."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -31,6 +32,10 @@ class Integration(Base):
     previous_key_last_used_at: Mapped[datetime | None]
     #: Of the metrics system or of the on-call tool; see the type.
     api_url: Mapped[str | None] = mapped_column(Text)
+    #: A payload that the sender showed us, and which of its keys feeds which field of an alert;
+    #: see `domain.alerts.mapping`.
+    sample: Mapped[str | None] = mapped_column(Text)
+    mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),)

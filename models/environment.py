@@ -1,0 +1,21 @@
+"""Where software runs: named by alerts, or by people."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class Environment(Base):
+    """An environment of a project; alerts name it in a column of theirs."""
+
+    __tablename__ = "environments"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
