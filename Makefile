@@ -17,6 +17,7 @@ run: $(VENV)/runtime ## Start the service: web server and background work, on em
 
 test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium
+	@scripts/ensure-monitoring
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/development ## Check style, types and the direction of imports
@@ -35,6 +36,7 @@ migrate: $(VENV)/runtime ## Bring the database to the newest shape
 docs: $(VENV)/development ## Write the generated documents: settings and coverage
 	@$(PY) -m web.settings_document > docs/settings.md
 	@$(PY) -m tests.coverage_table > docs/coverage.md
+	@$(PY) -m tests.rfc_coverage > docs/rfc-coverage.md
 
 coverage: docs ## Show which statements of the specification no test shows
 	@$(PY) -m tests.coverage_table --missing

@@ -1,0 +1,155 @@
+"""Prometheus and Alertmanager themselves: they fire, group, repeat, come back, and resolve."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import LiveGatebell
+from tests.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
+from tests.senders import Endpoint, connect
+from tests.stored import alerts_of, deliveries_of
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="scripts/ensure-monitoring could not fetch them"
+)
+
+Notify = Callable[..., Alertmanager]
+
+
+def bearer(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": endpoint.url,
+        "http_config": {"authorization": {"type": "Bearer", "credentials": endpoint.key}},
+    }
+
+
+def basic(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": endpoint.url,
+        "http_config": {"basic_auth": {"username": "", "password": endpoint.key}},
+    }
+
+
+def in_the_url(endpoint: Endpoint) -> dict[str, Any]:
+    return {"url": endpoint.url.replace("://", f"://:{endpoint.key}@")}
+
+
+@pytest.fixture
+def notify(tmp_path: Path) -> Iterator[Notify]:
+    """Starts Alertmanagers, and stops them in the end."""
+    started: list[Alertmanager] = []
+
+    def start(webhook: dict[str, Any], **options: str) -> Alertmanager:
+        made = Alertmanager(tmp_path / f"alertmanager-{len(started)}", webhook, **options)
+        started.append(made)
+        made.start()
+        return made
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def metric() -> Iterator[Metric]:
+    made = Metric()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def measured(tmp_path: Path, metric: Metric) -> Iterator[Callable[[Alertmanager], Metric]]:
+    """Starts a Prometheus that watches the metric."""
+    started: list[Prometheus] = []
+
+    def start(alertmanager: Alertmanager) -> Metric:
+        started.append(Prometheus(tmp_path / "prometheus", metric, alertmanager))
+        started[-1].start()
+        return metric
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+def labelled(instance: str) -> dict[str, Any]:
+    return {
+        "labels": {"alertname": "InstanceDown", "instance": instance, "severity": "page"},
+        "annotations": {"summary": f"{instance} is down"},
+    }
+
+
+@pytest.mark.spec("I11", "I12", "I14", "I15", "I16", "I17")
+def test_prometheus_fires_and_resolves(
+    gatebell: LiveGatebell, notify: Notify, measured: Callable[[Alertmanager], Metric]
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    metric = measured(notify(bearer(endpoint)))
+    metric.value = 1
+    wait_until(lambda: len(alerts_of(gatebell, endpoint.project)) == 1, "the alert is there")
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.title, alert.status) == ("Disk of db-1 is full", "triggered")
+    assert (alert.description, alert.severity) == ("Value 1", 3)
+    metric.value = 0
+    wait_until(
+        lambda: alerts_of(gatebell, endpoint.project)[0].status == "resolved", "it is resolved"
+    )
+    (resolved,) = alerts_of(gatebell, endpoint.project)
+    assert resolved.ended_at is not None
+    assert resolved.ended_at > resolved.started_at
+    metric.value = 1
+    wait_until(lambda: len(alerts_of(gatebell, endpoint.project)) == 2, "a second alert is there")
+
+
+@pytest.mark.spec("I2", "I11")
+@pytest.mark.parametrize("webhook", [bearer, basic, in_the_url])
+def test_alertmanager_groups_and_repeats_with_each_way_to_give_the_key(
+    live_sqlite: LiveGatebell, notify: Notify, webhook: Callable[[Endpoint], dict[str, Any]]
+) -> None:
+    endpoint = connect(live_sqlite, kind="prometheus")
+    alertmanager = notify(webhook(endpoint), repeat="1s")
+    alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
+    wait_until(
+        lambda: any(alert.events > 1 for alert in alerts_of(live_sqlite, endpoint.project)),
+        "the group is repeated",
+    )
+    alerts = alerts_of(live_sqlite, endpoint.project)
+    assert sorted(alert.title for alert in alerts) == [f"web-{n} is down" for n in range(3)]
+    first = deliveries_of(live_sqlite, endpoint.project)[0]
+    assert (first.opened, first.status_code) == (3, 200)
+
+
+def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) -> None:
+    endpoint = connect(live_sqlite, kind="prometheus")
+    alertmanager = notify(bearer(endpoint))
+    live_sqlite.cli("settings", "set", "alert_rate_limit", "1/hour")
+    try:
+        # Each process counts for itself: one of these is one too many for each of them.
+        for number in range(6):
+            labels = {"alertname": f"Down{number}", "severity": "page"}
+            alertmanager.fire({"labels": labels})
+        wait_until(
+            lambda: "503" in alertmanager.log_text(), "Alertmanager is told to come again later"
+        )
+    finally:
+        live_sqlite.cli("settings", "set", "alert_rate_limit", "")
+    wait_until(lambda: len(alerts_of(live_sqlite, endpoint.project)) == 6, "all are there")
+    assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
+
+
+def test_a_restart_in_the_middle_of_a_flush_loses_nothing(tmp_path: Path, notify: Notify) -> None:
+    live = LiveGatebell(instance_path=tmp_path / "gatebell", database_url="")
+    live.start()
+    try:
+        endpoint = connect(live, kind="prometheus")
+        alertmanager = notify(bearer(endpoint))
+        live.stop()
+        alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
+        wait_until(lambda: "connection refused" in alertmanager.log_text(), "a flush fails")
+        live.start()
+        wait_until(lambda: len(alerts_of(live, endpoint.project)) == 3, "all are there")
+        assert {alert.events for alert in alerts_of(live, endpoint.project)} == {1}
+    finally:
+        live.stop()
