@@ -1,18 +1,23 @@
-"""A user's own settings: profile and password."""
+"""A user's own settings: profile, password, and what else opens the account."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.recovery_codes import HOW_MANY
+from domain.accounts.second_factors import factors_of
 from domain.accounts.sign_ins import close_other_sign_ins
-from domain.accounts.users import authenticate, change_password, change_profile
+from domain.accounts.users import change_password, change_profile
+from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.access import signed_in, visitor
+from web.audit import note
 from web.bootstrap import forget_first_password
 from web.extensions import db
-from web.knocks import knock_of
-from web.services import now, services, settings
+from web.passkey_questions import find_party
+from web.password_proof import is_current_password
+from web.services import now, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -42,32 +47,50 @@ def profile() -> ResponseReturnValue:
 @account.route("/security", methods=["GET", "POST"])
 @signed_in
 def security() -> ResponseReturnValue:
-    """Change the password; every other browser is signed out."""
-    user = visitor().user
-    form = PasswordForm(username=user.username, minimum=settings().password_min_length)
+    """Show what opens the account, and change the password: all other browsers are signed out."""
+    form = _password_form()
     if not form.validate_on_submit():
-        return _page("security", form)
+        return _security_page(form)
     try:
-        if not _is_current(form.current_password.data or "", user.username):
-            form.object_to("current_password", "This is not your current password.")
-            return _page("security", form)
+        is_proved = is_current_password(form.current_password.data or "")
     except TooManyAttemptsError as error:
         form.object_to("current_password", str(error))
-        page, _ = _page("security", form)
+        page, _ = _security_page(form)
         return page, 429, {"Retry-After": str(error.retry_after)}
-    change_password(user, form.new_password.data or "", now=now(), minimum=form.minimum)
-    close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
-    forget_first_password(user.username)
+    if not is_proved:
+        form.object_to("current_password", "This is not your current password.")
+        return _security_page(form)
+    _change_password(form)
     flash("Your password is changed. All your other browsers are signed out.")
     return redirect(url_for("account.security"))
 
 
-def _is_current(password: str, username: str) -> bool:
-    """Ask as the sign-in does: a browser left open is no place to guess either."""
-    knock = knock_of(username, password)
-    session, keyring = db.session(), services().keyring
-    return authenticate(knock, session=session, keyring=keyring, now=now()) is not None
+def _password_form() -> PasswordForm:
+    user = visitor().user
+    minimum = settings().password_min_length
+    return PasswordForm(username=user.username, email=user.email, minimum=minimum)
 
 
-def _page(name: str, form: ProfileForm | PasswordForm) -> tuple[str, int]:
+def _change_password(form: PasswordForm) -> None:
+    user = visitor().user
+    change_password(user, form.new_password.data or "", now=now(), minimum=form.minimum)
+    close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
+    forget_first_password(user.username)
+    note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id))
+
+
+def _security_page(form: PasswordForm) -> tuple[str, int]:
+    page = render_template(
+        "account/security.html",
+        form=form,
+        factors=factors_of(visitor().id, session=db.session()),
+        must_change=visitor().user.must_change_password,
+        recovery_codes=HOW_MANY,
+        has_passkeys=find_party() is not None,
+        base_url=settings().base_url,
+    )
+    return page, 422 if form.errors else 200
+
+
+def _page(name: str, form: ProfileForm) -> tuple[str, int]:
     return render_template(f"account/{name}.html", form=form), 422 if form.errors else 200

@@ -1,25 +1,38 @@
 """Sign in and sign out."""
 
-from datetime import timedelta
 from urllib.parse import parse_qs
 
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import current_user, login_user, logout_user
+from flask_login import current_user, logout_user
 
-from domain.accounts.sign_ins import Browser, close_sign_in, open_sign_in
-from domain.accounts.users import authenticate
+from domain.accounts.passkey_ceremonies import REQUIRED, PasskeyRefusedError
+from domain.accounts.passkeys import find_owner, question_for_anyone
+from domain.accounts.second_factors import has_second_factor
+from domain.accounts.second_step import Step, prove_with_passkey
+from domain.accounts.sign_ins import BY_PASSWORD, Proof, by_passkey, close_sign_in
+from domain.accounts.users import authenticate, find_entrant, find_user
+from domain.audit.events import Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.applications import find_by_uid
+from domain.oauth.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
-from web.access import load_visitor, open_to_anyone, signed_in, visitor
+from forms.two_factor import PasskeyAnswerForm
+from web.access import open_to_anyone, signed_in, visitor
+from web.audit import note
 from web.extensions import db
 from web.knocks import knock_of
-from web.services import now, services, settings
+from web.oauth import oauth_context, request_from
+from web.passkey_questions import ask, find_party, get_party, take_reply
+from web.services import knock_limits, now, services
+from web.signing_in import sign_in_as, wanted_page, way_on
+from web.two_factor_tickets import give_ticket
 
 sessions = Blueprint("sessions", __name__, url_prefix="/users")
 
 WRONG = "That user name or password is not right."
+#: What a question about passkeys on this page is for.
+_PURPOSE = "sign in"
 
 
 @sessions.get("/sign_in")
@@ -27,7 +40,7 @@ WRONG = "That user name or password is not right."
 def sign_in() -> ResponseReturnValue:
     """Show the form."""
     if current_user.is_authenticated:
-        return redirect(_way_on())
+        return redirect(way_on())
     form = SignInForm(formdata=None, login=_login_hint())
     return _page(form)
 
@@ -35,7 +48,7 @@ def sign_in() -> ResponseReturnValue:
 @sessions.post("/sign_in")
 @open_to_anyone
 def check_in() -> ResponseReturnValue:
-    """Check who it is, and go on to where they wanted."""
+    """Check who it is, and go on to where they wanted, or to the second factor."""
     form = SignInForm()
     if not form.validate_on_submit():
         return _page(form), 422
@@ -43,36 +56,43 @@ def check_in() -> ResponseReturnValue:
     try:
         user = authenticate(knock, session=db.session(), keyring=services().keyring, now=now())
     except TooManyAttemptsError as error:
-        form.object_to("password", str(error))
-        return _page(form), 429, {"Retry-After": str(error.retry_after)}
+        return _too_many(form, error)
     if user is None:
+        _note_failure(_id_of(knock.login), "password")
         form.object_to("password", WRONG)
         return _page(form), 422
-    browser = Browser(address=request.remote_addr, user_agent=request.user_agent.string)
-    token = open_sign_in(
-        user,
-        browser,
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-        lifetime=timedelta(seconds=settings().session_lifetime_seconds),
-    )
-    return _begin_session(token)
+    if has_second_factor(user.id, session=db.session()):
+        give_ticket(user)
+        return redirect(url_for("two_factor.enter", next=wanted_page() or None))
+    return sign_in_as(Proof(user=user, methods=BY_PASSWORD))
 
 
-def _begin_session(token: str) -> ResponseReturnValue:
-    # Nothing of the session before survives: what was fixed in it is worthless.
-    session.clear()
-    db.session.flush()  # so that the new sign-in can be loaded
-    login_user(load_visitor(token))
-    session.permanent = True
-    return redirect(_way_on())
+@sessions.post("/sign_in/passkey.json")
+@open_to_anyone
+def ask_for_passkey() -> ResponseReturnValue:
+    """Ask the browser for any passkey of this service."""
+    return ask(question_for_anyone(get_party()), purpose=_PURPOSE)
+
+
+@sessions.post("/sign_in/passkey")
+@open_to_anyone
+def check_in_by_passkey() -> ResponseReturnValue:
+    """Check a passkey that stands for name and password."""
+    form = SignInForm(formdata=None)
+    try:
+        return sign_in_as(_proof_by_passkey())
+    except PasskeyRefusedError as error:
+        form.object_to("", str(error))
+        return _page(form), 422
+    except TooManyAttemptsError as error:
+        return _too_many(form, error)
 
 
 @sessions.post("/sign_out")
 @signed_in
 def sign_out() -> ResponseReturnValue:
     """End this browser's sign-in, here and in the database; another may follow it."""
+    note(Event(kind=EventKind.SIGNED_OUT, user_id=visitor().id))
     close_sign_in(visitor().sign_in_id, session=db.session())
     logout_user()
     session.clear()
@@ -80,27 +100,51 @@ def sign_out() -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
 
 
-def _way_on() -> str:
-    """Return where the visitor wanted to go, if that is here; else the first page."""
-    return _wanted() or url_for("home.index")
+def _proof_by_passkey() -> Proof:
+    """Return who has shown a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
+    database = db.session()
+    reply = take_reply(PasskeyAnswerForm().credential.data or "", purpose=_PURPOSE)
+    owner_id = find_owner(reply, session=database)
+    user = find_entrant(owner_id, session=database) if owner_id else None
+    step = Step(
+        user_id=user.id if user else None, address=request.remote_addr, limits=knock_limits()
+    )
+    try:
+        proof = prove_with_passkey(
+            step, reply, REQUIRED, session=database, keyring=services().keyring, now=now()
+        )
+    except PasskeyRefusedError:
+        _note_failure(owner_id, "passkey")
+        raise
+    if user is None:
+        raise PasskeyRefusedError
+    return Proof(user=user, methods=by_passkey(proof))
 
 
-def _wanted() -> str:
-    """Return the page of ours that led here, or nothing."""
-    target = request.args.get("next", "")
-    # Browsers drop tabs and newlines, and take a backslash for a slash.
-    is_path = target.startswith("/") and not target.startswith(("//", "/\\"))
-    return target if is_path and target.isprintable() else ""
+def _note_failure(user_id: int | None, what: str) -> None:
+    """Keep that somebody failed; a name that nobody has may be a password in the wrong field."""
+    note(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
+
+
+def _id_of(login: str) -> int | None:
+    user = find_user(login, session=db.session())
+    return user.id if user else None
 
 
 def _asking() -> dict[str, list[str]]:
     """Return the parameters of the authorization request that led here, if one did."""
-    path, _, query = _wanted().partition("?")
+    path, _, query = wanted_page().partition("?")
     return parse_qs(query) if path == url_for("authorize.consent") else {}
 
 
 def _login_hint() -> str:
-    return _asking().get("login_hint", [""])[0][:255]
+    asked = read_parameters(request_from(_asking()), oauth_context())
+    return asked.get("login_hint", "")[:255]
+
+
+def _too_many(form: SignInForm, error: TooManyAttemptsError) -> ResponseReturnValue:
+    form.object_to("password", str(error))
+    return _page(form), 429, {"Retry-After": str(error.retry_after)}
 
 
 def _page(form: SignInForm) -> str:
@@ -110,4 +154,5 @@ def _page(form: SignInForm) -> str:
         "sessions/sign_in.html",
         form=form,
         application_name=application.name if application else None,
+        has_passkeys=find_party() is not None,
     )

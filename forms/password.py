@@ -26,13 +26,16 @@ class PasswordForm(Form):
         ],
     )
 
-    def __init__(self, *args: Any, username: str, minimum: int, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, username: str, email: str, minimum: int, **kwargs: Any) -> None:
         """Take whose password it is, and how many characters one needs."""
         super().__init__(*args, **kwargs)
         self.username = username
+        self.email = email
         self.minimum = minimum
 
     def validate_new_password(self, field: PasswordField) -> None:
         """Refuse what is too easy."""
         with objections_beside_the_field():
-            check_password_strength(field.data or "", username=self.username, minimum=self.minimum)
+            check_password_strength(
+                field.data or "", username=self.username, email=self.email, minimum=self.minimum
+            )

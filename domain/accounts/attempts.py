@@ -66,3 +66,18 @@ def give_back_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring
         .where(AttemptCount.subject == keyring.digest(limit.subject), AttemptCount.count > 0)
         .values(count=AttemptCount.count - 1)
     )
+
+
+def claim_once(
+    what: str, *, lifetime: timedelta, session: Session, keyring: Keyring, now: datetime
+) -> bool:
+    """Tell whether nobody has used this before, and remember that it is used now.
+
+    For what nobody accepts any more after `lifetime`, because it says itself how old it is.
+    """
+    limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
+    try:
+        claim_attempt(limit, session=session, keyring=keyring, now=now)
+    except TooManyAttemptsError:
+        return False
+    return True

@@ -9,10 +9,11 @@ from domain.accounts.users import Knock
 
 @dataclass(frozen=True, kw_only=True)
 class KnockLimits:
-    """The instance's limits on wrong names and passwords."""
+    """The instance's limits on wrong names and passwords, and on what is asked after them."""
 
     per_account: int
     per_address: int
+    second_factor_per_account: int
     window: timedelta
 
     def knock(self, login: str, password: str, *, address: str | None) -> Knock:
@@ -25,9 +26,11 @@ class KnockLimits:
                 attempts=self.per_account,
                 window=self.window,
             ),
-            address_limit=AttemptLimit(
-                subject=f"sign-in address {address}",
-                attempts=self.per_address,
-                window=self.window,
-            ),
+            address_limit=self.address_limit(address),
+        )
+
+    def address_limit(self, address: str | None) -> AttemptLimit:
+        """Return how often somebody at an address may be wrong, at every step of signing in."""
+        return AttemptLimit(
+            subject=f"sign-in address {address}", attempts=self.per_address, window=self.window
         )

@@ -1,11 +1,20 @@
 """Passwords: Argon2id, with the parameters that RFC 9106 section 4 recommends second."""
 
+from threading import Lock
+
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
 #: Longer texts would let a stranger make us hash megabytes.
 LONGEST_PASSWORD = 1000
+
+#: Of 0 to 4: guessing it would take a million tries or more.
+_LEAST_SCORE = 2
+#: So much of a password is judged: the work grows much faster than the length.
+_JUDGED_CHARACTERS = 24
+#: zxcvbn keeps the words of the present user in a global.
+_judging = Lock()
 
 _hasher = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 #: The hash of a password that nobody has.
@@ -35,7 +44,7 @@ def is_password(password: str, password_hash: str | None) -> bool:
     return password_hash is not None
 
 
-def check_password_strength(password: str, *, username: str, minimum: int) -> None:
+def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
     """Raise ValueError, with a sentence, if a password is too easy (NIST SP 800-63B, 3.1.1)."""
     if len(password) < minimum:
         message = f"A password needs at least {minimum} characters."
@@ -48,4 +57,18 @@ def check_password_strength(password: str, *, username: str, minimum: int) -> No
         raise ValueError(message)
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
         message = "A password needs more than three different characters."
+        raise ValueError(message)
+    _check_guesses(password, (username, email, *email.replace("@", ".").split(".")))
+
+
+def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
+    """Raise ValueError, with what would help, if few guesses lead to a password."""
+    from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
+
+    with _judging:
+        found = zxcvbn(password[:_JUDGED_CHARACTERS], user_inputs=[w for w in own_words if w])
+    if found["score"] < _LEAST_SCORE:
+        advice = (found["feedback"]["warning"], *found["feedback"]["suggestions"])
+        said = " ".join(sentence for sentence in advice if sentence)
+        message = f"This password is easy to guess. {said}".strip()
         raise ValueError(message)

@@ -1,7 +1,8 @@
 """Makes accounts, finds them, and checks who knocks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.exc import IntegrityError
@@ -15,11 +16,14 @@ from domain.accounts.attempts import (
 )
 from domain.accounts.names import check_username
 from domain.accounts.passwords import check_password_strength, hash_password, is_password
+from domain.accounts.second_factors import has_second_factor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from models import User
 
 ACTIVE = "active"
+#: Kinds of accounts: a bot stands for an access token of a project or a group.
+HUMAN, BOT = "human", "bot"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,9 @@ def create_user(new: NewUser, *, session: Session, now: datetime, password_minim
         check_username(new.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
-    check_new_password(new.password, username=new.username, minimum=password_minimum)
+    check_new_password(
+        new.password, username=new.username, email=new.email, minimum=password_minimum
+    )
     email = checked_email(new.email)
     if find_user(new.username, session=session) or find_user(email, session=session):
         message = f"A user with the name “{new.username}” or the address {email} exists already."
@@ -64,10 +70,10 @@ def create_user(new: NewUser, *, session: Session, now: datetime, password_minim
     return user
 
 
-def check_new_password(password: str, *, username: str, minimum: int) -> None:
+def check_new_password(password: str, *, username: str, email: str, minimum: int) -> None:
     """Raise InvalidError for the field `new_password` if a password is too easy."""
     try:
-        check_password_strength(password, username=username, minimum=minimum)
+        check_password_strength(password, username=username, email=email, minimum=minimum)
     except ValueError as error:
         raise InvalidError(str(error), field="new_password") from error
 
@@ -123,31 +129,83 @@ class Knock:
 def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
     """Return the active user whose password this is, or None; raise TooManyAttemptsError.
 
-    A wrong name, a wrong password and a locked account look alike, in words and in time.
+    A wrong name, a wrong password and a locked account look alike, in words and in time. Whether
+    the account wants more than a password is the caller's to ask.
     """
+    return _let_in(knock, _is_entrant, session=session, keyring=keyring, now=now)
+
+
+def authenticate_by_password_alone(
+    knock: Knock, *, session: Session, keyring: Keyring, now: datetime
+) -> User | None:
+    """Return the same where no further step can follow, or raise TooManyAttemptsError.
+
+    The right password of an account that wants more is refused like a wrong one. It is counted
+    like one, too: otherwise the count would tell that it was right.
+    """
+
+    def is_enough(user: User | None) -> bool:
+        # Asked for a name that nobody has, too: the answer takes as long.
+        wants_more = has_second_factor(user.id if user else 0, session=session)
+        return _is_entrant(user) and not wants_more and not (user and user.must_change_password)
+
+    return _let_in(knock, is_enough, session=session, keyring=keyring, now=now)
+
+
+def _let_in(
+    knock: Knock,
+    is_enough: Callable[[User | None], bool],
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> User | None:
     user = find_user(knock.login, session=session)
     account_limit = _account_limit(knock, user)
     for limit in (account_limit, knock.address_limit):
         claim_attempt(limit, session=session, keyring=keyring, now=now)
+    # Asked before the password is looked at: the answer takes as long whatever that is.
+    is_welcome = is_enough(user)
     is_right = is_password(knock.password, user.password_hash if user else None)
-    if user is None or not is_right or user.state != ACTIVE:
+    if not (is_welcome and is_right):
         return None
     forget_attempts(account_limit, session=session, keyring=keyring)
     give_back_attempt(knock.address_limit, session=session, keyring=keyring)
     return user
 
 
+def _is_entrant(user: User | None) -> bool:
+    """Tell whether this account is one of a person, and active: bots have tokens and no more."""
+    return user is not None and user.state == ACTIVE and user.kind == HUMAN
+
+
+def find_entrant(user_id: int, *, session: Session) -> User | None:
+    """Return the user of this number who may sign in now."""
+    user = session.get(User, user_id)
+    return user if _is_entrant(user) else None
+
+
+def forget_failed_sign_ins(user: User, *, session: Session, keyring: Keyring) -> None:
+    """Let somebody try again at once who had too many attempts."""
+    limit = AttemptLimit(subject=_subject(user.username), attempts=0, window=timedelta(0))
+    forget_attempts(limit, session=session, keyring=keyring)
+
+
 def _account_limit(knock: Knock, user: User | None) -> AttemptLimit:
     """Count by account, not by what was typed: its name and its address are one account."""
-    whom = user.username if user else knock.login
-    return replace(knock.account_limit, subject=f"sign-in account {whom.strip().lower()}")
+    return replace(knock.account_limit, subject=_subject(user.username if user else knock.login))
+
+
+def _subject(login: str) -> str:
+    return f"sign-in account {login.strip().lower()}"
 
 
 def change_password(user: User, new_password: str, *, now: datetime, minimum: int) -> None:
-    """Give the user another password, or raise InvalidError."""
-    check_new_password(new_password, username=user.username, minimum=minimum)
+    """Give the user another password of their own, or raise InvalidError."""
+    check_new_password(new_password, username=user.username, email=user.email, minimum=minimum)
     user.password_hash = hash_password(new_password)
     user.password_changed_at = now
+    user.must_change_password = False
 
 
 def change_profile(user: User, *, name: str, email: str, session: Session) -> None:

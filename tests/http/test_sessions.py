@@ -162,6 +162,7 @@ def test_a_person_who_is_locked_is_signed_out_at_once(gatebell: LiveGatebell) ->
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.3-c")
 def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     form = {"login": person.username, "password": person.password}
@@ -173,6 +174,7 @@ def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
     assert browser.get(f"{gatebell.url}/users/sign_out").status_code == 405
 
 
+@pytest.mark.rfc("rfc6749-10.15-a", "rfc9700-2.1-b")
 @pytest.mark.parametrize(
     "target",
     [

@@ -1,0 +1,156 @@
+"""What administrators do to accounts, on a page or by a command.
+
+Who does it comes as `by`, the id of their account; None is an operator with a command line.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.passwords import hash_password
+from domain.accounts.sign_ins import close_all_sign_ins
+from domain.accounts.users import (
+    ACTIVE,
+    BOT,
+    HUMAN,
+    NewUser,
+    create_user,
+    forget_failed_sign_ins,
+)
+from domain.errors import ConflictError, NotFoundError
+from domain.keyring import Keyring
+from domain.paging import LARGEST_ID
+from domain.randomness import random_password
+from models import User
+
+LOCKED = "locked"
+#: A row, for views that hand it back to this module.
+UserRow = User
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountDetails:
+    """What an administrator says of a new account."""
+
+    username: str
+    email: str
+    #: The user name if empty.
+    name: str = ""
+    is_admin: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewAccount:
+    """A new account and the only sight of its password."""
+
+    user: User
+    password: str = field(repr=False)
+
+
+def get_account(user_id: int, *, session: Session) -> User:
+    """Return an account, or raise NotFoundError."""
+    found = session.get(User, user_id) if user_id <= LARGEST_ID else None
+    if found is None:
+        message = "There is no such user."
+        raise NotFoundError(message)
+    return found
+
+
+def made_up_password(username: str) -> str:
+    """Return a random password that obeys the rules for chosen ones, too."""
+    while username.lower() in (password := random_password()):
+        pass
+    return password
+
+
+def create_account(details: AccountDetails, *, session: Session, now: datetime) -> NewAccount:
+    """Make an account with a password that its owner must change at the first sign-in.
+
+    Raises InvalidError or ConflictError, which name the field.
+    """
+    password = made_up_password(details.username)
+    new = NewUser(
+        username=details.username,
+        email=details.email,
+        name=details.name,
+        password=password,
+        is_admin=details.is_admin,
+    )
+    user = create_user(new, session=session, now=now, password_minimum=len(password))
+    user.must_change_password = True
+    return NewAccount(user=user, password=password)
+
+
+def lock(user: User, *, by: int | None, session: Session) -> None:
+    """Keep an account out until it is unlocked: no browser, no password, no token of it works.
+
+    Raises ConflictError for oneself and for the last administrator.
+    """
+    _refuse_oneself(user, by, "You cannot lock your own account; another administrator can.")
+    _keep_an_administrator(user, session=session)
+    user.state = LOCKED
+    close_all_sign_ins(user.id, session=session)
+
+
+def unlock(user: User, *, session: Session, keyring: Keyring) -> None:
+    """Let an account in again, whoever or whatever kept it out."""
+    user.state = ACTIVE
+    forget_failed_sign_ins(user, session=session, keyring=keyring)
+
+
+def reset_password(
+    user: User, *, by: int | None, session: Session, keyring: Keyring, now: datetime
+) -> str:
+    """Give an account a random password, sign it out everywhere, and return the password.
+
+    It has to be changed at the next sign-in. Raises ConflictError for oneself and for bots.
+    """
+    _refuse_oneself(user, by, "Change your own password in your settings.")
+    _refuse_bot(user)
+    password = made_up_password(user.username)
+    user.password_hash = hash_password(password)
+    user.password_changed_at = now
+    user.must_change_password = True
+    forget_failed_sign_ins(user, session=session, keyring=keyring)
+    close_all_sign_ins(user.id, session=session)
+    return password
+
+
+def make_administrator(user: User) -> None:
+    """Let somebody administer the instance; raise ConflictError for bots."""
+    _refuse_bot(user)
+    user.is_admin = True
+
+
+def unmake_administrator(user: User, *, by: int | None, session: Session) -> None:
+    """Let somebody administer no more; raise ConflictError for oneself and for the last one."""
+    _refuse_oneself(user, by, "Another administrator has to take this from you.")
+    _keep_an_administrator(user, session=session)
+    user.is_admin = False
+
+
+def _refuse_oneself(user: User, by: int | None, sentence: str) -> None:
+    if user.id == by:
+        raise ConflictError(sentence)
+
+
+def _refuse_bot(user: User) -> None:
+    if user.kind == BOT:
+        message = "This is the bot of an access token: it has no password and administers nothing."
+        raise ConflictError(message)
+
+
+def _keep_an_administrator(user: User, *, session: Session) -> None:
+    """Refuse to lose the last administrator; those who take from each other wait here."""
+    administrators = session.scalars(
+        select(User.id)
+        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .order_by(User.id)
+        # What only refers to the row, such as a sign-in, need not wait.
+        .with_for_update(key_share=True)
+    ).all()
+    if list(administrators) == [user.id]:
+        message = "This is the last administrator who can sign in; make another one first."
+        raise ConflictError(message)

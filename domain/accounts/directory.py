@@ -1,0 +1,161 @@
+"""Accounts as administrators see them: listed, searched, counted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, case, func, not_, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.administration import get_account
+from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.paging import Page, Slice, fetch_page
+from models import Passkey, SignIn, TotpDevice, User
+
+#: More words than these narrow nothing down any more.
+_MOST_WORDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """An account as lists show it."""
+
+    id: int
+    username: str
+    name: str
+    email: str
+    is_admin: bool
+    state: str
+    is_bot: bool
+    must_change_password: bool
+    created_at: datetime
+    last_sign_in_at: datetime | None
+    has_second_factor: bool
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is let in."""
+        return self.state == ACTIVE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what operators want to know of it."""
+        seen = self.last_sign_in_at
+        return {
+            "id": self.id,
+            "username": self.username,
+            "email": self.email,
+            "name": self.name,
+            "kind": BOT if self.is_bot else HUMAN,
+            "state": self.state,
+            "is_admin": self.is_admin,
+            "two_factor_enabled": self.has_second_factor,
+            "last_sign_in_at": seen.isoformat() if seen else None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountPage(Account):
+    """An account as its own page shows it."""
+
+    password_changed_at: datetime | None
+    #: Browsers in which it is signed in.
+    open_sign_ins: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountFilter:
+    """Which accounts are wanted."""
+
+    #: One of GROUPS.
+    group: str = "people"
+    #: Words, each of which the user name, the name or the address must contain.
+    search: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountCounts:
+    """How many accounts there are of each kind; bots are no people."""
+
+    people: int
+    administrators: int
+    locked: int
+    bots: int
+    #: Administrators to whom a password alone opens everything.
+    unguarded_administrators: int
+
+
+def _has_second_factor() -> ColumnElement[bool]:
+    has_app = (
+        select(TotpDevice.id)
+        .where(TotpDevice.user_id == User.id, TotpDevice.confirmed_at.is_not(None))
+        .exists()
+    )
+    return or_(has_app, select(Passkey.id).where(Passkey.user_id == User.id).exists())
+
+
+_IS_HUMAN = User.kind == HUMAN
+_IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
+#: What a list can be narrowed to.
+GROUPS: Mapping[str, ColumnElement[bool]] = {
+    "people": _IS_HUMAN,
+    "administrators": _IS_ADMINISTRATOR,
+    "locked": User.state != ACTIVE,
+    "bots": User.kind == BOT,
+}
+_ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
+
+
+def page_of_accounts(wanted: AccountFilter, part: Slice, *, session: Session) -> Page[Account]:
+    """Return a part of the accounts, the newest first."""
+    statement = _ACCOUNTS.where(GROUPS[wanted.group], *_words(wanted.search))
+    return fetch_page(statement, User.id, part, session=session, view=_account)
+
+
+def _words(search: str) -> list[ColumnElement[bool]]:
+    columns = (User.username, User.name, User.email)
+    return [
+        or_(*(func.lower(column).contains(word, autoescape=True) for column in columns))
+        for word in search.replace("\x00", " ").lower().split()[:_MOST_WORDS]
+    ]
+
+
+def _account(row: Row[*tuple[Any, ...]]) -> Account:
+    user: User = row[0]
+    return Account(
+        id=user.id,
+        username=user.username,
+        name=user.name,
+        email=user.email,
+        is_admin=user.is_admin,
+        state=user.state,
+        is_bot=user.kind == BOT,
+        must_change_password=user.must_change_password,
+        created_at=user.created_at,
+        last_sign_in_at=user.last_sign_in_at,
+        has_second_factor=row.has_second_factor,
+    )
+
+
+def look_up_account(user_id: int, *, session: Session, now: datetime) -> AccountPage:
+    """Return an account with what only its own page shows, or raise NotFoundError."""
+    user = get_account(user_id, session=session)
+    row = session.execute(_ACCOUNTS.where(User.id == user.id)).one()
+    sign_ins = select(func.count(SignIn.id)).where(
+        SignIn.user_id == user.id, SignIn.expires_at > now
+    )
+    return AccountPage(
+        **vars(_account(row)),
+        password_changed_at=user.password_changed_at,
+        open_sign_ins=session.scalar(sign_ins) or 0,
+    )
+
+
+def count_accounts(*, session: Session) -> AccountCounts:
+    """Count accounts of each kind."""
+    unguarded = and_(_IS_ADMINISTRATOR, User.state == ACTIVE, not_(_has_second_factor()))
+    conditions = {**GROUPS, "unguarded_administrators": unguarded}
+    counts = (
+        func.count(case((condition, User.id))).label(name) for name, condition in conditions.items()
+    )
+    return AccountCounts(**session.execute(select(*counts)).one()._mapping)  # noqa: SLF001 - public accessor

@@ -1,0 +1,71 @@
+"""What proves who a user is besides the password, taken together."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, or_, select
+from sqlalchemy.orm import Session
+
+from models import Passkey, RecoveryCode, TotpDevice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """What a user has set up."""
+
+    #: When the authenticator app was set up, and the last code of it that was used.
+    app_since: datetime | None
+    passkeys: tuple[Passkey, ...]
+    recovery_codes_left: int
+
+    @property
+    def has_app(self) -> bool:
+        """Tell whether there is an authenticator app."""
+        return self.app_since is not None
+
+    @property
+    def is_any(self) -> bool:
+        """Tell whether a password alone no longer opens the account."""
+        return self.has_app or bool(self.passkeys)
+
+
+def has_second_factor(user_id: int, *, session: Session) -> bool:
+    """Tell whether a password alone does not open this account."""
+    has_app = (
+        select(TotpDevice.id)
+        .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))
+        .exists()
+    )
+    has_passkey = select(Passkey.id).where(Passkey.user_id == user_id).exists()
+    return bool(session.scalar(select(or_(has_app, has_passkey))))
+
+
+def factors_of(user_id: int, *, session: Session) -> Factors:
+    """Return what a user has set up."""
+    app_since = select(TotpDevice.confirmed_at).where(TotpDevice.user_id == user_id)
+    passkeys = select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
+    codes_left = select(func.count(RecoveryCode.id)).where(
+        RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None)
+    )
+    return Factors(
+        app_since=session.scalar(app_since),
+        passkeys=tuple(session.scalars(passkeys)),
+        recovery_codes_left=session.scalar(codes_left) or 0,
+    )
+
+
+def remove_second_factors(user_id: int, *, session: Session) -> bool:
+    """Let the password alone open the account again; tell whether there was anything to remove.
+
+    For who has lost everything: authenticator app, passkeys and recovery codes.
+    """
+    had_any = has_second_factor(user_id, session=session)
+    for table in (TotpDevice, Passkey, RecoveryCode):
+        session.execute(delete(table).where(table.user_id == user_id))
+    return had_any
+
+
+def forget_useless_recovery_codes(user_id: int, *, session: Session) -> None:
+    """Remove the recovery codes of who has no second factor left: they would recover nothing."""
+    if not has_second_factor(user_id, session=session):
+        session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))

@@ -1,0 +1,27 @@
+"""The forms of the step after the password."""
+
+from wtforms import HiddenField, StringField
+from wtforms.validators import InputRequired, Length
+
+from forms.base import Form, without_edges
+
+_LONGEST_TYPED = 64
+
+
+class CodeForm(Form):
+    """A code of an authenticator app, or a recovery code."""
+
+    code = StringField(
+        "Code",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter the code of your authenticator app, or a recovery code."),
+            Length(max=_LONGEST_TYPED, message="That is too long for a code."),
+        ],
+    )
+
+
+class PasskeyAnswerForm(Form):
+    """What an authenticator signed; a script fills it in."""
+
+    credential = HiddenField()

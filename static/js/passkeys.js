@@ -1,0 +1,109 @@
+// Passkeys: asks the service what to ask, asks the authenticator, and sends a form with the answer.
+"use strict";
+
+function bytesOf(text) {
+  const base64 = text.replaceAll("-", "+").replaceAll("_", "/");
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
+function textOf(buffer) {
+  const letters = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte));
+  return btoa(letters.join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function withIds(credentials) {
+  return (credentials || []).map((each) => ({ ...each, id: bytesOf(each.id) }));
+}
+
+async function make(question) {
+  const made = await navigator.credentials.create({
+    publicKey: {
+      ...question,
+      challenge: bytesOf(question.challenge),
+      user: { ...question.user, id: bytesOf(question.user.id) },
+      excludeCredentials: withIds(question.excludeCredentials),
+    },
+  });
+  const { response } = made;
+  return answerOf(made, {
+    attestationObject: textOf(response.attestationObject),
+    transports: response.getTransports ? response.getTransports() : [],
+  });
+}
+
+async function use(question) {
+  const used = await navigator.credentials.get({
+    publicKey: {
+      ...question,
+      challenge: bytesOf(question.challenge),
+      allowCredentials: withIds(question.allowCredentials),
+    },
+  });
+  return answerOf(used, {
+    authenticatorData: textOf(used.response.authenticatorData),
+    signature: textOf(used.response.signature),
+  });
+}
+
+function answerOf(credential, more) {
+  return JSON.stringify({
+    id: credential.id,
+    rawId: textOf(credential.rawId),
+    type: credential.type,
+    response: { clientDataJSON: textOf(credential.response.clientDataJSON), ...more },
+  });
+}
+
+// What the browser's own errors mean here.
+const TROUBLE = {
+  NotAllowedError: "Nothing was done: it was cancelled, or it took too long.",
+  InvalidStateError: "There is a passkey for your account on this authenticator already.",
+  SecurityError: "This browser does not accept passkeys at this address.",
+};
+
+async function questionFor(form) {
+  const answer = await fetch(form.dataset.question, {
+    method: "POST",
+    body: new FormData(form),
+    headers: { Accept: "application/json" },
+  });
+  const body = await answer.json().catch(() => ({}));
+  if (answer.ok) return body;
+  throw new Error(body.message || "The service did not answer. Reload the page and try again.");
+}
+
+async function run(form) {
+  const trouble = form.querySelector("[data-passkey-trouble]");
+  const button = form.querySelector("button[type=submit]");
+  trouble.textContent = "";
+  button.disabled = true;
+  try {
+    const question = await questionFor(form);
+    form.elements.credential.value = await (form.dataset.passkey === "make" ? make : use)(question);
+    for (const field of form.querySelectorAll("input[type=password]")) field.value = "";
+    form.submit();
+  } catch (error) {
+    trouble.textContent = TROUBLE[error.name] || error.message;
+    button.disabled = false;
+    button.focus();
+  }
+}
+
+if (window.PublicKeyCredential && navigator.credentials) {
+  for (const form of document.querySelectorAll("form[data-passkey]")) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      // The page's own guard against sending twice counts forms that are really sent.
+      event.stopPropagation();
+      run(form);
+    });
+  }
+  for (const without of document.querySelectorAll("[data-without-passkeys]")) without.hidden = true;
+}
+// Back from the cache of the browser, the button has to work again.
+window.addEventListener("pageshow", () => {
+  for (const button of document.querySelectorAll("form[data-passkey] button")) {
+    button.disabled = false;
+  }
+});

@@ -1,0 +1,197 @@
+"""What administrators may do to accounts, and that one of them always remains."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+
+import pytest
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.administration import (
+    AccountDetails,
+    create_account,
+    get_account,
+    lock,
+    made_up_password,
+    make_administrator,
+    reset_password,
+    unlock,
+    unmake_administrator,
+)
+from domain.accounts.attempts import AttemptLimit
+from domain.accounts.directory import (
+    AccountFilter,
+    count_accounts,
+    look_up_account,
+    page_of_accounts,
+)
+from domain.accounts.passwords import is_password
+from domain.accounts.users import Knock, authenticate
+from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
+from domain.keyring import Keyring
+from domain.paging import Slice
+from models import Passkey, User
+from web.database import open_engine
+from web.settings import Settings
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEYRING = Keyring("a master secret that only this test has")
+A_PAGE = Slice(size=50)
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Iterator[Engine]:
+    opened = open_engine(settings)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def session(engine: Engine) -> Iterator[Session]:
+    with Session(engine) as opened:
+        yield opened
+
+
+def account(session: Session, name: str, *, is_admin: bool = False) -> User:
+    details = AccountDetails(username=name, email=f"{name}@people.example", is_admin=is_admin)
+    return create_account(details, session=session, now=NOON).user
+
+
+def bot(session: Session) -> User:
+    made = account(session, "bot")
+    made.kind = "bot"
+    return made
+
+
+def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Session) -> None:
+    # A name of one letter is in nearly every random password.
+    details = AccountDetails(username="a", email="a@people.example", name="Anna")
+    made = create_account(details, session=session, now=NOON)
+    assert is_password(made.password, made.user.password_hash)
+    assert made.user.must_change_password
+    assert made.password not in repr(made)
+
+
+def test_a_made_up_password_does_not_contain_the_name() -> None:
+    assert not any("e" in made_up_password("E") for _ in range(50))
+
+
+def test_the_last_administrator_stays_one(session: Session) -> None:
+    only = account(session, "only", is_admin=True)
+    account(session, "somebody")
+    for refuse in (lock, unmake_administrator):
+        with pytest.raises(ConflictError, match="last administrator"):
+            refuse(only, by=None, session=session)
+    assert (only.is_admin, only.state) == (True, "active")
+
+
+def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) -> None:
+    only, other = (account(session, name, is_admin=True) for name in ("only", "other"))
+    lock(other, by=only.id, session=session)
+    with pytest.raises(ConflictError):
+        unmake_administrator(only, by=None, session=session)
+    # Nor is the last one needed to take administration from who is locked.
+    unmake_administrator(other, by=only.id, session=session)
+    assert not other.is_admin
+
+
+def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine) -> None:
+    with Session(engine) as session, session.begin():
+        ids = [account(session, name, is_admin=True).id for name in ("anna", "bert")]
+    together = Barrier(2)
+
+    def lock_the_other(mine: int, other: int) -> bool:
+        with Session(engine) as session:
+            together.wait(timeout=30)
+            try:
+                lock(get_account(other, session=session), by=mine, session=session)
+            except ConflictError:
+                return False
+            session.commit()
+            return True
+
+    with ThreadPoolExecutor(2) as both:
+        done = list(both.map(lock_the_other, ids, reversed(ids)))
+
+    assert sorted(done) == [False, True]
+    with Session(engine) as session:
+        assert count_accounts(session=session).locked == 1
+
+
+def test_nobody_locks_or_demotes_themselves(session: Session) -> None:
+    me, _other = (account(session, name, is_admin=True) for name in ("me", "other"))
+    for refuse in (lock, unmake_administrator):
+        with pytest.raises(ConflictError, match=r"other administrator"):
+            refuse(me, by=me.id, session=session)
+
+
+def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None:
+    robot = bot(session)
+    with pytest.raises(ConflictError, match="bot"):
+        make_administrator(robot)
+    with pytest.raises(ConflictError, match="bot"):
+        reset_password(robot, by=None, session=session, keyring=KEYRING, now=NOON)
+    lock(robot, by=None, session=session)
+    assert robot.state == "locked"
+
+
+def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
+    user = account(session, "carla")
+
+    def knock(password: str) -> User | None:
+        limits = [
+            AttemptLimit(subject=subject, attempts=2, window=timedelta(hours=1))
+            for subject in ("account", "address")
+        ]
+        found = Knock(
+            login="Carla", password=password, account_limit=limits[0], address_limit=limits[1]
+        )
+        return authenticate(found, session=session, keyring=KEYRING, now=NOON)
+
+    assert knock("wrong") is None
+    password = reset_password(user, by=None, session=session, keyring=KEYRING, now=NOON)
+    assert knock(password) is user
+    assert knock("wrong") is None
+    assert is_password(password, user.password_hash)
+    with pytest.raises(TooManyAttemptsError):
+        [knock("wrong") for _ in range(3)]
+    unlock(user, session=session, keyring=KEYRING)
+    assert user.state == "active"
+
+
+@pytest.mark.parametrize("user_id", [0, 99, 2**70])
+def test_who_does_not_exist_is_not_found(session: Session, user_id: int) -> None:
+    with pytest.raises(NotFoundError):
+        get_account(user_id, session=session)
+
+
+def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> None:
+    root, guarded, locked = (
+        account(session, name, is_admin=name != "locked") for name in ("root", "guarded", "locked")
+    )
+    robot = bot(session)
+    session.add(
+        Passkey(
+            user_id=guarded.id, name="Key", credential_id=b"1", public_key=b"1", sign_count=0,
+            transports="", created_at=NOON, last_used_at=None,
+        )
+    )  # fmt: skip
+    lock(locked, by=root.id, session=session)
+    session.flush()
+    counts = count_accounts(session=session)
+    assert (counts.people, counts.administrators, counts.locked, counts.bots) == (3, 2, 1, 1)
+    assert counts.unguarded_administrators == 1
+
+    def names(group: str, search: str = "") -> list[str]:
+        wanted = AccountFilter(group=group, search=search)
+        page = page_of_accounts(wanted, A_PAGE, session=session)
+        return [each.username for each in page.items]
+
+    assert names("people") == ["locked", "guarded", "root"]
+    assert names("administrators", "GUARD") == ["guarded"]
+    assert names("bots") == [robot.username]
+    assert names("people", "%") == []
+    assert look_up_account(guarded.id, session=session, now=NOON).has_second_factor
+    assert session.scalar(select(func.count(User.id))) == 4

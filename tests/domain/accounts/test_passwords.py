@@ -1,0 +1,74 @@
+"""Which passwords are too easy to guess."""
+
+from concurrent.futures import ThreadPoolExecutor
+from time import process_time
+
+import pytest
+
+from domain.accounts.passwords import check_password_strength
+from domain.randomness import random_password
+
+
+def check(
+    password: str, *, username: str = "alice", email: str = "a.liddell@wonder.example"
+) -> None:
+    check_password_strength(password, username=username, email=email, minimum=12)
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        *("password1234", "Password1234", "p@ssw0rd1234", "qwertyuiop123", "123456789012"),
+        *("abcdefghijkl", "letmeinletmein", "trustno1trustno1", "iloveyou1234"),
+        *("password" * 20, "asdf" * 30),
+    ],
+)
+def test_what_everybody_tries_first_is_refused_with_advice(password: str) -> None:
+    with pytest.raises(ValueError, match=r"^This password is easy to guess\. [A-Z].*\.$"):
+        check(password)
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        *("correct horse battery staple", "rain on tin roofs", "Mäuse mögen Käse nachts"),
+        *("корабль плывёт на север", "🔔🎈🌻🚲🔔🎈🌻🚲🥁🎺🪕🎻", "a" * 11 + "kQ7$zL0p"),
+    ],
+)
+def test_a_phrase_is_fine(password: str) -> None:
+    check(password)
+
+
+def test_a_generated_password_is_fine() -> None:
+    for _ in range(50):
+        check(random_password())
+
+
+@pytest.mark.parametrize(
+    ("password", "email"),
+    [("liddellwonder", "a.liddell@wonder.example"), ("wonderwonderland", "x@wonderland.example")],
+)
+def test_what_an_address_is_made_of_is_no_password(password: str, email: str) -> None:
+    with pytest.raises(ValueError, match="easy to guess"):
+        check(password, email=email)
+
+
+def test_whose_words_count_does_not_depend_on_who_else_asks_just_now() -> None:
+    def is_refused(email: str) -> bool:
+        try:
+            check("liddellwonder", username="x-y-z", email=email)
+        except ValueError:
+            return True
+        return False
+
+    emails = ["a.liddell@wonder.example", "nobody@nowhere.example"] * 40
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(is_refused, emails)) == [True, False] * 40
+
+
+def test_the_judgement_takes_no_time_whatever_is_typed() -> None:
+    worst = "4@a8b({[<c6g9369e1!|il7l0o$5s+7t%x2z" * 27
+    check(worst[:30])  # loads the words
+    began = process_time()
+    check(worst[:1000])
+    assert process_time() - began < 1

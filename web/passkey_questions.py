@@ -1,0 +1,58 @@
+"""Which question about passkeys a browser was asked last, sealed in its session.
+
+The purpose is part of the seal: an answer to one question is none to another.
+"""
+
+from typing import Any
+
+from flask import current_app, session
+from itsdangerous import BadData, URLSafeTimedSerializer
+
+from domain.accounts.passkey_ceremonies import (
+    CHALLENGE_LIFETIME,
+    PasskeyRefusedError,
+    Question,
+    RelyingParty,
+    Reply,
+    relying_party,
+)
+from domain.errors import NotFoundError
+from web.services import settings
+
+_PLACE = "passkey_question"
+
+
+def find_party() -> RelyingParty | None:
+    """Return who we are to authenticators, or None where passkeys cannot work."""
+    current = settings()
+    return relying_party(current.base_url, current.instance_name)
+
+
+def get_party() -> RelyingParty:
+    """Return who we are to authenticators, or raise NotFoundError."""
+    party = find_party()
+    if party is None:
+        message = "Passkeys need an address with https and a name, and this service has none."
+        raise NotFoundError(message)
+    return party
+
+
+def _serializer(purpose: str) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(str(current_app.secret_key), salt=f"passkey {purpose}")
+
+
+def ask(question: Question, *, purpose: str) -> dict[str, Any]:
+    """Remember what is asked, and return it as the browser takes it."""
+    session[_PLACE] = str(_serializer(purpose).dumps(question.challenge.hex()))
+    return question.options
+
+
+def take_reply(credential: str, *, purpose: str) -> Reply:
+    """Return what the browser answered, or raise PasskeyRefusedError if it was not asked."""
+    try:
+        age = int(CHALLENGE_LIFETIME.total_seconds())
+        challenge = _serializer(purpose).loads(session.pop(_PLACE, ""), max_age=age)
+    except BadData as error:
+        message = "This took too long, or you went on in another window. Try again."
+        raise PasskeyRefusedError(message) from error
+    return Reply(credential=credential, challenge=bytes.fromhex(challenge), party=get_party())

@@ -1,0 +1,28 @@
+"""Secrets that cross a page or a redirect in the session, encrypted: the cookie is only signed."""
+
+from flask import session
+
+from domain.keyring import UndecipherableError
+from web.services import services
+
+
+def keep_secret(name: str, text: str) -> None:
+    """Put a secret into this session."""
+    session[name] = services().keyring.encrypt(text)
+
+
+def find_secret(name: str) -> str | None:
+    """Return a secret of this session, and leave it there."""
+    return _opened(session.get(name))
+
+
+def take_secret(name: str) -> str | None:
+    """Return a secret of this session, and forget it."""
+    return _opened(session.pop(name, None))
+
+
+def _opened(sealed: str | None) -> str | None:
+    try:
+        return services().keyring.decrypt(sealed) if sealed else None
+    except UndecipherableError:
+        return None  # the secret key was replaced since

@@ -1,0 +1,47 @@
+"""The end of every way in: a sign-in is opened, and the browser goes on to where it wanted."""
+
+from datetime import timedelta
+
+from flask import redirect, request, session, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import login_user
+
+from domain.accounts.sign_ins import Browser, Proof, open_sign_in
+from domain.audit.events import Event, EventKind
+from web.access import load_visitor
+from web.audit import note
+from web.extensions import db
+from web.services import now, services, settings
+
+
+def sign_in_as(proof: Proof) -> ResponseReturnValue:
+    """Open a sign-in for who has proved who they are, and lead them on."""
+    token = open_sign_in(
+        proof,
+        Browser(address=request.remote_addr, user_agent=request.user_agent.string),
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+        lifetime=timedelta(seconds=settings().session_lifetime_seconds),
+    )
+    # Nothing of the session before survives: what was fixed in it is worthless.
+    session.clear()
+    db.session.flush()  # so that the new sign-in can be loaded
+    login_user(load_visitor(token))
+    session.permanent = True
+    methods = list(proof.methods)
+    note(Event(kind=EventKind.SIGNED_IN, user_id=proof.user.id, details={"methods": methods}))
+    return redirect(way_on())
+
+
+def way_on() -> str:
+    """Return where the visitor wanted to go, if that is here; else the first page."""
+    return wanted_page() or url_for("home.index")
+
+
+def wanted_page() -> str:
+    """Return the page of ours that led here, or nothing."""
+    target = request.args.get("next", "")
+    # Browsers drop tabs and newlines, and take a backslash for a slash.
+    is_path = target.startswith("/") and not target.startswith(("//", "/\\"))
+    return target if is_path and target.isprintable() else ""
