@@ -2,22 +2,18 @@
 
 from datetime import datetime
 
-from limits import parse_many
-
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.receivers import MetricsOverLimitError, OverLimitError, Receiver
-from web.extensions import limiter
+from web.rate_limits import take
 
 
 def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
     """Count a delivery; raise OverLimitError when there were more than the limit allows."""
     if not limit:
         return
-    for item in parse_many(limit):
-        counted = (item, "alerts", str(receiver.integration_id))
-        if not limiter.limiter.hit(*counted):
-            reset_at = limiter.limiter.get_window_stats(*counted).reset_time
-            _refuse(receiver, limit, max(1, round(reset_at - now.timestamp())))
+    standing = take(limit, "alerts", str(receiver.integration_id), now=now)
+    if standing.is_over:
+        _refuse(receiver, limit, standing.retry_after(now))
 
 
 def _refuse(receiver: Receiver, limit: str, retry_after: int) -> None:

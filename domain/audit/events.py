@@ -34,6 +34,7 @@ class EventKind(StrEnum):
     DEVICE_APPROVED = "device.approved"
     DEVICE_DENIED = "device.denied"
     CODE_REUSED = "authorization_code.reused"
+    CODE_BURNT = "authorization_code.burnt"
     REFRESH_REUSED = "refresh_token.reused"
     TOKEN_ISSUED = "token.issued"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
@@ -50,11 +51,18 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Who did it, and from where; without an actor it was the service itself."""
+class Actor:
+    """Who did it; the name is kept beside the id, for it outlives the account."""
 
-    actor_id: int | None = None
-    actor_name: str = ""
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Who did it, and from where; without an actor it was a client, a command or nobody known."""
+
+    actor: Actor | None = None
     address: str | None = None
     user_agent: str | None = None
     request_id: str | None = None
@@ -70,21 +78,30 @@ class Event:
     #: What it was done to, in words.
     subject: str = ""
     details: Mapping[str, Any] | None = None
+    #: Who did it, where that is not who the request comes from: somebody who is just signing in.
+    actor: Actor | None = None
 
 
 def record(event: Event, origin: Origin, *, session: Session, now: datetime) -> None:
     """Keep an event; it is there if and only if the transaction is."""
+    actor = event.actor or origin.actor
+    address, agent = origin.address, origin.user_agent
     session.add(
         AuditEvent(
             created_at=now,
             kind=event.kind.value,
-            actor_id=origin.actor_id,
-            actor_name=origin.actor_name[:255],
+            actor_id=actor.id if actor else None,
+            actor_name=_storable(actor.name if actor else "", 255),
             user_id=event.user_id,
-            subject=event.subject[:255],
+            subject=_storable(event.subject, 255),
             details=dict(event.details or {}),
-            address=origin.address,
-            user_agent=(origin.user_agent or "")[:255] or None,
+            address=_storable(address or "", 64) or None,
+            user_agent=_storable(agent or "", 255) or None,
             request_id=origin.request_id,
         )
     )
+
+
+def _storable(text: str, length: int) -> str:
+    """Return what a column can hold: an event is not lost over a character."""
+    return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

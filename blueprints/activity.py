@@ -1,0 +1,64 @@
+"""The user settings page 'activity': where I am signed in, and what happened to my account."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.sign_ins import close_other_sign_ins, close_sign_in_of, list_sign_ins
+from domain.audit.events import Event, EventKind
+from domain.audit.trail import EventFilter, page_of_events
+from domain.oauth.user_agents import device_in_words
+from domain.paging import Slice, read_cursor
+from web.access import signed_in, visitor
+from web.audit import note
+from web.extensions import db
+from web.pages import page_links
+from web.services import now, settings
+
+activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity")
+
+
+@activity.get("")
+@signed_in
+def index() -> ResponseReturnValue:
+    """List the visitor's sign-ins and the events of their account."""
+    me, session = visitor(), db.session()
+    part = Slice(
+        size=settings().page_size,
+        before=read_cursor(request.args.get("before")),
+        after=read_cursor(request.args.get("after")),
+    )
+    found = page_of_events(EventFilter(user_id=me.id), part, session=session)
+    sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
+    return render_template(
+        "activity/index.html", page=page_links(found), sign_ins=sign_ins, in_words=device_in_words
+    )
+
+
+@activity.post("/sign_ins/<int:sign_in_id>/end")
+@signed_in
+def end(sign_in_id: int) -> ResponseReturnValue:
+    """Sign one browser out."""
+    closed = close_sign_in_of(visitor().id, sign_in_id, session=db.session())
+    words = device_in_words(closed.user_agent)
+    _note({"browser": words, "browser_address": closed.address})
+    flash(f"You are signed out of {words}.")
+    return redirect(url_for("activity.index"))
+
+
+@activity.post("/sign_ins/end_others")
+@signed_in
+def end_others() -> ResponseReturnValue:
+    """Sign all browsers out but this one."""
+    me = visitor()
+    closed = close_other_sign_ins(me.id, but=me.sign_in_id, session=db.session())
+    if closed:
+        _note({"browsers": closed})
+    flash("You are signed out everywhere else.")
+    return redirect(url_for("activity.index"))
+
+
+def _note(details: dict[str, str | int | None]) -> None:
+    me = visitor()
+    note(
+        Event(kind=EventKind.SIGNED_OUT, user_id=me.id, subject="another browser", details=details)
+    )

@@ -1,0 +1,55 @@
+"""GET /api/v4/audit_events: what happened, for administrators and for what collects their logs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from domain.audit import trail
+from domain.audit.trail import EventFilter
+from domain.errors import ForbiddenError
+from domain.oauth.bearer import Bearer
+from web import api_parameters as read
+from web.access import bearer as with_bearer
+from web.api_pages import portion_response, requested_portion
+from web.extensions import db
+from web.fast_json import json_response
+
+audit_events = Blueprint("audit_events", __name__)
+_READING = ("api", "read_api", "read")
+
+
+@audit_events.get("/audit_events")
+@with_bearer(*_READING)
+def index(bearer: Bearer) -> Response:
+    """List the events of the whole instance, the newest first."""
+    _administrators_only(bearer)
+    portion = requested_portion()
+    found = trail.list_events(
+        _filter(request.args), offset=portion.offset, limit=portion.size, session=db.session()
+    )
+    return portion_response([each.as_json() for each in found.items], portion, total=found.total)
+
+
+@audit_events.get("/audit_events/<int:event_id>")
+@with_bearer(*_READING)
+def show(bearer: Bearer, event_id: int) -> Response:
+    """Show one event."""
+    _administrators_only(bearer)
+    return json_response(trail.get_event(event_id, session=db.session()).as_json())
+
+
+def _administrators_only(bearer: Bearer) -> None:
+    if not bearer.is_admin:
+        message = "Only administrators read the audit events."
+        raise ForbiddenError(message)
+
+
+def _filter(given: Mapping[str, Any]) -> EventFilter:
+    # The only entity that can be asked for: an event without one concerns the instance.
+    read.one_of(given, "entity_type", ("User",))
+    return EventFilter(
+        user_id=read.whole_number(given, "entity_id"),
+        since=read.moment(given, "created_after"),
+        until=read.moment(given, "created_before"),
+    )

