@@ -1,4 +1,4 @@
-"""How `web/settings.py` writes a setting down: its default, what it may be, what it means."""
+"""How `web/setting_table.py` writes a setting down: its default, what it may be, what it means."""
 
 from dataclasses import Field, dataclass, field
 from enum import Enum

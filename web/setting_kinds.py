@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.headerregistry import Address
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -26,6 +27,13 @@ class Kind(Generic[Value]):
 
     read: Callable[[str], Value]
     allowed: str
+    #: What a page offers to choose from; without any it asks for a line of text.
+    choices: tuple[str, ...] = ()
+    #: What a number counts; None for what is no number.
+    unit: str | None = None
+    is_yes_or_no: bool = False
+    #: Empty means something of its own, not merely nothing.
+    may_be_empty: bool = False
 
 
 def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
@@ -38,7 +46,7 @@ def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
         return int(text)
 
     of_what = f" of {unit}" if unit else ""
-    return Kind(read, f"a whole number{of_what} from {least} to {most}")
+    return Kind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
 
 
 def yes_or_no() -> Kind[bool]:
@@ -51,7 +59,7 @@ def yes_or_no() -> Kind[bool]:
             raise ValueError(text)
         return words[text.lower()]
 
-    return Kind(read, "true or false (also yes, no, on, off, 1, 0)")
+    return Kind(read, "true or false (also yes, no, on, off, 1, 0)", is_yes_or_no=True)
 
 
 def one_of(*choices: str) -> Kind[str]:
@@ -63,7 +71,7 @@ def one_of(*choices: str) -> Kind[str]:
             raise ValueError(text)
         return by_folded[text.lower()]
 
-    return Kind(read, "one of " + ", ".join(choices))
+    return Kind(read, "one of " + ", ".join(choices), choices=choices)
 
 
 def line_of_text(most: int) -> Kind[str]:
@@ -165,11 +173,13 @@ def rate() -> Kind[str]:
     """Allow nothing, or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
-        if text:
-            limits.parse_many(text)
+        if text.lower() in {"", "off"}:  # in the environment, empty means unset
+            return ""
+        if any(rate.amount < 1 for rate in limits.parse_many(text)):
+            raise ValueError(text)
         return text
 
-    return Kind(read, "empty for no limit, or a rate such as 600/minute")
+    return Kind(read, "empty or off for no limit, or a rate such as 600/minute", may_be_empty=True)
 
 
 def counter_storage() -> Kind[str]:
@@ -183,6 +193,34 @@ def counter_storage() -> Kind[str]:
         return text
 
     return Kind(read, "memory://, or the address of a Redis (redis://) or memcached (memcached://)")
+
+
+def mail_url() -> Kind[str]:
+    """Allow nothing, or a mail server with or without a user."""
+
+    def read(text: str) -> str:
+        parts = urlsplit(text)
+        is_plain = not (parts.query or parts.fragment or parts.path.strip("/"))
+        if parts.scheme not in {"smtp", "smtps"} or not parts.hostname or not is_plain:
+            raise ValueError(text)
+        if bool(parts.username) != bool(parts.password):
+            raise ValueError(text)
+        _ = parts.port  # raises ValueError when it is not a port number
+        return text
+
+    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with the user or without")
+
+
+def mail_address() -> Kind[str]:
+    """Allow an address that letters can come from."""
+
+    def read(text: str) -> str:
+        address = Address(addr_spec=text)
+        if not (address.username and address.domain and text.isascii() and text.isprintable()):
+            raise ValueError(text)
+        return text
+
+    return Kind(read, "an e-mail address such as gatebell@example.com")
 
 
 def release() -> Kind[str]:

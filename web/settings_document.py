@@ -2,31 +2,18 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from typing import Any
 
 from web.setting_fields import Source, about
-from web.settings import Settings
-
-#: The first setting of each section of the documentation.
-_SECTIONS = {
-    "host": "Address",
-    "instance_path": "Storage",
-    "secret_key": "Keys",
-    "web_concurrency": "Processes",
-    "log_level": "Logs and metrics",
-    "session_lifetime_seconds": "Signing in",
-    "access_token_lifetime_seconds": "Applications and tokens",
-    "alert_body_limit_bytes": "Alerts",
-    "form_body_limit_bytes": "Interfaces",
-}
+from web.setting_sections import sections
 
 _MARKS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
 
 _INTRODUCTION = """\
 # Settings
 
-Generated from `web/settings.py` by `make docs`.
+Generated from `web/setting_table.py` by `make docs`.
 
 A setting is an environment variable; an empty one counts as unset. A wrong value stops the start
 with a sentence that names it.
@@ -43,13 +30,13 @@ def document() -> str:
 
 
 def _rows() -> Iterator[str]:
-    for setting in fields(Settings):
-        if setting.name in _SECTIONS:
-            yield from ("", f"## {_SECTIONS[setting.name]}", "")
-            yield from ("| variable | default | allowed | meaning |", "|---|---|---|---|")
-        known = about(setting)
-        name = f"`{setting.name.upper()}`" + _MARKS[known.source]
-        yield f"| {name} | {_default_of(setting)} | {known.kind.allowed} | {known.doc} |"
+    for section in sections():
+        yield from ("", f"## {section.title}", "")
+        yield from ("| variable | default | allowed | meaning |", "|---|---|---|---|")
+        for setting in section.settings:
+            known = about(setting)
+            name = f"`{setting.name.upper()}`" + _MARKS[known.source]
+            yield f"| {name} | {_default_of(setting)} | {known.kind.allowed} | {known.doc} |"
 
 
 def _default_of(setting: Field[Any]) -> str:

@@ -16,6 +16,7 @@ COMMANDS = (
     (),
     ("users",),
     ("users", "create"),
+    ("users", "remove-second-factors"),
     ("groups", "create"),
     ("projects", "create"),
     ("members", "add"),

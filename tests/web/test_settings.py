@@ -31,6 +31,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     assert settings_with(tmp_path, PORT="", TIER="").port == 8000
 
 
+@pytest.mark.rfc("rfc8414-2-b")
 @pytest.mark.parametrize(
     ("variable", "text", "allowed"),
     [
@@ -47,7 +48,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
         ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO"),
         ("TIER", "gold", "one of free, premium, ultimate"),
         ("RELEASE", "18", "a release such as 18.0"),
-        ("ALERT_RATE_LIMIT", "often", "empty for no limit, or a rate such as 600/minute"),
+        ("ALERT_RATE_LIMIT", "often", "empty or off for no limit, or a rate such as 600/minute"),
         ("RATELIMIT_STORAGE_URI", "paper://", "memory://"),
         ("REQUIRE_HTTPS_REDIRECT_URIS", "maybe", "true or false"),
         ("AUTHORIZATION_CODE_LIFETIME_SECONDS", "601", "a whole number of seconds from 1 to 600"),

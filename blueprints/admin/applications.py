@@ -1,0 +1,192 @@
+"""/admin/applications: those of the instance itself, and a look at those of its users."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.audit.events import Event, EventKind
+from domain.errors import InvalidError
+from domain.oauth import applications as domain
+from domain.oauth.application_directory import (
+    ApplicationFilter,
+    count_applications,
+    page_of_applications,
+)
+from domain.oauth.application_views import ApplicationView
+from domain.oauth.application_views import view as view_of
+from domain.oauth.client_secrets import end_secret, list_secrets
+from domain.oauth.client_secrets import renew_secret as renew
+from domain.oauth.scopes import REGISTRABLE, views
+from domain.paging import Slice, read_cursor
+from forms.application import RenewalForm
+from forms.instance_application import InstanceApplicationForm
+from web.access import administrator, visitor
+from web.audit import note
+from web.extensions import db
+from web.oauth_addresses import endpoints
+from web.pages import page_links
+from web.services import now, services, settings
+from web.shown_once import show_once, take_shown_once
+
+applications = Blueprint("applications", __name__, url_prefix="/applications")
+_SECRET = "application secret"  # noqa: S105 - a name
+_LONGEST_SEARCH = 200
+
+
+@applications.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """List the instance's applications, or those of its users."""
+    search = request.args.get("search", "")[:_LONGEST_SEARCH]
+    wanted = ApplicationFilter(is_instance_wide=request.args.get("of") != "users", search=search)
+    part = Slice(
+        size=settings().page_size,
+        before=read_cursor(request.args.get("before")),
+        after=read_cursor(request.args.get("after")),
+    )
+    found = page_of_applications(wanted, part, session=db.session(), now=now())
+    return render_template(
+        "admin/applications/index.html",
+        page=page_links(found),
+        is_instance_wide=wanted.is_instance_wide,
+        counts=count_applications(session=db.session()),
+        query=search,
+    )
+
+
+@applications.route("/new", methods=["GET", "POST"])
+@administrator
+def new() -> ResponseReturnValue:
+    """Register an application of the instance and show its credentials."""
+    form = InstanceApplicationForm()
+    if not form.validate_on_submit():
+        return _form_page("new", form)
+    try:
+        registered = domain.register(
+            form.details,
+            owner_id=visitor().id,
+            session=db.session(),
+            keyring=services().keyring,
+            now=now(),
+            require_https=settings().require_https_redirect_uris,
+        )
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _form_page("new", form)
+    _note(EventKind.APPLICATION_REGISTERED, registered.application)
+    return _show_secret(registered.application.id, registered.secret)
+
+
+@applications.get("/<int:application_id>")
+@administrator
+def show(application_id: int) -> ResponseReturnValue:
+    """Show an application; its secret only right after it was made."""
+    return _show_page(_get(application_id), RenewalForm())
+
+
+@applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
+@administrator
+def edit(application_id: int) -> ResponseReturnValue:
+    """Change an application, and whether it is trusted."""
+    application = _get(application_id)
+    form = InstanceApplicationForm.of(application)
+    seen = view_of(application, session=db.session(), now=now())
+    if not form.validate_on_submit():
+        return _form_page("edit", form, application=seen)
+    https = settings().require_https_redirect_uris
+    try:
+        domain.change(application, form.details, require_https=https)
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _form_page("edit", form, application=seen)
+    _note(EventKind.APPLICATION_CHANGED, application)
+    flash("The application is saved.")
+    return _back_to(application_id)
+
+
+@applications.post("/<int:application_id>/renew_secret")
+@administrator
+def renew_secret(application_id: int) -> ResponseReturnValue:
+    """Make a new secret and show it; the old one stays good for as long as was chosen."""
+    application, form = _get(application_id), RenewalForm()
+    if not form.validate_on_submit():
+        return _show_page(application, form)
+    keyring, overlap = services().keyring, form.chosen
+    secret = renew(application, session=db.session(), keyring=keyring, now=now(), overlap=overlap)
+    _note(EventKind.SECRET_RENEWED, application, old_secret_ends=overlap.words)
+    return _show_secret(application_id, secret)
+
+
+@applications.post("/<int:application_id>/secrets/<int:secret_id>/end", endpoint="end_secret")
+@administrator
+def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
+    """End the older one of two secrets before its time."""
+    application = _get(application_id)
+    end_secret(application, secret_id, session=db.session())
+    _note(EventKind.APPLICATION_CHANGED, application, ended="the older secret")
+    flash("The older secret does not work any more.")
+    return _back_to(application_id)
+
+
+@applications.route("/<int:application_id>/delete", methods=["GET"])
+@administrator
+def delete(application_id: int) -> ResponseReturnValue:
+    """Ask whether the application shall really go."""
+    seen = view_of(_get(application_id), session=db.session(), now=now())
+    return render_template("admin/applications/delete.html", application=seen)
+
+
+@applications.post("/<int:application_id>/delete")
+@administrator
+def remove(application_id: int) -> ResponseReturnValue:
+    """Delete the application with all its tokens."""
+    application = _get(application_id)
+    of = None if application.is_instance_wide else "users"
+    _note(EventKind.APPLICATION_REMOVED, application)
+    domain.remove(application, session=db.session())
+    flash(f"The application {application.name} and all its tokens are deleted.")
+    return redirect(url_for("admin.applications.index", of=of))
+
+
+def _get(application_id: int) -> domain.ApplicationRow:
+    return domain.get_any(application_id, session=db.session())
+
+
+def _note(kind: EventKind, application: domain.ApplicationRow, **more: object) -> None:
+    """Write it down, for the owner to read too if there is one besides the instance."""
+    owner_id = None if application.is_instance_wide else application.owner_id
+    details = {"application_id": application.uid, "trusted": application.trusted, **more}
+    note(Event(kind=kind, user_id=owner_id, subject=application.name, details=details))
+
+
+def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> ResponseReturnValue:
+    page = render_template(
+        "admin/applications/show.html",
+        application=view_of(application, session=db.session(), now=now()),
+        scopes=views(application.scopes.split()),
+        secrets=list_secrets(application.id, session=db.session(), now=now()),
+        secret=take_shown_once(_SECRET, application.id),
+        renewal=renewal,
+        endpoints=endpoints(),
+    )
+    return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
+
+
+def _form_page(
+    name: str, form: InstanceApplicationForm, application: ApplicationView | None = None
+) -> ResponseReturnValue:
+    page = render_template(
+        f"admin/applications/{name}.html",
+        form=form,
+        application=application,
+        scope_choices=views(REGISTRABLE),
+    )
+    return page, 422 if form.errors else 200
+
+
+def _show_secret(application_id: int, secret: str) -> ResponseReturnValue:
+    show_once(_SECRET, application_id, secret)
+    return _back_to(application_id)
+
+
+def _back_to(application_id: int) -> ResponseReturnValue:
+    return redirect(url_for("admin.applications.show", application_id=application_id))

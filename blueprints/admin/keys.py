@@ -1,0 +1,51 @@
+"""/admin/keys: the keys that sign ID tokens."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.audit.events import Event, EventKind
+from domain.oauth.key_stages import list_staged_keys
+from domain.oauth.keys import LONGEST_ID_TOKEN, NOTICE, Handover
+from domain.oauth.keys import rotate as make_new_key
+from forms.rotation import RotationForm
+from web.access import administrator
+from web.audit import note
+from web.extensions import db
+from web.services import now, services, settings
+
+keys = Blueprint("keys", __name__, url_prefix="/keys")
+
+
+@keys.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """Show the published keys and when each signs."""
+    return _page(RotationForm())
+
+
+@keys.post("/rotate")
+@administrator
+def rotate() -> ResponseReturnValue:
+    """Make a new key, which takes over as was chosen."""
+    form = RotationForm()
+    if not form.validate_on_submit():
+        return _page(form)
+    kid = make_new_key(form.chosen, session=db.session(), keyring=services().keyring, now=now())
+    details = {"handover": form.chosen.value}
+    note(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details))
+    flash("The new key is published.")
+    return redirect(url_for("admin.keys.index"))
+
+
+def _page(form: RotationForm) -> ResponseReturnValue:
+    found = list_staged_keys(session=db.session(), keyring=services().keyring, now=now())
+    page = render_template(
+        "admin/keys/index.html",
+        keys=found,
+        form=form,
+        handovers=Handover,
+        notice_period=NOTICE,
+        longest=LONGEST_ID_TOKEN,
+        key_set_url=f"{settings().base_url}/oauth/discovery/keys",
+    )
+    return page, 422 if form.errors else 200

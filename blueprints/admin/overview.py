@@ -1,0 +1,30 @@
+"""/admin: how the instance does, at a glance."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.directory import count_accounts
+from domain.alerts.latest import latest_deliveries
+from domain.oauth.application_directory import count_applications
+from domain.projects.totals import count_places
+from web.access import administrator
+from web.extensions import db
+from web.instance_state import state_of_the_instance
+
+overview = Blueprint("overview", __name__)
+_MOST_DELIVERIES = 5
+
+
+@overview.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """Show what needs attention, what there is, and what came last."""
+    session = db.session()
+    return render_template(
+        "admin/overview.html",
+        state=state_of_the_instance(),
+        accounts=count_accounts(session=session),
+        applications=count_applications(session=session),
+        places=count_places(session=session),
+        deliveries=latest_deliveries(limit=_MOST_DELIVERIES, session=session),
+    )

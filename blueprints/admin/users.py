@@ -1,0 +1,216 @@
+"""/admin/users: accounts found, made, locked, helped and promoted."""
+
+from dataclasses import dataclass
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts import administration as domain
+from domain.accounts.administration import NewAccount, UserRow, get_account
+from domain.accounts.directory import (
+    GROUPS,
+    AccountCounts,
+    AccountFilter,
+    count_accounts,
+    look_up_account,
+    page_of_accounts,
+)
+from domain.accounts.second_factors import factors_of
+from domain.accounts.second_factors import remove_second_factors as forget_factors
+from domain.audit.events import Event, EventKind
+from domain.errors import InvalidError
+from domain.oauth.application_views import list_own
+from domain.oauth.authorized import list_authorized
+from domain.oauth.personal_token_lists import TokenFilter, count_tokens
+from domain.paging import Slice, read_cursor
+from domain.projects.access import my_projects
+from domain.projects.views import Viewer
+from forms.account import AccountForm
+from web.access import administrator, visitor
+from web.audit import note
+from web.bootstrap import forget_first_password
+from web.extensions import db
+from web.pages import page_links
+from web.services import now, services, settings
+from web.shown_once import show_once, take_shown_once
+
+users = Blueprint("users", __name__, url_prefix="/users")
+_PASSWORD = "user password"  # noqa: S105 - a name
+_LONGEST_SEARCH = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A group of accounts."""
+
+    key: str
+    label: str
+    count: int
+    href: str
+    current: bool
+
+
+@users.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """List accounts, the newest first."""
+    group = request.args.get("group", "people")
+    search = request.args.get("search", "")[:_LONGEST_SEARCH]
+    wanted = AccountFilter(group=group if group in GROUPS else "people", search=search)
+    part = Slice(
+        size=settings().page_size,
+        before=read_cursor(request.args.get("before")),
+        after=read_cursor(request.args.get("after")),
+    )
+    counts = count_accounts(session=db.session())
+    return render_template(
+        "admin/users/index.html",
+        page=page_links(page_of_accounts(wanted, part, session=db.session())),
+        tabs=_tabs(wanted, counts),
+        counts=counts,
+        query=search,
+    )
+
+
+def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
+    return tuple(
+        Tab(
+            key=key,
+            label=key.capitalize(),
+            count=getattr(counts, key),
+            href=url_for("admin.users.index", group=key, search=wanted.search or None),
+            current=key == wanted.group,
+        )
+        for key in GROUPS
+    )
+
+
+@users.route("/new", methods=["GET", "POST"])
+@administrator
+def new() -> ResponseReturnValue:
+    """Make an account and show its password."""
+    form = AccountForm()
+    if not form.validate_on_submit():
+        return _form_page(form)
+    try:
+        made = domain.create_account(form.details, session=db.session(), now=now())
+    except InvalidError as error:
+        # What the database refused left the transaction unusable.
+        db.session.rollback()
+        form.object_to(error.field, str(error))
+        return _form_page(form)
+    return _made(made)
+
+
+def _made(made: NewAccount) -> ResponseReturnValue:
+    _note(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
+    show_once(_PASSWORD, made.user.id, made.password)
+    flash(f"{made.user.username} has an account now.")
+    return _back_to(made.user.id)
+
+
+@users.get("/<int:user_id>")
+@administrator
+def show(user_id: int) -> ResponseReturnValue:
+    """Show an account; its password only right after it was made."""
+    session, moment = db.session(), now()
+    page = render_template(
+        "admin/users/show.html",
+        account=look_up_account(user_id, session=session, now=moment),
+        is_you=user_id == visitor().id,
+        password=take_shown_once(_PASSWORD, user_id),
+        factors=factors_of(user_id, session=session),
+        applications=list_own(user_id, session=session, now=moment),
+        authorized=list_authorized(user_id, session=session, now=moment),
+        token_count=_count_tokens(user_id),
+        projects=my_projects(Viewer(user_id=user_id), session=session),
+    )
+    return page, 200, {"Cache-Control": "no-store"}
+
+
+@users.post("/<int:user_id>/lock")
+@administrator
+def lock(user_id: int) -> ResponseReturnValue:
+    """Keep somebody out, at once and everywhere."""
+    user = get_account(user_id, session=db.session())
+    domain.lock(user, by=visitor().id, session=db.session())
+    _note(EventKind.USER_LOCKED, user)
+    flash(f"{user.username} is locked: signed out everywhere, and no token works.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/unlock")
+@administrator
+def unlock(user_id: int) -> ResponseReturnValue:
+    """Let somebody in again."""
+    user = get_account(user_id, session=db.session())
+    domain.unlock(user, session=db.session(), keyring=services().keyring)
+    _note(EventKind.USER_UNLOCKED, user)
+    flash(f"{user.username} may come in again.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/reset_password")
+@administrator
+def reset_password(user_id: int) -> ResponseReturnValue:
+    """Give somebody a random password and show it."""
+    session, keyring = db.session(), services().keyring
+    user = get_account(user_id, session=session)
+    password = domain.reset_password(
+        user, by=visitor().id, session=session, keyring=keyring, now=now()
+    )
+    _note(EventKind.PASSWORD_RESET, user)
+    forget_first_password(user.username)
+    show_once(_PASSWORD, user_id, password)
+    flash(f"{user.username} has a new password and is signed out everywhere.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/remove_second_factors")
+@administrator
+def remove_second_factors(user_id: int) -> ResponseReturnValue:
+    """Let the password alone open an account whose owner has lost everything else."""
+    user = get_account(user_id, session=db.session())
+    if forget_factors(user_id, session=db.session()):
+        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them"))
+        flash(f"The password alone opens the account of {user.username} now.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/make_administrator")
+@administrator
+def make_administrator(user_id: int) -> ResponseReturnValue:
+    """Let somebody administer the instance."""
+    user = get_account(user_id, session=db.session())
+    domain.make_administrator(user)
+    _note(EventKind.USER_CHANGED, user, administrator=True)
+    flash(f"{user.username} is an administrator now.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/unmake_administrator")
+@administrator
+def unmake_administrator(user_id: int) -> ResponseReturnValue:
+    """Let somebody administer the instance no more."""
+    user = get_account(user_id, session=db.session())
+    domain.unmake_administrator(user, by=visitor().id, session=db.session())
+    _note(EventKind.USER_CHANGED, user, administrator=False)
+    flash(f"{user.username} is no administrator any more.")
+    return _back_to(user_id)
+
+
+def _count_tokens(user_id: int) -> int:
+    wanted = TokenFilter(owner_id=user_id, is_active=True)
+    return count_tokens(wanted, session=db.session(), now=now())
+
+
+def _note(kind: EventKind, user: UserRow, **details: object) -> None:
+    note(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
+
+
+def _back_to(user_id: int) -> ResponseReturnValue:
+    return redirect(url_for("admin.users.show", user_id=user_id))
+
+
+def _form_page(form: AccountForm) -> ResponseReturnValue:
+    return render_template("admin/users/new.html", form=form), 422 if form.errors else 200

@@ -1,0 +1,107 @@
+"""/api/v4/applications: the instance's own applications, for administrators' scripts."""
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from domain.audit.events import Event, EventKind
+from domain.errors import ForbiddenError, InvalidError
+from domain.oauth import applications as domain
+from domain.oauth.application_directory import as_json, list_instance_wide
+from domain.oauth.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.bearer import Bearer
+from domain.oauth.client_secrets import renew_secret
+from web import api_parameters as read
+from web.access import bearer as with_bearer
+from web.api_pages import portion_response, requested_portion
+from web.audit import note
+from web.extensions import db
+from web.fast_json import json_response
+from web.services import now, services, settings
+
+applications = Blueprint("applications", __name__)
+_REQUIRED = ("name", "redirect_uri", "scopes")
+
+
+@applications.get("/applications")
+@with_bearer("api", "read_api", "read")
+def index(bearer: Bearer) -> Response:
+    """List the applications of the instance, the newest first."""
+    _require_administrator(bearer)
+    portion = requested_portion()
+    found, total = list_instance_wide(
+        offset=portion.offset, limit=portion.size, session=db.session()
+    )
+    return portion_response([as_json(each) for each in found], portion, total=total)
+
+
+@applications.post("/applications")
+@with_bearer("api")
+def create(bearer: Bearer) -> Response:
+    """Register an application of the instance; its secret is in the answer this once."""
+    _require_administrator(bearer)
+    registered = domain.register(
+        _details(),
+        owner_id=bearer.user_id,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+        require_https=settings().require_https_redirect_uris,
+    )
+    _note(EventKind.APPLICATION_REGISTERED, registered.application)
+    return _shown_once(registered.application, registered.secret)
+
+
+@applications.delete("/applications/<int:application_id>")
+@with_bearer("api")
+def delete(bearer: Bearer, application_id: int) -> Response:
+    """Delete an application of the instance with all its tokens."""
+    _require_administrator(bearer)
+    application = domain.get_instance_wide(application_id, session=db.session())
+    _note(EventKind.APPLICATION_REMOVED, application)
+    domain.remove(application, session=db.session())
+    return Response(status=204)
+
+
+@applications.post("/applications/<int:application_id>/renew-secret")
+@with_bearer("api")
+def renew(bearer: Bearer, application_id: int) -> Response:
+    """Make a new secret; the old one stops working now."""
+    _require_administrator(bearer)
+    application = domain.get_instance_wide(application_id, session=db.session())
+    secret = renew_secret(application, session=db.session(), keyring=services().keyring, now=now())
+    _note(EventKind.SECRET_RENEWED, application)
+    return _shown_once(application, secret)
+
+
+def _require_administrator(bearer: Bearer) -> None:
+    if not bearer.is_admin:
+        message = "Only administrators keep the applications of the instance."
+        raise ForbiddenError(message)
+
+
+def _details() -> ApplicationDetails:
+    given = read.all_parameters()
+    for name in _REQUIRED:
+        if not given.get(name):
+            message = f"{name} is {'empty' if name in given else 'missing'}"
+            raise InvalidError(message, field=name)
+    is_confidential = read.yes_or_no(given, "confidential")
+    return ApplicationDetails(
+        name=read.text(given, "name"),
+        redirect_uris=tuple(dict.fromkeys(read.text(given, "redirect_uri").split())),
+        scopes=" ".join(read.words(given, "scopes")),
+        confidential=is_confidential is not False,
+        is_instance_wide=True,
+    )
+
+
+def _note(kind: EventKind, application: ApplicationRow) -> None:
+    note(Event(kind=kind, subject=application.name, details={"application_id": application.uid}))
+
+
+def _shown_once(application: ApplicationRow, secret: str) -> Response:
+    body: dict[str, Any] = {**as_json(application), "secret": secret}
+    response = json_response(body, 201)
+    response.headers["Cache-Control"] = "no-store"
+    return response

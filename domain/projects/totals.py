@@ -1,0 +1,24 @@
+"""How many groups and projects there are."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models import Group, Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """Groups and projects of the instance."""
+
+    groups: int
+    projects: int
+
+
+def count_places(*, session: Session) -> Totals:
+    """Count groups and projects."""
+    groups = select(func.count(Group.id)).scalar_subquery()
+    projects = select(func.count(Project.id)).scalar_subquery()
+    row = session.execute(select(groups.label("groups"), projects.label("projects"))).one()
+    return Totals(groups=row.groups, projects=row.projects)

@@ -1,0 +1,28 @@
+"""The form of an application as administrators fill it in."""
+
+from dataclasses import replace
+from typing import Self
+
+from wtforms import BooleanField
+
+from domain.oauth.applications import ApplicationDetails, ApplicationRow
+from forms.application import ApplicationForm
+
+
+class InstanceApplicationForm(ApplicationForm):
+    """What the owner of an application chooses, and what only an administrator may."""
+
+    trusted = BooleanField("Trusted")
+
+    @classmethod
+    def of(cls, application: ApplicationRow) -> Self:
+        """Return the form filled in with what an application is now."""
+        form = super().of(application)
+        if not form.is_submitted():
+            form.trusted.data = application.trusted
+        return form
+
+    @property
+    def details(self) -> ApplicationDetails:
+        """What was chosen, for an application of the instance."""
+        return replace(super().details, trusted=self.trusted.data, is_instance_wide=True)

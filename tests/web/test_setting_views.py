@@ -1,0 +1,120 @@
+"""Settings in words: titles, values, where they come from, and which are risky."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from web.setting_risks import risks_of
+from web.setting_sections import sections
+from web.setting_views import Origin, SettingView, section_views, title_of
+from web.settings import Settings
+
+
+def view(settings: Settings, name: str, **stored: str) -> SettingView:
+    return next(
+        each
+        for section in section_views(settings, stored)
+        for each in section.settings
+        if each.name == name
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("id_token_lifetime_seconds", "ID token lifetime"),
+        ("oauth2_device_grant_flow", "OAuth device grant flow"),
+        ("require_https_redirect_uris", "Require HTTPS redirect URIs"),
+        ("tier", "Tier"),
+    ],
+)
+def test_a_name_is_written_as_people_write_it(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+def test_every_setting_is_in_exactly_one_section(settings: Settings) -> None:
+    names = [each.name for section in sections() for each in section.settings]
+    assert sorted(names) == sorted(each.name for each in fields(Settings))
+    shown = [each.name for section in section_views(settings, {}) for each in section.settings]
+    assert sorted(shown) == sorted(names)
+    assert all(section.title for section in sections())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("access_token_lifetime_seconds", "7200", "7,200 seconds (2 hours)"),
+        ("access_token_lifetime_seconds", "7201", "7,201 seconds"),
+        ("access_token_lifetime_seconds", "1", "1 second"),
+        ("alert_body_limit_bytes", "2048", "2,048 bytes (2.0 KiB)"),
+        ("page_size", "50", "50"),
+        ("alert_rate_limit", "off", "None"),
+        ("oauth2_device_grant_flow", "off", "Off"),
+        ("tier", "FREE", "free"),
+    ],
+)
+def test_a_value_is_told_in_words(settings: Settings, name: str, text: str, words: str) -> None:
+    shown = view(settings, name, **{name: text})
+    assert shown.words == words
+    assert shown.origin is Origin.CHANGED_HERE
+
+
+def test_a_change_that_this_release_does_not_allow_does_not_count(settings: Settings) -> None:
+    shown = view(settings, "page_size", page_size="many")
+    assert (shown.text, shown.is_changed_here) == (str(settings.page_size), False)
+
+
+def test_the_environment_is_told_from_the_default(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    monkeypatch.setenv("METRICS_TOKEN_FILE", "/run/secrets/metrics")
+    monkeypatch.setenv("LOG_FORMAT", "")
+    origins = {
+        name: view(settings, name).origin for name in ("log_level", "metrics_token", "log_format")
+    }
+    assert origins == {
+        "log_level": Origin.ENVIRONMENT,
+        "metrics_token": Origin.ENVIRONMENT,
+        "log_format": Origin.DEFAULT,
+    }
+
+
+def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) -> None:
+    for name in ("secret_key", "database_url"):
+        shown = view(settings, name)
+        assert (shown.words, shown.text) == ("Set", "")
+        assert getattr(settings, name) not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("changes", "risk"),
+    [
+        ({"base_url": "http://bell.example"}, "base_url"),
+        ({"access_token_lifetime_seconds": 86_401}, "access_token_lifetime_seconds"),
+        ({"personal_access_token_lifetime_days": 3_650}, "personal_access_token_lifetime_days"),
+        ({"password_min_length": 8}, "password_min_length"),
+        ({"api_rate_limit": ""}, "api_rate_limit"),
+        ({"oauth_rate_limit": ""}, "oauth_rate_limit"),
+        ({"log_level": "DEBUG"}, "log_level"),
+        ({"base_url": "https://bell.example"}, "metrics_token"),
+    ],
+)
+def test_a_door_that_is_open_is_named(
+    settings: Settings, changes: dict[str, object], risk: str
+) -> None:
+    safe = replace(settings, web_concurrency=1, base_url="http://127.0.0.1:8000")
+    assert list(risks_of(safe)) == []
+    found = [each.setting for each in risks_of(replace(safe, **changes))]  # type: ignore[arg-type]
+    assert risk in found
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000"])
+def test_http_on_the_own_machine_is_no_risk(settings: Settings, host: str) -> None:
+    local = replace(settings, web_concurrency=1, base_url=f"http://{host}")
+    assert [each.setting for each in risks_of(local)] == []
+
+
+def test_limits_counted_by_each_process_for_itself_are_named(settings: Settings) -> None:
+    several = replace(settings, web_concurrency=2)
+    assert [each.setting for each in risks_of(several)] == ["ratelimit_storage_uri"]

@@ -1,0 +1,31 @@
+"""The command line for operators: `flask users create …`. Every answer is one JSON object."""
+
+from flask import Flask
+
+from web.commands.applications import applications
+from web.commands.integrations import integrations
+from web.commands.keys import keys
+from web.commands.projects import groups, members, projects
+from web.commands.prune import prune_command
+from web.commands.settings import instance_settings
+from web.commands.tokens import tokens
+from web.commands.users import users
+
+_COMMANDS = (
+    users,
+    groups,
+    projects,
+    members,
+    applications,
+    integrations,
+    tokens,
+    keys,
+    instance_settings,
+    prune_command,
+)
+
+
+def register_commands(app: Flask) -> None:
+    """Give the `flask` command ours."""
+    for command in _COMMANDS:
+        app.cli.add_command(command)

@@ -1,0 +1,74 @@
+"""Commands about OAuth clients."""
+
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.accounts.users import get_user
+from domain.audit.events import Event, EventKind
+from domain.oauth import applications as oauth_applications
+from domain.oauth.applications import ApplicationDetails
+from web.audit import note
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.services import now, services, settings
+
+applications = AppGroup("applications", help="OAuth clients.")
+
+
+@applications.command("create")
+@click.argument("name")
+@click.option("--owner", required=True, help="User who owns the application.")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    required=True,
+    multiple=True,
+    help="Where browsers go back to; may be given several times.",
+)
+@click.option("--scopes", required=True, help="Space-separated scopes it may ask for.")
+@click.option("--public", is_flag=True, help="It cannot keep a secret; PKCE is required.")
+@click.option("--require-pkce", is_flag=True, help="Require PKCE although it has a secret.")
+@click.option(
+    "--refresh-for-devices",
+    is_flag=True,
+    help="Give refresh tokens to devices and password sign-ins as well.",
+)
+@click.option("--trusted", is_flag=True, help="Do not ask users for consent.")
+@click.option("--instance-wide", is_flag=True, help="Of the instance: all administrators keep it.")
+@one_transaction
+def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
+    """Register an application and print its credentials: the secret is shown this once."""
+    user = get_user(owner, session=db.session())
+    details = ApplicationDetails(
+        name=options["name"],
+        redirect_uris=tuple(options["redirect_uris"]),
+        scopes=options["scopes"].replace(",", " "),
+        confidential=not options["public"],
+        require_pkce=options["require_pkce"],
+        refresh_for_devices=options["refresh_for_devices"],
+        trusted=trusted,
+        is_instance_wide=options["instance_wide"],
+    )
+    registered = oauth_applications.register(
+        details,
+        owner_id=user.id,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+        require_https=settings().require_https_redirect_uris,
+    )
+    note(
+        Event(
+            kind=EventKind.APPLICATION_REGISTERED,
+            user_id=user.id,
+            subject=details.name,
+            details={"application_id": registered.application.uid, "scopes": details.scopes},
+        )
+    )
+    return {
+        "id": registered.application.id,
+        "application_id": registered.application.uid,
+        "secret": registered.secret,
+    }

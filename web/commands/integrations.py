@@ -1,0 +1,67 @@
+"""Commands about the integrations that receive alerts."""
+
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.alerts import integrations as alert_integrations
+from domain.alerts.integrations import (
+    PLACEHOLDER_API_URL,
+    IntegrationDetails,
+    IntegrationType,
+)
+from domain.audit.events import Event, EventKind
+from domain.projects.access import get_project
+from domain.projects.views import Viewer
+from web.audit import note
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.places import integration_place
+from web.services import now, services
+
+_PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
+#: Operators see everything.
+_OPERATOR = Viewer(user_id=None, is_admin=True)
+
+integrations = AppGroup("integrations", help="Where projects receive alerts.")
+
+
+@integrations.command("create")
+@click.argument("project")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice([kind.value for kind in IntegrationType]),
+    required=True,
+    help="http: any JSON. prometheus: Alertmanager's webhook. external: link to an on-call tool.",
+)
+@click.option("--name", required=True, help="Name that maintainers read.")
+@click.option(
+    "--api-url", help="Address of the on-call tool, for the type external; else any will do."
+)
+@click.option("--inactive", is_flag=True, help="Do not turn it on yet.")
+@one_transaction
+def create_integration_command(
+    *, project: str, kind: str, name: str, api_url: str | None, inactive: bool
+) -> dict[str, Any]:
+    """Create an integration in PROJECT and print its address and key."""
+    place = integration_place(get_project(project, _OPERATOR, session=db.session()))
+    created, key = alert_integrations.create_integration(
+        place,
+        IntegrationType(kind),
+        IntegrationDetails(
+            name=name, active=not inactive, api_url=api_url or _PLACEHOLDERS.get(kind)
+        ),
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    change = {"change": "created", "project": project, "type": kind, "active": not inactive}
+    note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=created.name, details=change))
+    return {
+        "id": created.id,
+        "url": alert_integrations.receiving_url(created, place),
+        "key": key,
+        "endpoint_identifier": created.endpoint_identifier,
+    }

@@ -1,0 +1,76 @@
+"""Commands about groups, projects, and who has which role there."""
+
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.accounts.roles import role_named
+from domain.accounts.users import get_user
+from domain.projects import creation
+from domain.projects.access import VISIBILITIES
+from domain.projects.members import add_member, get_place, joined
+from web.audit import note
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.routes import reserved_names
+from web.services import now
+
+groups = AppGroup("groups", help="Namespaces of projects.")
+
+
+@groups.command("create")
+@click.argument("path")
+@click.option("--owner", help="User who becomes the owner.")
+@one_transaction
+def create_group_command(*, path: str, owner: str | None) -> dict[str, Any]:
+    """Create the group PATH; `acme/shops` lies in `acme`, which must exist."""
+    session = db.session()
+    group = creation.create_group(path, reserved=reserved_names(), session=session, now=now())
+    if owner:
+        user = get_user(owner, session=session)
+        creation.make_owner(group, user.id, session=session, now=now())
+    return {"id": group.id, "path": group.path}
+
+
+projects = AppGroup("projects", help="What alerts belong to.")
+
+
+@projects.command("create")
+@click.argument("path", metavar="GROUP/NAME")
+@click.option(
+    "--visibility",
+    type=click.Choice(VISIBILITIES),
+    default="private",
+    show_default=True,
+    help="Who may see the project: members, everybody signed in, everybody.",
+)
+@click.option("--owner", help="User who becomes the owner.")
+@one_transaction
+def create_project_command(*, path: str, visibility: str, owner: str | None) -> dict[str, Any]:
+    """Create the project GROUP/NAME; the group must exist."""
+    session = db.session()
+    project = creation.create_project(
+        path, visibility=visibility, reserved=reserved_names(), session=session, now=now()
+    )
+    if owner:
+        user = get_user(owner, session=session)
+        creation.make_owner(project, user.id, session=session, now=now())
+    return {"id": project.id, "path": project.path, "visibility": project.visibility}
+
+
+members = AppGroup("members", help="Who has which role where.")
+
+
+@members.command("add")
+@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("user")
+@click.argument("role")
+@one_transaction
+def add_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
+    """Give USER a ROLE: Guest, Planner, Reporter, Developer, Maintainer or Owner."""
+    wanted = role_named(role)
+    found = get_place(place, session=db.session())
+    member = add_member(found, user, wanted, session=db.session(), now=now())
+    note(joined(found, member, wanted))
+    return {"place": found.path, "username": member.username, "role": wanted.label}

@@ -1,0 +1,16 @@
+"""The command that cleans up at once."""
+
+import json
+
+import click
+from flask.cli import with_appcontext
+
+from web.maintenance import prune_database
+from web.settings import settings_from_environment
+
+
+@click.command("prune")
+@with_appcontext
+def prune_command() -> None:
+    """Remove expired rows and old deliveries at once, and print how many."""
+    click.echo(json.dumps(prune_database(settings_from_environment())))

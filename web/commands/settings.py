@@ -1,0 +1,37 @@
+"""Commands about settings that can change while the service runs."""
+
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.live_changes import forget_setting, store_setting, stored_settings
+from web.services import now
+
+instance_settings = AppGroup("settings", help="Settings that can change while the service runs.")
+
+
+@instance_settings.command("set")
+@click.argument("name")
+@click.argument("value")
+@one_transaction
+def set_setting_command(*, name: str, value: str) -> dict[str, Any]:
+    """Set NAME to VALUE for every process; docs/settings.md lists the names."""
+    return store_setting(name, value, session=db.session(), now=now())
+
+
+@instance_settings.command("reset")
+@click.argument("name")
+@one_transaction
+def reset_setting_command(*, name: str) -> dict[str, Any]:
+    """Let NAME be again what the environment says, or the default."""
+    return forget_setting(name, session=db.session())
+
+
+@instance_settings.command("list")
+@one_transaction
+def list_settings_command() -> dict[str, Any]:
+    """List what was changed while the service ran; everything else is as it was started."""
+    return {"changed": stored_settings(session=db.session())}

@@ -1,0 +1,65 @@
+"""Commands about personal access tokens."""
+
+from datetime import timedelta
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.accounts.users import get_user
+from domain.audit.events import Event, EventKind
+from domain.oauth.personal_token_lists import TokenFilter, TokenView, list_tokens
+from domain.oauth.personal_tokens import TokenDetails, create_token, revoke_token
+from web.audit import note
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.services import now, services, settings
+
+tokens = AppGroup("tokens", help="Personal access tokens.")
+
+
+@tokens.command("create")
+@click.argument("user")
+@click.option("--name", required=True, help="What the token is for.")
+@click.option("--scopes", required=True, help="Space-separated scopes.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Lifetime; by default the setting's.")
+@one_transaction
+def create_token_command(*, user: str, name: str, scopes: str, days: int | None) -> dict[str, Any]:
+    """Create a personal access token for USER; it is shown this once."""
+    days = days or settings().personal_access_token_lifetime_days
+    token = create_token(
+        get_user(user, session=db.session()).id,
+        TokenDetails(
+            name=name, scopes=scopes.replace(",", " "), expires_at=now() + timedelta(days=days)
+        ),
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    _note(EventKind.TOKEN_ISSUED, token.token)
+    return {"token": token.clear, "expires_at": token.token.expires_at.isoformat()}
+
+
+@tokens.command("list")
+@click.argument("user")
+@one_transaction
+def list_tokens_command(*, user: str) -> dict[str, Any]:
+    """List the personal access tokens of USER, the newest first."""
+    wanted = TokenFilter(owner_id=get_user(user, session=db.session()).id)
+    found = list_tokens(wanted, session=db.session(), now=now())
+    return {"tokens": [token.as_json() for token in found.items]}
+
+
+@tokens.command("revoke")
+@click.argument("token_id", metavar="ID", type=click.IntRange(1))
+@one_transaction
+def revoke_token_command(*, token_id: int) -> dict[str, Any]:
+    """Make the personal access token ID worthless at once; ask `tokens list` for the number."""
+    token = revoke_token(token_id, owner_id=None, session=db.session(), now=now())
+    _note(EventKind.TOKEN_REVOKED, token)
+    return token.as_json()
+
+
+def _note(kind: EventKind, token: TokenView) -> None:
+    details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
+    note(Event(kind=kind, user_id=token.user_id, subject=token.name, details=details))

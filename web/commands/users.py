@@ -1,0 +1,118 @@
+"""Commands about people who sign in."""
+
+import sys
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.accounts.administration import (
+    UserRow,
+    lock,
+    made_up_password,
+    reset_password,
+    unlock,
+)
+from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
+from domain.accounts.second_factors import remove_second_factors
+from domain.accounts.users import NewUser, create_user, get_user
+from domain.audit.events import Event, EventKind
+from domain.paging import Slice
+from web.audit import note
+from web.bootstrap import forget_first_password
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.services import now, services, settings
+
+users = AppGroup("users", help="People who sign in.")
+#: What a page of a list has at most.
+_MOST = 1_000
+
+
+@users.command("create")
+@click.argument("name")
+@click.option("--email", required=True, help="E-mail address.")
+@click.option("--display-name", default="", help="Name that people read; the user name if empty.")
+@click.option("--admin", is_flag=True, help="Make an administrator of the instance.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@one_transaction
+def create_user_command(
+    *, name: str, email: str, display_name: str, admin: bool, password_stdin: bool
+) -> dict[str, Any]:
+    """Create a user. Without --password-stdin a password is made up and printed."""
+    given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
+    password = given if given is not None else made_up_password(name)
+    new = NewUser(username=name, email=email, name=display_name, password=password, is_admin=admin)
+    user = create_user(
+        new,
+        session=db.session(),
+        now=now(),
+        password_minimum=settings().password_min_length,
+    )
+    created = {"administrator": user.is_admin}
+    note(
+        Event(kind=EventKind.USER_CREATED, user_id=user.id, subject=user.username, details=created)
+    )
+    answer = {"id": user.id, "username": user.username, "email": user.email}
+    return answer if given is not None else {**answer, "password": password}
+
+
+@users.command("remove-second-factors")
+@click.argument("name")
+@one_transaction
+def remove_second_factors_command(*, name: str) -> dict[str, Any]:
+    """Let the password of the user NAME alone open the account: app, passkeys, codes are gone."""
+    user = get_user(name, session=db.session())
+    had_any = remove_second_factors(user.id, session=db.session())
+    if had_any:
+        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user.id, subject="all of them"))
+    return {"username": user.username, "removed": had_any}
+
+
+@users.command("lock")
+@click.argument("name")
+@one_transaction
+def lock_command(*, name: str) -> dict[str, Any]:
+    """Keep the user NAME out at once: signed out everywhere, and no password or token works."""
+    user = get_user(name, session=db.session())
+    lock(user, by=None, session=db.session())
+    return _noted(EventKind.USER_LOCKED, user)
+
+
+@users.command("unlock")
+@click.argument("name")
+@one_transaction
+def unlock_command(*, name: str) -> dict[str, Any]:
+    """Let the user NAME in again, also after too many wrong passwords."""
+    user = get_user(name, session=db.session())
+    unlock(user, session=db.session(), keyring=services().keyring)
+    return _noted(EventKind.USER_UNLOCKED, user)
+
+
+@users.command("reset-password")
+@click.argument("name")
+@one_transaction
+def reset_password_command(*, name: str) -> dict[str, Any]:
+    """Give the user NAME a random password, to be changed at the next sign-in, and print it."""
+    session, keyring = db.session(), services().keyring
+    user = get_user(name, session=session)
+    password = reset_password(user, by=None, session=session, keyring=keyring, now=now())
+    forget_first_password(user.username)
+    return {**_noted(EventKind.PASSWORD_RESET, user), "password": password}
+
+
+@users.command("list")
+@click.option("--group", type=click.Choice(tuple(GROUPS)), default="people", show_default=True)
+@click.option("--search", default="", help="Words in the user name, the name or the address.")
+@click.option("--before", type=click.IntRange(1), help="Go on below this id: what `next` said.")
+@one_transaction
+def list_users_command(*, group: str, search: str, before: int | None) -> dict[str, Any]:
+    """List accounts, the newest first."""
+    wanted, part = AccountFilter(group=group, search=search), Slice(size=_MOST, before=before)
+    page = page_of_accounts(wanted, part, session=db.session())
+    return {"users": [each.as_json() for each in page.items], "next": page.next_before}
+
+
+def _noted(kind: EventKind, user: UserRow) -> dict[str, Any]:
+    note(Event(kind=kind, user_id=user.id, subject=user.username))
+    return {"id": user.id, "username": user.username, "state": user.state}

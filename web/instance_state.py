@@ -1,0 +1,55 @@
+"""How the instance does, for the first page of the administration."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from web.bootstrap import FIRST_USERNAME, has_first_password
+from web.extensions import db
+from web.live_changes import settings_now
+from web.readiness import what_is_missing
+from web.services import now, services
+from web.setting_risks import Risk, risks_of
+from web.worker import look_at_queue
+from web.worker_pulse import SILENCE, last_pulse
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceState:
+    """What is true at this moment."""
+
+    release: str
+    tier: str
+    base_url: str
+    database: str
+    #: In a word what keeps the service from working; None if nothing does.
+    missing: str | None
+    worker_seen_at: datetime | None
+    is_worker_alive: bool
+    #: Of the first administrator: still the password that was made at set-up.
+    first_password_of: str | None
+    risks: tuple[Risk, ...]
+
+
+def state_of_the_instance() -> InstanceState:
+    """Look at settings, database and background worker."""
+    settings = settings_now(session=db.session())
+    seen_at = last_pulse(look_at_queue(services().live_settings.environment))
+    return InstanceState(
+        release=settings.release,
+        tier=settings.tier,
+        base_url=settings.base_url,
+        database=_database(),
+        missing=what_is_missing(),
+        worker_seen_at=seen_at,
+        is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
+        first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
+        risks=tuple(risks_of(settings)),
+    )
+
+
+def _database() -> str:
+    """Return the kind of database and its version: `Postgres 16.2`."""
+    kind = {"postgresql": "Postgres", "sqlite": "SQLite"}
+    dialect = db.engine.dialect
+    numbers = dialect.server_version_info or ()
+    return f"{kind[dialect.name]} {'.'.join(str(each) for each in numbers)}".strip()
