@@ -5,6 +5,7 @@ from datetime import timedelta
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.audit.events import EventKind
 from domain.errors import InvalidError
 from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens as domain
@@ -14,6 +15,7 @@ from domain.oauth.scopes import views
 from domain.paging import Slice, read_cursor
 from forms.access_token import AccessTokenForm
 from web.access import signed_in, visitor
+from web.audit import note
 from web.extensions import db
 from web.pages import page_links
 from web.services import now, services, settings
@@ -33,6 +35,7 @@ def index() -> ResponseReturnValue:
     page = render_template(
         "access_tokens/index.html",
         page=page_links(found),
+        scope_words={scope.name: scope for scope in views(PERSONAL_SCOPES)},
         is_active=is_active,
         counts={state: _count(state) for state in (True, False)},
         new_name=name,
@@ -53,6 +56,7 @@ def new() -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page(form)
+    note(made.token.event(EventKind.TOKEN_ISSUED))
     return _show_once(made)
 
 
@@ -71,6 +75,7 @@ def rotate(token_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
         return redirect(url_for("access_tokens.index"))
+    note(made.token.event(EventKind.TOKEN_ROTATED))
     return _show_once(made)
 
 
@@ -79,6 +84,7 @@ def rotate(token_id: int) -> ResponseReturnValue:
 def revoke(token_id: int) -> ResponseReturnValue:
     """Make a token worthless."""
     token = domain.revoke_token(token_id, owner_id=visitor().id, session=db.session(), now=now())
+    note(token.event(EventKind.TOKEN_REVOKED))
     flash(f"The token {token.name} is revoked.")
     return redirect(url_for("access_tokens.index"))
 
@@ -106,6 +112,7 @@ def _longest() -> timedelta:
 def _create(form: AccessTokenForm) -> NewToken:
     details = TokenDetails(
         name=form.name.data or "",
+        description=form.description.data or "",
         scopes=" ".join(form.scopes.data or ()),
         expires_at=domain.expiry_on(form.expires_at.data, longest=_longest(), now=now()),
     )

@@ -3,13 +3,19 @@
 from flask import Blueprint, flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
 from domain.oauth import applications as domain
-from domain.oauth.applications import ApplicationDetails, ApplicationView
+from domain.oauth.application_views import ApplicationView, list_own
+from domain.oauth.application_views import view as view_of
+from domain.oauth.client_secrets import end_secret, list_secrets
+from domain.oauth.client_secrets import renew_secret as renew
 from domain.oauth.scopes import REGISTRABLE, views
-from forms.application import ApplicationForm
+from forms.application import ApplicationForm, RenewalForm
 from web.access import signed_in, visitor
+from web.audit import note
 from web.extensions import db
+from web.oauth_addresses import endpoints
 from web.services import now, services, settings
 
 applications = Blueprint("applications", __name__, url_prefix="/-/user_settings/applications")
@@ -21,7 +27,7 @@ _SHOWN_ONCE = "application_secret"
 @signed_in
 def index() -> ResponseReturnValue:
     """List the visitor's applications."""
-    mine = domain.list_own(visitor().id, session=db.session(), now=now())
+    mine = list_own(visitor().id, session=db.session(), now=now())
     return render_template("applications/index.html", applications=mine)
 
 
@@ -34,7 +40,7 @@ def new() -> ResponseReturnValue:
         return _form_page("new", form)
     try:
         registered = domain.register(
-            _details(form),
+            form.details,
             owner_id=visitor().id,
             session=db.session(),
             keyring=services().keyring,
@@ -44,6 +50,7 @@ def new() -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page("new", form)
+    _note(EventKind.APPLICATION_REGISTERED, registered.application)
     return _show_secret(registered.application.id, registered.secret)
 
 
@@ -51,26 +58,7 @@ def new() -> ResponseReturnValue:
 @signed_in
 def show(application_id: int) -> ResponseReturnValue:
     """Show an application; its secret only right after it was made."""
-    application = _own(application_id)
-    shown_id, sealed = session.pop(_SHOWN_ONCE, (None, ""))
-    base = settings().base_url
-    page = render_template(
-        "applications/show.html",
-        application=domain.view(application, session=db.session(), now=now()),
-        scopes=views(application.scopes.split()),
-        secret=services().keyring.decrypt(sealed) if shown_id == application_id else None,
-        metadata={
-            "authorize": f"{base}/oauth/authorize",
-            "token": f"{base}/oauth/token",
-            "device": f"{base}/oauth/authorize_device"
-            if settings().oauth2_device_grant_flow
-            else None,
-            "revoke": f"{base}/oauth/revoke",
-            "info": f"{base}/oauth/token/info",
-            "discovery": f"{base}/.well-known/oauth-authorization-server",
-        },
-    )
-    return page, 200, {"Cache-Control": "no-store"}
+    return _show_page(_own(application_id), RenewalForm())
 
 
 @applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
@@ -78,24 +66,17 @@ def show(application_id: int) -> ResponseReturnValue:
 def edit(application_id: int) -> ResponseReturnValue:
     """Change an application."""
     application = _own(application_id)
-    form = ApplicationForm(
-        name=application.name,
-        redirect_uris="\n".join(application.redirect_uris),
-        confidential=application.confidential,
-        require_pkce=application.require_pkce,
-        refresh_for_devices=application.refresh_for_devices,
-        scopes=application.scopes.split(),
-    )
-    seen = domain.view(application, session=db.session(), now=now())
+    form = ApplicationForm.of(application)
+    seen = view_of(application, session=db.session(), now=now())
     if not form.validate_on_submit():
         return _form_page("edit", form, application=seen)
+    https = settings().require_https_redirect_uris
     try:
-        domain.change(
-            application, _details(form), require_https=settings().require_https_redirect_uris
-        )
+        domain.change(application, form.details, require_https=https)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page("edit", form, application=seen)
+    _note(EventKind.APPLICATION_CHANGED, application)
     flash("The application is saved.")
     return redirect(url_for("applications.show", application_id=application_id))
 
@@ -103,18 +84,32 @@ def edit(application_id: int) -> ResponseReturnValue:
 @applications.post("/<int:application_id>/renew_secret")
 @signed_in
 def renew_secret(application_id: int) -> ResponseReturnValue:
-    """Replace the secret and show the new one."""
-    secret = domain.renew_secret(
-        _own(application_id), session=db.session(), keyring=services().keyring, now=now()
-    )
+    """Make a new secret and show it; the old one stays good for as long as was chosen."""
+    application, form = _own(application_id), RenewalForm()
+    if not form.validate_on_submit():
+        return _show_page(application, form)
+    keyring, overlap = services().keyring, form.chosen
+    secret = renew(application, session=db.session(), keyring=keyring, now=now(), overlap=overlap)
+    _note(EventKind.SECRET_RENEWED, application, old_secret_ends=overlap.words)
     return _show_secret(application_id, secret)
+
+
+@applications.post("/<int:application_id>/secrets/<int:secret_id>/end", endpoint="end_secret")
+@signed_in
+def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
+    """End the older one of two secrets before its time."""
+    application = _own(application_id)
+    end_secret(application, secret_id, session=db.session())
+    _note(EventKind.APPLICATION_CHANGED, application, ended="the older secret")
+    flash("The older secret does not work any more.")
+    return redirect(url_for("applications.show", application_id=application_id))
 
 
 @applications.route("/<int:application_id>/delete", methods=["GET"])
 @signed_in
 def delete(application_id: int) -> ResponseReturnValue:
     """Ask whether the application shall really go."""
-    seen = domain.view(_own(application_id), session=db.session(), now=now())
+    seen = view_of(_own(application_id), session=db.session(), now=now())
     return render_template("applications/delete.html", application=seen)
 
 
@@ -123,6 +118,7 @@ def delete(application_id: int) -> ResponseReturnValue:
 def remove(application_id: int) -> ResponseReturnValue:
     """Delete the application with all its tokens."""
     application = _own(application_id)
+    _note(EventKind.APPLICATION_REMOVED, application)
     domain.remove(application, session=db.session())
     flash(f"The application {application.name} and all its tokens are deleted.")
     return redirect(url_for("applications.index"))
@@ -132,15 +128,23 @@ def _own(application_id: int) -> domain.ApplicationRow:
     return domain.get_own(application_id, owner_id=visitor().id, session=db.session())
 
 
-def _details(form: ApplicationForm) -> ApplicationDetails:
-    return ApplicationDetails(
-        name=form.name.data or "",
-        redirect_uris=form.uris,
-        scopes=" ".join(form.scopes.data or ()),
-        confidential=form.confidential.data,
-        require_pkce=form.require_pkce.data,
-        refresh_for_devices=form.refresh_for_devices.data,
+def _note(kind: EventKind, application: domain.ApplicationRow, **more: str) -> None:
+    details = {"application_id": application.uid, **more}
+    note(Event(kind=kind, user_id=visitor().id, subject=application.name, details=details))
+
+
+def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> ResponseReturnValue:
+    shown_id, sealed = session.pop(_SHOWN_ONCE, (None, ""))
+    page = render_template(
+        "applications/show.html",
+        application=view_of(application, session=db.session(), now=now()),
+        scopes=views(application.scopes.split()),
+        secrets=list_secrets(application.id, session=db.session(), now=now()),
+        secret=services().keyring.decrypt(sealed) if shown_id == application.id else None,
+        renewal=renewal,
+        endpoints=endpoints(),
     )
+    return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
 
 def _form_page(

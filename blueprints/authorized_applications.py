@@ -3,8 +3,14 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.oauth.authorized import list_authorized, revoke_authorized
+from domain.audit.events import Event, EventKind
+from domain.oauth.authorized import (
+    list_authorized,
+    revoke_authorized,
+    revoke_without_application,
+)
 from web.access import signed_in, visitor
+from web.audit import note
 from web.extensions import db
 from web.services import now
 
@@ -16,7 +22,7 @@ authorized_applications = Blueprint(
 @authorized_applications.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the applications that hold live tokens of the visitor."""
+    """List the applications, and passwords without one, that hold live tokens of the visitor."""
     found = list_authorized(visitor().id, session=db.session(), now=now())
     return render_template("authorized_applications/index.html", applications=found)
 
@@ -26,5 +32,16 @@ def index() -> ResponseReturnValue:
 def revoke(application_id: int) -> ResponseReturnValue:
     """End everything that one application may do for the visitor."""
     name = revoke_authorized(application_id, visitor().id, session=db.session(), now=now())
+    note(Event(kind=EventKind.CONSENT_REVOKED, user_id=visitor().id, subject=name))
     flash(f"{name} has no access to your account any more.")
+    return redirect(url_for("authorized_applications.index"))
+
+
+@authorized_applications.post("/without_application/revoke")
+@signed_in
+def revoke_passwords() -> ResponseReturnValue:
+    """End everything that the visitor's password opened without an application."""
+    revoke_without_application(visitor().id, session=db.session(), now=now())
+    note(Event(kind=EventKind.TOKEN_REVOKED, user_id=visitor().id, subject="password grant"))
+    flash("What signed in with your password alone has no access any more.")
     return redirect(url_for("authorized_applications.index"))

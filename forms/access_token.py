@@ -1,9 +1,12 @@
-"""The form that creates a personal access token."""
+"""The forms that create access tokens: of a user, of a project or of a group."""
 
-from wtforms import DateField, SelectMultipleField, StringField
+from typing import Any
+
+from wtforms import DateField, SelectField, SelectMultipleField, StringField
 from wtforms.validators import InputRequired, Length, Optional
 
-from domain.oauth.personal_tokens import LONGEST_NAME, PERSONAL_SCOPES
+from domain.accounts.roles import Role
+from domain.oauth.personal_tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
 from domain.oauth.scopes import BY_NAME
 from forms.base import Form, without_edges
 
@@ -28,9 +31,35 @@ class AccessTokenForm(Form):
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )
+    description = StringField(
+        "Description",
+        filters=[without_edges],
+        validators=[
+            Length(
+                max=LONGEST_DESCRIPTION,
+                message=f"A description may have at most {LONGEST_DESCRIPTION} characters.",
+            )
+        ],
+    )
     expires_at = DayField("Expires on", validators=[Optional()])
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in PERSONAL_SCOPES],
         validators=[InputRequired("Choose at least one scope.")],
     )
+
+
+class PlaceTokenForm(AccessTokenForm):
+    """The same with the role that the token has in its project or group."""
+
+    role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
+
+    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
+        """Take the role of who makes it: nobody gives more than they have."""
+        super().__init__(*args, **kwargs)
+        self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
+
+    @property
+    def chosen_role(self) -> Role:
+        """The role that was chosen."""
+        return Role(self.role.data)

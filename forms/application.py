@@ -1,10 +1,14 @@
-"""The form that registers an application or changes one."""
+"""The forms that register an application, change one, and renew its secret."""
 
-from wtforms import BooleanField, SelectMultipleField, StringField, TextAreaField
+from typing import Self
+
+from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, ValidationError
 
+from domain.oauth.applications import ApplicationDetails, ApplicationRow
 from domain.oauth.redirect_uris import check_redirect_uri
 from domain.oauth.scopes import BY_NAME, REGISTRABLE
+from domain.overlap import Overlap
 from forms.base import Form, objections_beside_the_field, without_edges
 
 
@@ -25,11 +29,38 @@ class ApplicationForm(Form):
     confidential = BooleanField("Confidential", default=True)
     require_pkce = BooleanField("Require PKCE")
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
+    require_dpop = BooleanField("Tokens bound to a key (DPoP)")
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in REGISTRABLE],
         validators=[InputRequired("Choose at least one scope.")],
     )
+
+    @classmethod
+    def of(cls, application: ApplicationRow) -> Self:
+        """Return the form filled in with what an application is now."""
+        return cls(
+            name=application.name,
+            redirect_uris="\n".join(application.redirect_uris),
+            confidential=application.confidential,
+            require_pkce=application.require_pkce,
+            refresh_for_devices=application.refresh_for_devices,
+            require_dpop=application.require_dpop,
+            scopes=application.scopes.split(),
+        )
+
+    @property
+    def details(self) -> ApplicationDetails:
+        """What was chosen."""
+        return ApplicationDetails(
+            name=self.name.data or "",
+            redirect_uris=self.uris,
+            scopes=" ".join(self.scopes.data or ()),
+            confidential=self.confidential.data,
+            require_pkce=self.require_pkce.data,
+            refresh_for_devices=self.refresh_for_devices.data,
+            require_dpop=self.require_dpop.data,
+        )
 
     @property
     def uris(self) -> tuple[str, ...]:
@@ -43,3 +74,19 @@ class ApplicationForm(Form):
         with objections_beside_the_field():
             for uri in self.uris:
                 check_redirect_uri(uri)
+
+
+class RenewalForm(Form):
+    """How long the old secret stays good beside the new one."""
+
+    overlap = RadioField(
+        "How long may the old secret still be used?",
+        choices=[(each.key, each.words) for each in Overlap],
+        default=Overlap.NOW.key,
+        validators=[InputRequired("Choose how long the old secret may still be used.")],
+    )
+
+    @property
+    def chosen(self) -> Overlap:
+        """What was chosen."""
+        return Overlap.of(str(self.overlap.data))

@@ -1,31 +1,34 @@
 """/api/v4/personal_access_tokens: tokens listed, shown, made, rotated and revoked by scripts."""
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
-
 from flask import Blueprint, Response, request
 
+from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens as domain
 from domain.oauth.bearer import Bearer
-from domain.oauth.personal_token_lists import TIMES, TokenFilter
-from domain.oauth.personal_tokens import NewToken, NotPersonalError, TokenDetails
+from domain.oauth.personal_tokens import NotPersonalError
 from domain.oauth.scopes import BY_NAME
 from web import api_parameters as read
 from web.access import bearer as with_bearer
 from web.api_pages import portion_response, requested_portion
+from web.audit import note
 from web.extensions import db
 from web.fast_json import json_response
-from web.services import now, services, settings
+from web.rotation import rotating_bearer
+from web.services import now, services
+from web.token_parameters import (
+    ROTATED_FOR,
+    shown_once,
+    token_details,
+    token_expiry,
+    token_filter,
+)
 
 personal_access_tokens = Blueprint("personal_access_tokens", __name__)
 _READING = ("api", "read_api", "read")
 #: Whatever a token is good for, its bearer may look at it and, having lost it, revoke it.
 _ANY = tuple(BY_NAME)
-#: How long a rotated token lives when no expiry is asked for; clients of the API count on it.
-_ROTATED_FOR = timedelta(days=7)
 
 
 @personal_access_tokens.get("/personal_access_tokens")
@@ -34,7 +37,7 @@ def index(bearer: Bearer) -> Response:
     """List the user's tokens; to administrators everybody's."""
     portion = requested_portion()
     found = lists.list_tokens(
-        _filter(request.args, bearer),
+        token_filter(request.args, owner_id=_owner_id(bearer)),
         session=db.session(),
         now=now(),
         sort=read.one_of(request.args, "sort", lists.SORTS),
@@ -59,7 +62,7 @@ def show(bearer: Bearer, token_id: int) -> Response:
 
 
 @personal_access_tokens.post("/personal_access_tokens/self/rotate")
-@with_bearer("api")
+@rotating_bearer
 def rotate_self(bearer: Bearer) -> Response:
     """Put a new token in the place of the one that the request is made with."""
     if bearer.personal_token_id is None:
@@ -69,7 +72,7 @@ def rotate_self(bearer: Bearer) -> Response:
 
 
 @personal_access_tokens.post("/personal_access_tokens/<int:token_id>/rotate")
-@with_bearer("api")
+@rotating_bearer
 def rotate(bearer: Bearer, token_id: int) -> Response:
     """Put a new token in the place of another one."""
     return _rotated(token_id, bearer)
@@ -96,15 +99,11 @@ def create(bearer: Bearer, user_id: int) -> Response:
     if not bearer.is_admin:
         message = "Only administrators create tokens for others."
         raise ForbiddenError(message)
-    given = read.all_parameters()
-    details = TokenDetails(
-        name=read.text(given, "name"),
-        scopes=" ".join(read.words(given, "scopes")),
-        expires_at=_expiry(given),
-    )
+    details = token_details(read.all_parameters())
     keyring, session = services().keyring, db.session()
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
-    return _shown_once(made, 201)
+    note(made.token.event(EventKind.TOKEN_ISSUED))
+    return shown_once(made.token.as_json(), made.clear, 201)
 
 
 def _owner_id(bearer: Bearer) -> int | None:
@@ -119,32 +118,6 @@ def _own_id(bearer: Bearer) -> int:
     return bearer.personal_token_id
 
 
-def _filter(given: Mapping[str, Any], bearer: Bearer) -> TokenFilter:
-    state = read.one_of(given, "state", ("active", "inactive"))
-    return TokenFilter(
-        owner_id=_owner_id(bearer),
-        user_id=read.whole_number(given, "user_id"),
-        is_active=None if state is None else state == "active",
-        is_revoked=read.yes_or_no(given, "revoked"),
-        search=read.text(given, "search"),
-        at_least=_times(given, "after"),
-        at_most=_times(given, "before"),
-    )
-
-
-def _times(given: Mapping[str, Any], side: str) -> dict[str, datetime]:
-    found = {name: read.moment(given, f"{name}_{side}") for name in TIMES}
-    return {name: moment for name, moment in found.items() if moment is not None}
-
-
-def _expiry(given: Mapping[str, Any], otherwise: timedelta | None = None) -> datetime:
-    longest = timedelta(days=settings().personal_access_token_lifetime_days)
-    day = read.day(given, "expires_at")
-    if day is None and otherwise is not None:
-        day = now().date() + min(otherwise, longest)
-    return domain.expiry_on(day, longest=longest, now=now())
-
-
 def _shown(token_id: int, bearer: Bearer) -> Response:
     owner_id = _owner_id(bearer)
     token = lists.get_token(token_id, owner_id=owner_id, session=db.session(), now=now())
@@ -154,21 +127,18 @@ def _shown(token_id: int, bearer: Bearer) -> Response:
 def _rotated(token_id: int, bearer: Bearer) -> Response:
     made = domain.rotate_token(
         token_id,
-        _expiry(read.all_parameters(), _ROTATED_FOR),
+        token_expiry(read.all_parameters(), ROTATED_FOR),
         owner_id=_owner_id(bearer),
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
-    return _shown_once(made, 200)
+    note(made.token.event(EventKind.TOKEN_ROTATED))
+    return shown_once(made.token.as_json(), made.clear, 200)
 
 
 def _revoked(token_id: int, bearer: Bearer) -> Response:
-    domain.revoke_token(token_id, owner_id=_owner_id(bearer), session=db.session(), now=now())
+    owner_id = _owner_id(bearer)
+    token = domain.revoke_token(token_id, owner_id=owner_id, session=db.session(), now=now())
+    note(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)
-
-
-def _shown_once(made: NewToken, status: int) -> Response:
-    response = json_response({**made.token.as_json(), "token": made.clear}, status)
-    response.headers["Cache-Control"] = "no-store"
-    return response

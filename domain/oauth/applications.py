@@ -1,18 +1,23 @@
-"""Registers applications, changes them, and renews their secrets."""
+"""Registers applications, finds, changes and removes them."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, not_, select, true
 from sqlalchemy.orm import Session
 
 from domain.errors import InvalidError, NotFoundError
-from domain.keyring import Keyring, Kind
+from domain.keyring import Keyring
+from domain.oauth.client_secrets import renew_secret
 from domain.oauth.redirect_uris import check_redirect_uri, is_insecure
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
+from domain.paging import LARGEST_ID
 from domain.randomness import random_hex
-from models import AccessToken, Application, ApplicationSecret, User
+from models import Application
 
+#: What the column holds.
+_LONGEST_NAME = 255
 #: A row, for views that hand it back to this module.
 ApplicationRow = Application
 
@@ -29,31 +34,12 @@ class ApplicationDetails:
     require_pkce: bool = False
     #: Devices and password sign-ins get a refresh token as well.
     refresh_for_devices: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplicationView:
-    """An application as pages show it."""
-
-    id: int
-    uid: str
-    name: str
-    owner_name: str
-    redirect_uris: tuple[str, ...]
-    scopes: tuple[str, ...]
-    confidential: bool
-    require_pkce: bool
-    refresh_for_devices: bool
-    trusted: bool
-    created_at: datetime
-    last_used_at: datetime | None
-    token_count: int
-    secret_created_at: datetime | None
-
-    @property
-    def insecure_redirect_uris(self) -> tuple[str, ...]:
-        """Those of the URIs that carry a code in the clear."""
-        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
+    #: Its tokens have to be bound to a key (RFC 9449).
+    require_dpop: bool = False
+    #: Users are not asked for consent. For administrators alone to choose; None leaves it as it is.
+    trusted: bool | None = None
+    #: Of the instance rather than of who registers it; chosen once.
+    is_instance_wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +52,7 @@ class Registered:
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
     """Return the scopes in order, or raise InvalidError naming the field."""
-    if not details.name.strip() or any(each < " " for each in details.name):
-        message = "Give the application a name that people will recognize, on one line."
-        raise InvalidError(message, field="name")
+    _check_name(details.name)
     if not details.redirect_uris:
         message = "At least one redirect URI is needed."
         raise InvalidError(message, field="redirect_uris")
@@ -82,6 +66,15 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
         message = "Choose at least one scope."
         raise InvalidError(message, field="scopes")
     return scopes
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or any(each < " " for each in name):
+        message = "Give the application a name that people will recognize, on one line."
+        raise InvalidError(message, field="name")
+    if len(name) > _LONGEST_NAME:
+        message = f"A name may have at most {_LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
 
 
 def _check_uri(uri: str, *, require_https: bool) -> None:
@@ -114,7 +107,9 @@ def register(
         confidential=details.confidential,
         require_pkce=details.require_pkce,
         refresh_for_devices=details.refresh_for_devices,
-        trusted=False,
+        require_dpop=details.require_dpop,
+        trusted=bool(details.trusted),
+        is_instance_wide=details.is_instance_wide,
         created_at=now,
         last_used_at=None,
     )
@@ -133,20 +128,9 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
     application.confidential = details.confidential
     application.require_pkce = details.require_pkce
     application.refresh_for_devices = details.refresh_for_devices
-
-
-def renew_secret(
-    application: Application, *, session: Session, keyring: Keyring, now: datetime
-) -> str:
-    """Replace the client secret; the old one is dead at once."""
-    credential = keyring.issue(Kind.CLIENT_SECRET)
-    session.execute(
-        delete(ApplicationSecret).where(ApplicationSecret.application_id == application.id)
-    )
-    session.add(
-        ApplicationSecret(application_id=application.id, digest=credential.digest, created_at=now)
-    )
-    return credential.clear
+    application.require_dpop = details.require_dpop
+    if details.trusted is not None:
+        application.trusted = details.trusted
 
 
 def remove(application: Application, *, session: Session) -> None:
@@ -155,14 +139,30 @@ def remove(application: Application, *, session: Session) -> None:
 
 
 def get_own(application_id: int, *, owner_id: int, session: Session) -> Application:
-    """Return an application of this owner, or raise NotFoundError."""
-    application = session.scalar(
-        select(Application).where(
-            Application.id == application_id, Application.owner_id == owner_id
-        )
-    )
+    """Return an application that this owner registered for themselves, or raise NotFoundError."""
+    return _get(application_id, own_by(owner_id), session=session)
+
+
+def get_instance_wide(application_id: int, *, session: Session) -> Application:
+    """Return an application of the instance, or raise NotFoundError."""
+    return _get(application_id, Application.is_instance_wide, session=session)
+
+
+def get_any(application_id: int, *, session: Session) -> Application:
+    """Return an application, whoever owns it, or raise NotFoundError; for administrators."""
+    return _get(application_id, true(), session=session)
+
+
+def own_by(owner_id: int) -> ColumnElement[bool]:
+    """Return the condition that an application is somebody's; the instance's are nobody's."""
+    return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
+
+
+def _get(application_id: int, condition: Any, *, session: Session) -> Application:
+    statement = select(Application).where(Application.id == application_id, condition)
+    application = session.scalar(statement) if application_id <= LARGEST_ID else None
     if application is None:
-        message = "There is no such application among yours."
+        message = "There is no such application, or it is not yours."
         raise NotFoundError(message)
     return application
 
@@ -170,55 +170,3 @@ def get_own(application_id: int, *, owner_id: int, session: Session) -> Applicat
 def find_by_uid(uid: str, *, session: Session) -> Application | None:
     """Return the application whose client_id this is."""
     return session.scalar(select(Application).where(Application.uid == uid))
-
-
-def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationView, ...]:
-    """Return the applications of an owner, the newest first."""
-    return _views(Application.owner_id == owner_id, session=session, now=now)
-
-
-def view(application: Application, *, session: Session, now: datetime) -> ApplicationView:
-    """Return an application as pages show it."""
-    return _views(Application.id == application.id, session=session, now=now)[0]
-
-
-def _views(condition: object, *, session: Session, now: datetime) -> tuple[ApplicationView, ...]:
-    live = (
-        select(func.count())
-        .where(
-            AccessToken.application_id == Application.id,
-            AccessToken.revoked_at.is_(None),
-            (AccessToken.expires_at > now) | AccessToken.refresh_digest.is_not(None),
-        )
-        .scalar_subquery()
-    )
-    secret_time = (
-        select(func.max(ApplicationSecret.created_at))
-        .where(ApplicationSecret.application_id == Application.id)
-        .scalar_subquery()
-    )
-    rows = session.execute(
-        select(Application, User.name, live, secret_time)
-        .join(User, User.id == Application.owner_id)
-        .where(condition)  # type: ignore[arg-type]
-        .order_by(Application.id.desc())
-    )
-    return tuple(
-        ApplicationView(
-            id=application.id,
-            uid=application.uid,
-            name=application.name,
-            owner_name=owner_name,
-            redirect_uris=tuple(application.redirect_uris),
-            scopes=tuple(application.scopes.split()),
-            confidential=application.confidential,
-            require_pkce=application.require_pkce,
-            refresh_for_devices=application.refresh_for_devices,
-            trusted=application.trusted,
-            created_at=application.created_at,
-            last_used_at=application.last_used_at,
-            token_count=token_count,
-            secret_created_at=created_at,
-        )
-        for application, owner_name, token_count, created_at in rows
-    )

@@ -1,62 +1,71 @@
-"""Applications that a user let in: what they may do, and how to end it."""
+"""Who acts for a user: applications, and what came by with a password; and how to end it."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
 from domain.oauth.scopes import in_order
+from domain.oauth.user_agents import device_in_words
 from models import AccessToken, Application, Authorization, Consent, User
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthorizedApplication:
-    """One application, however many tokens it holds."""
+class Origin:
+    """Where a request for a token came from, as far as it can be known."""
 
-    application_id: int
+    address: str | None
+    device: str
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorizedApplication:
+    """One application, however many tokens it holds; or all that has none."""
+
+    #: None for passwords without an application.
+    application_id: int | None
     name: str
     owner_name: str
+    is_instance_wide: bool
     trusted: bool
     scopes: tuple[str, ...]
     first_authorized_at: datetime
-    last_token_at: datetime
+    #: When it last got or used a token, whichever was later.
+    last_used_at: datetime
     token_count: int
+    #: The latest first.
+    origins: tuple[Origin, ...]
 
 
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
-    """Return the applications with live tokens of this user, the latest first."""
-    rows = session.execute(
-        select(
-            Application,
-            User.name,
-            func.min(AccessToken.created_at),
-            func.max(AccessToken.created_at),
-            func.count(),
-        )
-        .select_from(AccessToken)
-        .join(Application, Application.id == AccessToken.application_id)
-        .join(User, User.id == Application.owner_id)
-        .where(*_live(user_id, now))
-        .group_by(Application.id, User.name)
-        .order_by(func.max(AccessToken.created_at).desc())
-    ).all()
-    return tuple(
+    """Return what holds live tokens of this user, the latest used first."""
+    live = _live(user_id, now)
+    scopes = _scopes(live, session=session)
+    origins = _origins(live, session=session)
+    first = _first(user_id, session=session)
+    found = (
         AuthorizedApplication(
-            application_id=application.id,
-            name=application.name,
-            owner_name=owner_name,
-            trusted=application.trusted,
-            scopes=_scopes(application.id, user_id, session=session, now=now),
-            first_authorized_at=_first(application.id, user_id, session=session) or first,
-            last_token_at=last,
-            token_count=count,
+            application_id=row.application_id,
+            name=row.name or "",
+            owner_name=row.owner_name or "",
+            is_instance_wide=bool(row.is_instance_wide),
+            trusted=bool(row.trusted),
+            scopes=in_order(scopes[row.application_id]),
+            first_authorized_at=min(row.first, first.get(row.application_id, row.first)),
+            last_used_at=origins[row.application_id][0].last_seen_at,
+            token_count=row.token_count,
+            origins=tuple(origins[row.application_id]),
         )
-        for application, owner_name, first, last, count in rows
+        for row in _counts(live, session=session)
     )
+    return tuple(sorted(found, key=lambda each: each.last_used_at, reverse=True))
 
 
 def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -71,23 +80,72 @@ def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _scopes(
-    application_id: int, user_id: int, *, session: Session, now: datetime
-) -> tuple[str, ...]:
-    granted = session.scalars(
-        select(AccessToken.scopes)
-        .where(AccessToken.application_id == application_id, *_live(user_id, now))
-        .distinct()
-    )
-    return in_order({scope for scopes in granted for scope in scopes.split()})
-
-
-def _first(application_id: int, user_id: int, *, session: Session) -> datetime | None:
-    return session.scalar(
-        select(func.min(Authorization.created_at)).where(
-            Authorization.application_id == application_id, Authorization.user_id == user_id
+def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
+    return session.execute(
+        select(
+            AccessToken.application_id,
+            Application.name,
+            Application.trusted,
+            Application.is_instance_wide,
+            User.name.label("owner_name"),
+            func.min(AccessToken.created_at).label("first"),
+            func.count().label("token_count"),
         )
+        .outerjoin(Application, Application.id == AccessToken.application_id)
+        .outerjoin(User, User.id == Application.owner_id)
+        .where(*live)
+        # The primary key decides about all of an application; what is shown has to be named, too.
+        .group_by(AccessToken.application_id, Application.id, User.id)
+    ).all()
+
+
+def _scopes(
+    live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, set[str]]:
+    rows = session.execute(
+        select(AccessToken.application_id, AccessToken.scopes).where(*live).distinct()
     )
+    found: dict[int | None, set[str]] = defaultdict(set)
+    for application_id, scopes in rows:
+        found[application_id].update(scopes.split())
+    return found
+
+
+def _origins(
+    live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, list[Origin]]:
+    """Return where tokens were asked for and used from, the latest first; each place once."""
+    token, used = AccessToken, AccessToken.last_used_at
+    key = (token.application_id, token.user_agent)
+    asked = select(*key, token.address, func.max(token.created_at).label("moment"))
+    seen = select(*key, token.last_used_address.label("address"), func.max(used).label("moment"))
+    # A device is known by where its token was asked for; it may be used from elsewhere.
+    rows = (
+        *session.execute(asked.where(*live).group_by(*key, token.address)),
+        *session.execute(
+            seen.where(*live, used.is_not(None)).group_by(*key, token.last_used_address)
+        ),
+    )
+    latest: dict[tuple[int | None, str | None, str], datetime] = {}
+    for row in rows:
+        place = (row.application_id, row.address, device_in_words(row.user_agent))
+        latest[place] = max(row.moment, latest.get(place, row.moment))
+    found: dict[int | None, list[Origin]] = defaultdict(list)
+    for (application_id, address, device), moment in latest.items():
+        found[application_id].append(Origin(address=address, device=device, last_seen_at=moment))
+    for origins in found.values():
+        origins.sort(key=lambda origin: origin.last_seen_at, reverse=True)
+    return found
+
+
+def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
+    """Return when the user first said yes to each application, as far back as grants are kept."""
+    rows = session.execute(
+        select(Authorization.application_id, func.min(Authorization.created_at))
+        .where(Authorization.user_id == user_id)
+        .group_by(Authorization.application_id)
+    )
+    return {application_id: moment for application_id, moment in rows}  # noqa: C416 - no tuples
 
 
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
@@ -99,7 +157,11 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     if name is None:
         message = "There is no such application."
         raise NotFoundError(message)
-    # The grant first, as redeeming and refreshing hold it: what they are about to issue dies too.
+    # The consent first, as approving holds it: a code that is about to be stored dies too.
+    session.execute(
+        delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
+    )
+    # Then the grant, as redeeming and refreshing hold it, for what they are about to issue.
     for table in (Authorization, AccessToken):
         session.execute(
             update(table)
@@ -111,7 +173,18 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
             .values(revoked_at=now)
             .execution_options(synchronize_session=False)
         )
-    session.execute(
-        delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
-    )
     return name
+
+
+def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
+    """Kill every token that this user's name and password got without an application."""
+    session.execute(
+        update(AccessToken)
+        .where(
+            AccessToken.application_id.is_(None),
+            AccessToken.user_id == user_id,
+            AccessToken.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )

@@ -5,16 +5,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, UnaryExpression, and_, func, not_, select
+from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.audit.events import Event, EventKind
 from domain.errors import NotFoundError
-from domain.oauth.scopes import ScopeView, views
 from domain.paging import LARGEST_ID, Page, Slice
-from models import PersonalAccessToken
+from domain.projects.members import Place
+from models import Bot, PersonalAccessToken
 
 #: From here on a page warns that a token is about to end.
 _SOON = timedelta(days=14)
+#: So many of those the first page names.
+_MOST_EXPIRING = 5
 
 #: What a list can be narrowed to in time, and sorted by.
 TIMES: dict[str, InstrumentedAttribute[Any]] = {
@@ -37,17 +40,19 @@ class TokenView:
     created_at: datetime
     expires_at: datetime
     last_used_at: datetime | None
+    last_used_address: str | None
     revoked_at: datetime | None
     is_active: bool
+    description: str = ""
 
     def expires_soon(self, now: datetime) -> bool:
         """Tell whether a live token has less than two weeks to go."""
         return self.is_active and self.expires_at - now < _SOON
 
-    @property
-    def scope_views(self) -> tuple[ScopeView, ...]:
-        """The scopes in words."""
-        return views(self.scopes)
+    def event(self, kind: EventKind) -> Event:
+        """Return what happened to this token, as it is kept."""
+        details = {"token_id": self.id, "scopes": " ".join(self.scopes)}
+        return Event(kind=kind, user_id=self.user_id, subject=self.name, details=details)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of the API, with the field names that its clients read."""
@@ -56,6 +61,7 @@ class TokenView:
             "name": self.name,
             "revoked": self.revoked_at is not None,
             "created_at": _moment(self.created_at),
+            "description": self.description or None,
             "scopes": list(self.scopes),
             "user_id": self.user_id,
             "last_used_at": _moment(self.last_used_at),
@@ -75,6 +81,8 @@ class TokenFilter:
     #: Whose tokens the caller may see; None for administrators, who see everybody's.
     owner_id: int | None
     user_id: int | None = None
+    #: Only the tokens of this place's bots.
+    place: Place | None = None
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
@@ -93,14 +101,22 @@ def view(token: PersonalAccessToken, now: datetime) -> TokenView:
         created_at=token.created_at,
         expires_at=token.expires_at,
         last_used_at=token.last_used_at,
+        last_used_address=token.last_used_address,
         revoked_at=token.revoked_at,
         is_active=token.revoked_at is None and token.expires_at > now,
+        description=token.description,
     )
 
 
 def is_live(now: datetime) -> ColumnElement[bool]:
     """Return the condition that a token can be used."""
     return and_(PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now)
+
+
+def _bots_of(place: Place | None) -> Select[Any]:
+    group_id, project_id = (place.group_id, place.project_id) if place else (None, None)
+    is_here = Bot.group_id == group_id if group_id is not None else Bot.project_id == project_id
+    return select(Bot.user_id).where(is_here)
 
 
 def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
@@ -110,6 +126,7 @@ def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
         (wanted.owner_id is not None, token.user_id == wanted.owner_id),
         (wanted.user_id is not None, token.user_id == wanted.user_id),
+        (wanted.place is not None, token.user_id.in_(_bots_of(wanted.place))),
         (wanted.is_active is not None, live if wanted.is_active else not_(live)),
         (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
         (bool(searched), func.lower(token.name).contains(searched, autoescape=True)),
@@ -153,6 +170,15 @@ def list_tokens(
     rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
     items = tuple(view(token, now) for token in rows)
     return Counted(items=items, total=count_tokens(wanted, session=session, now=now))
+
+
+def list_expiring(
+    owner_id: int, within: timedelta, *, session: Session, now: datetime
+) -> tuple[TokenView, ...]:
+    """Return somebody's live tokens that end within a time, the first to end first; a few."""
+    wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
+    found = list_tokens(wanted, session=session, now=now, sort="expires_asc", limit=_MOST_EXPIRING)
+    return found.items
 
 
 def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int:

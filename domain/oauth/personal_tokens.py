@@ -4,7 +4,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import DomainError, InvalidError, NotFoundError
@@ -12,6 +12,7 @@ from domain.keyring import Keyring, Kind
 from domain.oauth.personal_token_lists import TokenView, get_row, is_live, view
 from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
 from domain.paging import LARGEST_ID
+from domain.projects.bots import dismiss_idle_bot
 from models import PersonalAccessToken, User
 
 #: They say what an application learns of a user who signs in, or for how long it may ask again.
@@ -19,6 +20,7 @@ _FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_acces
 #: What a personal access token can be good for.
 PERSONAL_SCOPES = tuple(scope.name for scope in SCOPES if scope.name not in _FOR_APPLICATIONS_ONLY)
 LONGEST_NAME = 100
+LONGEST_DESCRIPTION = 255
 
 
 class NotPersonalError(DomainError):
@@ -32,6 +34,7 @@ class TokenDetails:
     name: str
     scopes: str
     expires_at: datetime
+    description: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +73,21 @@ def create_token(
 
     Raises NotFoundError if there is no such user.
     """
-    checked = TokenDetails(
-        name=_checked_name(details.name),
-        scopes=_checked_scopes(details.scopes),
-        expires_at=details.expires_at,
-    )
+    checked = check_details(details)
     if user_id > LARGEST_ID or session.get(User, user_id) is None:
         message = "There is no such user."
         raise NotFoundError(message)
     return _store(user_id, checked, session=session, keyring=keyring, now=now)
+
+
+def check_details(details: TokenDetails) -> TokenDetails:
+    """Return the details as they are kept, or raise InvalidError naming the field."""
+    return TokenDetails(
+        name=_checked_name(details.name),
+        scopes=_checked_scopes(details.scopes),
+        expires_at=details.expires_at,
+        description=_checked_description(details.description),
+    )
 
 
 def _checked_name(name: str) -> str:
@@ -89,10 +98,25 @@ def _checked_name(name: str) -> str:
     if len(stripped) > LONGEST_NAME:
         message = f"A name may have at most {LONGEST_NAME} characters."
         raise InvalidError(message, field="name")
-    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in stripped):
+    if _has_control_characters(stripped):
         message = "A name may not contain control characters."
         raise InvalidError(message, field="name")
     return stripped
+
+
+def _checked_description(description: str) -> str:
+    stripped = description.strip()
+    if len(stripped) > LONGEST_DESCRIPTION:
+        message = f"A description may have at most {LONGEST_DESCRIPTION} characters."
+        raise InvalidError(message, field="description")
+    if _has_control_characters(stripped):
+        message = "A description is one line, without control characters."
+        raise InvalidError(message, field="description")
+    return stripped
+
+
+def _has_control_characters(text: str) -> bool:
+    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
 
 
 def _checked_scopes(text: str) -> str:
@@ -111,12 +135,20 @@ def _checked_scopes(text: str) -> str:
 
 
 def _store(
-    user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
+    user_id: int,
+    details: TokenDetails,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+    family_id: int | None = None,
 ) -> NewToken:
     credential = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN)
     row = PersonalAccessToken(
         user_id=user_id,
         name=details.name,
+        description=details.description,
+        family_id=family_id,
         digest=credential.digest,
         scopes=details.scopes,
         created_at=now,
@@ -144,18 +176,61 @@ def rotate_token(
     for one that cannot be used any more: of parallel rotations one wins.
     """
     old = get_row(token_id, owner_id=owner_id, session=session)
+    family_id = old.family_id or old.id
+    _hold_family(family_id, session=session)
     claimed = session.scalar(
         update(PersonalAccessToken)
         .where(PersonalAccessToken.id == token_id, is_live(now))
-        .values(revoked_at=now)
+        .values(revoked_at=now, family_id=family_id)
         .returning(PersonalAccessToken.id)
         .execution_options(synchronize_session=False)
     )
     if claimed is None:
         message = "This token is revoked or expired already; create a new one."
         raise InvalidError(message)
-    details = TokenDetails(name=old.name, scopes=old.scopes, expires_at=expires_at)
-    return _store(old.user_id, details, session=session, keyring=keyring, now=now)
+    details = TokenDetails(
+        name=old.name, scopes=old.scopes, expires_at=expires_at, description=old.description
+    )
+    return _store(
+        old.user_id, details, session=session, keyring=keyring, now=now, family_id=family_id
+    )
+
+
+def _hold_family(family_id: int, *, session: Session) -> None:
+    """Let nobody rotate or end the family at the same time: a new member would escape its end."""
+    token = PersonalAccessToken
+    session.execute(
+        select(token.id)
+        .where((token.id == family_id) | (token.family_id == family_id))
+        .order_by(token.id)
+        .with_for_update()
+    )
+
+
+def end_family(
+    presented: str, *, session: Session, keyring: Keyring, now: datetime
+) -> TokenView | None:
+    """Revoke what came of a rotated token that somebody presents for another rotation.
+
+    One of its two holders stole it, and nobody can tell which. Returns the token that was
+    presented, or None if it is not one that was rotated: then nothing happens.
+    """
+    token = PersonalAccessToken
+    digests = keyring.credential_digests(presented, Kind.PERSONAL_ACCESS_TOKEN)
+    row = session.scalar(
+        select(token).where(token.digest.in_(digests), token.revoked_at.is_not(None))
+    )
+    if row is None or row.family_id is None:
+        return None
+    _hold_family(row.family_id, session=session)
+    session.execute(
+        update(token)
+        .where(token.family_id == row.family_id, token.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    dismiss_idle_bot(row.user_id, session=session, now=now)
+    return view(row, now)
 
 
 def revoke_token(
@@ -168,4 +243,6 @@ def revoke_token(
     token = get_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now
+        session.flush()  # so that its bot, if it is one's, is seen to have none any more
+        dismiss_idle_bot(token.user_id, session=session, now=now)
     return view(token, now)

@@ -7,12 +7,13 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
-from domain.accounts.users import get_user
+from domain.accounts.users import BOT, find_user, get_user
+from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.paths import ancestors
 from domain.projects.views import MemberView
 from domain.upsert import insert_into
-from models import Group, Member, Project, User
+from models import Bot, Group, Member, Project, User
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +64,18 @@ class Gift:
 
 def grant_role(place: Place, gift: Gift, *, session: Session, now: datetime) -> User:
     """Add a member on behalf of another, who cannot give more than they have."""
+    user = find_user(gift.login, session=session)
+    if user is not None and user.kind == BOT:
+        message = "A bot belongs to its access token: make a token here instead."
+        raise InvalidError(message, field="user")
     if gift.role > gift.giver:
         message = f"You cannot give the role {gift.role.label}: your own is {gift.giver.label}."
         raise InvalidError(message, field="role")
     return add_member(place, gift.login, gift.role, session=session, now=now)
 
 
-def remove_member(place: Place, member_id: int, *, giver: Role, session: Session) -> None:
-    """Take a member out of a place; the last owner of a group stays."""
+def remove_member(place: Place, member_id: int, *, giver: Role, session: Session) -> User:
+    """Take a member out of a place and return who it was; the last owner of a group stays."""
     here = (
         (Member.group_id == place.group_id)
         if place.group_id
@@ -83,11 +88,36 @@ def remove_member(place: Place, member_id: int, *, giver: Role, session: Session
     if member.role > giver:
         message = "You cannot remove somebody whose role is above yours."
         raise ForbiddenError(message)
-    owners = session.scalar(select(func.count()).where(here, Member.role == int(Role.OWNER)))
+    if session.scalar(select(Bot.id).where(Bot.user_id == member.user_id)) is not None:
+        message = "This is the bot of an access token: revoke the token instead."
+        raise InvalidError(message, field="member")
+    owners = session.scalar(
+        select(func.count())
+        .select_from(Member)
+        .join(User, User.id == Member.user_id)
+        .where(here, Member.role == int(Role.OWNER), User.kind != BOT)
+    )
     if place.group_id and member.role == Role.OWNER and owners == 1:
         message = "A group needs an owner: give the role to somebody else first."
         raise InvalidError(message, field="member")
     session.execute(delete(Member).where(Member.id == member.id))
+    return session.get_one(User, member.user_id)
+
+
+def joined(place: Place, user: User, role: Role) -> Event:
+    """Return the event that a user has a role in a place from now on."""
+    details = {"username": user.username, "role": role.label}
+    return Event(kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=place.path, details=details)
+
+
+def left(place: Place, user: User) -> Event:
+    """Return the event that a user has no role of their own in a place any more."""
+    return Event(
+        kind=EventKind.MEMBER_REMOVED,
+        user_id=user.id,
+        subject=place.path,
+        details={"username": user.username},
+    )
 
 
 def list_members(
@@ -113,6 +143,7 @@ def list_members(
             role=Role(member.role),
             inherited_from=group_path if group_path not in (None, place.path) else None,
             is_you=user.id == viewer_id,
+            is_bot=user.kind == BOT,
         )
         known = best.get(user.id)
         if known is None or (view.role, known.inherited_from is not None) > (known.role, False):

@@ -56,6 +56,11 @@ class GroupView:
         """Whether the viewer may make projects and add members here."""
         return self.role is not None and self.role >= Role.MAINTAINER
 
+    @property
+    def is_owned(self) -> bool:
+        """Whether the viewer may make access tokens here."""
+        return self.role == Role.OWNER
+
 
 @dataclass(frozen=True, kw_only=True)
 class MemberView:
@@ -67,6 +72,7 @@ class MemberView:
     role: Role
     inherited_from: str | None
     is_you: bool
+    is_bot: bool = False
 
     @property
     def role_name(self) -> str:

@@ -85,6 +85,7 @@ def credentials_on(page: requests.Response) -> ClientCredentials:
 
 
 @pytest.mark.spec("F1", "F2")
+@pytest.mark.rfc("rfc8252-8.4-a")
 def test_an_application_is_registered_and_its_credentials_work(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -162,6 +163,7 @@ REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
 
 
 @pytest.mark.spec("F1", "F3")
+@pytest.mark.rfc("rfc6749-3.1.2.2-a")
 @pytest.mark.parametrize("changes", REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_registered_is_said_on_the_page(
     gatebell: LiveGatebell,
@@ -175,6 +177,7 @@ def test_what_cannot_be_registered_is_said_on_the_page(
 
 
 @pytest.mark.spec("A8")
+@pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.1-c")
 def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:

@@ -14,7 +14,7 @@ from tests.personal_tokens import ADDRESS, Api, change, make_token
 DAY = timedelta(days=1)
 FIELDS = {
     *("id", "name", "revoked", "created_at", "scopes", "user_id", "last_used_at", "active"),
-    "expires_at",
+    *("expires_at", "description"),
 }
 
 
@@ -157,6 +157,7 @@ def test_a_page_beyond_the_last_is_empty(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-5.3-b")
 def test_a_link_to_the_next_page_does_not_carry_the_token(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     token = make_token(gatebell, alice).clear

@@ -1,0 +1,104 @@
+"""Bots: the accounts that the access tokens of a project or a group act as.
+
+Each such token has a bot of its own, which a rotation hands on. It is a member with the role that
+was chosen, cannot sign in, and stays when its token ends, because what it did is still its doing.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, exists, false, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.accounts.users import ACTIVE, BOT
+from domain.projects.members import Place
+from domain.projects.paths import ancestors
+from domain.randomness import random_hex
+from models import Bot, Group, Member, PersonalAccessToken, Project, User
+
+#: No password has this hash.
+_NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
+
+
+def make_bot(place: Place, name: str, role: Role, *, session: Session, now: datetime) -> User:
+    """Store a bot that is a member of a place from now on."""
+    kind = "group" if place.group_id is not None else "project"
+    username = f"{kind}_{place.group_id or place.project_id}_bot_{random_hex(16)}"
+    user = User(
+        username=username,
+        # RFC 2606 section 2: no letter can go there.
+        email=f"{username}@noreply.invalid",
+        name=name,
+        password_hash=_NO_PASSWORD,
+        state=ACTIVE,
+        kind=BOT,
+        created_at=now,
+        last_sign_in_at=None,
+        password_changed_at=None,
+    )
+    session.add(user)
+    session.flush()  # to learn the id
+    here = {"group_id": place.group_id, "project_id": place.project_id}
+    session.add(Bot(user_id=user.id, **here))
+    session.add(Member(user_id=user.id, role=int(role), created_at=now, **here))
+    return user
+
+
+def dismiss_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
+    """Take the bot of a token that has ended out of its place; whom else it is, leave alone."""
+    is_bot = exists().where(Bot.user_id == user_id)
+    has_token = exists().where(
+        PersonalAccessToken.user_id == user_id,
+        PersonalAccessToken.revoked_at.is_(None),
+        PersonalAccessToken.expires_at > now,
+    )
+    session.execute(
+        delete(Member)
+        .where(Member.user_id == user_id, is_bot, ~has_token)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
+    """Return the roles that bots have where they are members; those that have left are missing."""
+    rows = session.execute(
+        select(Member.user_id, Member.role)
+        .join(Bot, Bot.user_id == Member.user_id)
+        .where(Member.user_id.in_(user_ids))
+    )
+    return {user_id: Role(role) for user_id, role in rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeper:
+    """Somebody who looks after access tokens, and where letters reach them."""
+
+    id: int
+    name: str
+    email: str
+
+
+def keepers_of(
+    group_id: int | None, project_id: int | None, *, session: Session
+) -> tuple[str, tuple[Keeper, ...]]:
+    """Return the path of a place and who may manage its tokens there, or in a group above."""
+    place = Group if group_id is not None else Project
+    path = session.scalar(select(place.path).where(place.id == (group_id or project_id))) or ""
+    least = Role.OWNER if group_id is not None else Role.MAINTAINER
+    # None would mean whoever is a member of any group.
+    is_here = false() if project_id is None else Member.project_id == project_id
+    people = session.execute(
+        select(User.id, User.name, User.email)
+        .distinct()
+        .join(Member, Member.user_id == User.id)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .where(
+            Group.path.in_((*ancestors(path), path)) | is_here,
+            Member.role >= int(least),
+            User.state == ACTIVE,
+            User.kind != BOT,
+        )
+        .order_by(User.id)
+    )
+    return path, tuple(Keeper(id=row.id, name=row.name, email=row.email) for row in people)

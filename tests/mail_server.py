@@ -1,0 +1,75 @@
+"""A real mail server for tests: it keeps what it is handed, and refuses what it is told to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from socket import socket
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+
+@dataclass
+class Mailbox:
+    """What a server took, and what it answers."""
+
+    letters: list[EmailMessage] = field(default_factory=list)
+    senders: list[str] = field(default_factory=list)
+    recipients: list[list[str]] = field(default_factory=list)
+    #: Answers to what comes next, before anything is taken: `451 later`.
+    recipient_answers: list[str] = field(default_factory=list)
+    data_answers: list[str] = field(default_factory=list)
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    async def handle_RCPT(  # noqa: N802 - aiosmtpd's names
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        del server, session, options
+        if self.recipient_answers:
+            return self.recipient_answers.pop(0)
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        del server, session
+        if self.data_answers:
+            return self.data_answers.pop(0)
+        content = envelope.content
+        assert isinstance(content, bytes)
+        parsed: Any = message_from_bytes(content, policy=policy.default)
+        self.letters.append(parsed)
+        self.senders.append(envelope.mail_from or "")
+        self.recipients.append(list(envelope.rcpt_tos))
+        return "250 OK"
+
+    def check(self, server: SMTP, session: Session, *given: Any) -> AuthResult:
+        """Take any user and password, and remember them."""
+        del server, session
+        credentials = given[-1]
+        assert isinstance(credentials, LoginPassword)
+        self.logins.append((credentials.login, credentials.password))
+        return AuthResult(success=True)
+
+
+def closed_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running_mail_server(mailbox: Mailbox, **options: Any) -> Iterator[int]:
+    """Run a server for as long as the block takes; give its port."""
+    port = closed_port()
+    controller = Controller(mailbox, hostname="127.0.0.1", port=port, **options)
+    controller.start()
+    try:
+        yield port
+    finally:
+        controller.stop()

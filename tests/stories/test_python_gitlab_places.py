@@ -1,0 +1,121 @@
+"""python-gitlab, as its users have it, keeps access tokens of projects and groups in order."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import gitlab
+import pytest
+from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, GitlabGetError
+
+from tests.live import LiveGatebell
+from tests.people import Person, make_project, make_user, now
+from tests.personal_tokens import make_token
+from tests.place_tokens import Place, place_of
+
+Open = Callable[..., gitlab.Gitlab]
+
+
+@pytest.fixture
+def connect(gatebell: LiveGatebell) -> Iterator[Open]:
+    """Opens the library with a token; its connections are closed in the end."""
+    opened: list[gitlab.Gitlab] = []
+
+    def connect(token: str) -> gitlab.Gitlab:
+        opened.append(gitlab.Gitlab(gatebell.url, private_token=token))
+        opened[-1].session.trust_env = False  # no proxy between us
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.session.close()
+
+
+@pytest.fixture
+def alice(gatebell: LiveGatebell) -> Person:
+    """The owner of a group with a project."""
+    return make_user(gatebell)
+
+
+@pytest.fixture(params=["projects", "groups"])
+def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+    """The project, and its group."""
+    return place_of(gatebell, request.param, make_project(gatebell, alice))
+
+
+def seen(library: gitlab.Gitlab, place: Place, reference: Any) -> Any:
+    """Return the library's object of a place, without asking for it."""
+    manager = library.projects if place.kind == "projects" else library.groups
+    return manager.get(reference, lazy=True)
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize("by", ["number", "path"])
+def test_it_makes_lists_rotates_and_revokes_tokens_of_a_place(
+    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place, by: str
+) -> None:
+    library = connect(make_token(gatebell, alice).clear)
+    tokens = seen(library, place, place.id if by == "number" else place.path).access_tokens
+    until = (now() + timedelta(days=60)).date().isoformat()
+
+    made = tokens.create(
+        {"name": "deploy", "scopes": ["api"], "access_level": 30, "expires_at": until}
+    )
+
+    assert (made.access_level, made.active, made.expires_at) == (30, True, until)
+    bot = connect(made.token)
+    bot.auth()
+    assert bot.user is not None
+    assert bot.user.id == made.user_id
+    assert [token.id for token in tokens.list(get_all=True)] == [made.id]
+
+    token = tokens.get(made.id)
+    assert token.last_used_at is not None
+    token.rotate(expires_at=until)
+    with pytest.raises(GitlabAuthenticationError):
+        bot.auth()
+    connect(token.token).auth()
+    assert [each.id for each in tokens.list(get_all=True, state="active")] == [token.id]
+
+    token.delete()
+    with pytest.raises(GitlabAuthenticationError):
+        connect(token.token).auth()
+    assert tokens.get(token.id).revoked
+    with pytest.raises(GitlabGetError) as refused:
+        tokens.get(999_999_999)
+    assert refused.value.response_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_a_token_of_a_place_rotates_itself_and_goes_on(
+    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place
+) -> None:
+    library = connect(make_token(gatebell, alice).clear)
+    made = seen(library, place, place.id).access_tokens.create(
+        {"name": "nightly", "scopes": ["api"], "access_level": 40}
+    )
+    own = seen(connect(made.token), place, place.path).access_tokens
+
+    new = own.rotate("self")
+
+    assert new["user_id"] == made.user_id
+    with pytest.raises(GitlabAuthenticationError):
+        own.rotate("self")  # … which also ends the new one: somebody has the old value
+    with pytest.raises(GitlabAuthenticationError):
+        connect(new["token"]).auth()
+
+
+@pytest.mark.spec("G4")
+def test_it_is_told_what_it_may_not(
+    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place
+) -> None:
+    library = connect(make_token(gatebell, alice).clear)
+    tokens = seen(library, place, place.id).access_tokens
+
+    with pytest.raises(GitlabCreateError) as refused:
+        tokens.create({"name": "x", "scopes": ["root"]})
+    assert refused.value.response_code == 400
+    stranger = connect(make_token(gatebell, make_user(gatebell, name="bob")).clear)
+    with pytest.raises(GitlabCreateError) as hidden:
+        seen(stranger, place, place.id).access_tokens.create({"name": "x", "scopes": ["api"]})
+    assert hidden.value.response_code == 404
