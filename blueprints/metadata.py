@@ -34,8 +34,16 @@ def openid_provider() -> Response:
 
 
 @metadata.get("/oauth-protected-resource")
-@metadata.get("/oauth-protected-resource/api/v4")
 @open_to_anyone
 def protected_resource() -> Response:
-    """Describe the REST API (RFC 9728 section 3)."""
-    return _public(documents.protected_resource(settings().base_url))
+    """Describe everything here that takes a token (RFC 9728 section 3)."""
+    issuer = settings().base_url
+    return _public(documents.protected_resource(issuer, issuer=issuer))
+
+
+@metadata.get("/oauth-protected-resource/api/v4")
+@open_to_anyone
+def rest_api() -> Response:
+    """Describe the REST API, at the place that belongs to its address (section 3.1)."""
+    issuer = settings().base_url
+    return _public(documents.protected_resource(f"{issuer}/api/v4", issuer=issuer))

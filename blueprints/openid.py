@@ -10,6 +10,7 @@ from domain.oauth.userinfo import userinfo as claims_for
 from domain.releases.version import Release
 from web.access import checks_its_client, oauth_bearer, open_to_anyone
 from web.oauth import authorization_server, request_in_form, send
+from web.rate_limits import limited_by_address
 from web.releases import HEADER, release_shown
 from web.services import services, settings
 from web.signing_keys import key_set
@@ -32,6 +33,7 @@ def userinfo(bearer: Bearer) -> Response:
 
 @openid.post("/oauth/introspect")
 @checks_its_client
+@limited_by_address
 def introspect() -> ResponseReturnValue:
     """Say whether a token is live, and what for (RFC 7662)."""
     server = authorization_server()

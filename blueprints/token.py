@@ -1,6 +1,6 @@
-"""POST /oauth/token, /oauth/authorize_device and /oauth/revoke, GET /oauth/token/info."""
+"""POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
 
-from flask import Blueprint, jsonify
+from flask import Blueprint, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
@@ -8,15 +8,20 @@ from domain.oauth.bearer import BearerRefusedError, Refusal, get_access_token_be
 from domain.oauth.endpoints.token_info import token_info
 from web.access import checks_its_client, open_to_anyone
 from web.bearer_token import OAUTH_PLACES, presented_token
+from web.key_proofs import check_key
 from web.metrics import count_token
 from web.oauth import authorization_server, request_in_form, send
+from web.rate_limits import limited_by_address
 from web.services import now, services, settings
 
 token = Blueprint("token", __name__, url_prefix="/oauth")
+#: Bytes of a pushed request, which is kept: far more than a browser's address can carry.
+_LONGEST_PUSH = 32_768
 
 
 @token.post("/token")
 @checks_its_client
+@limited_by_address
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
     asked = request_in_form()
@@ -26,8 +31,19 @@ def issue() -> ResponseReturnValue:
     return send(answer)
 
 
+@token.post("/par")
+@checks_its_client
+@limited_by_address
+def push() -> ResponseReturnValue:
+    """Keep an authorization request for the browser to come (RFC 9126 section 2)."""
+    request.max_content_length = _LONGEST_PUSH
+    server = authorization_server()
+    return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))
+
+
 @token.post("/authorize_device")
 @checks_its_client
+@limited_by_address
 def authorize_device() -> ResponseReturnValue:
     """Give a device its code and one for its user (RFC 8628 section 3.1)."""
     if not settings().oauth2_device_grant_flow:
@@ -39,6 +55,7 @@ def authorize_device() -> ResponseReturnValue:
 
 @token.post("/revoke")
 @checks_its_client
+@limited_by_address
 def revoke() -> ResponseReturnValue:
     """Kill a pair of tokens (RFC 7009)."""
     server = authorization_server()
@@ -57,6 +74,7 @@ def info() -> ResponseReturnValue:
     found = get_access_token_bearer(
         presented, hot=services().hot, keyring=services().keyring, now=moment
     )
+    check_key(found, presented, now=moment)
     response = jsonify(token_info(found, now=moment))
     response.headers["Cache-Control"] = "no-store"
     return response

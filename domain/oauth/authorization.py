@@ -9,12 +9,19 @@ from enum import Enum
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
-from domain.oauth.consent import Approval, Question, question_for
+from domain.audit.events import Event, EventKind
+from domain.oauth.clients import Client
+from domain.oauth.consent import Approval, Question, question_for, remember
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.id_tokens import InvalidHintError, read_hint
+from domain.oauth.pushed_requests import use_up
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
 from models import Application
+
+#: Words of `prompt` that want the question in any case: the page that asks it says which account
+#: is meant, and lets the user take another.
+_ASKING = frozenset({"consent", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
@@ -67,6 +74,10 @@ class CheckedRequest:
     def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
         """Tell whether the client wants the user to prove again who they are."""
         max_age = self.request.value("max_age")
+        pushed = self.request.pushed
+        if pushed is not None and auth_time >= pushed.at:
+            # Its parameters stay what they were; the user has proved it since they were pushed.
+            return False
         if "login" in self.prompts or max_age == "0":
             return True
         return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
@@ -76,7 +87,18 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
     """Check every parameter, or raise an OAuth2Error that knows whether it may be redirected."""
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
+    if request.pushed is None and _must_be_pushed(grant.request.client, server):
+        raise InvalidRequestError(
+            "Authorization requests have to be pushed first.", redirect_uri=redirect_uri
+        )
     return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
+
+
+def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
+    """Tell whether the instance, or the client of itself, wants it so (RFC 9126 section 5)."""
+    own_words = client.application.client_metadata or {}
+    is_own_wish = bool(own_words.get("require_pushed_authorization_requests"))
+    return server.context.policy.pushed_requests.is_required or is_own_wish
 
 
 def question_about(
@@ -102,7 +124,7 @@ def next_step(
         return _unless_silent(Step.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent)
     _check_hint(checked, approval.user_id, server)
     question = question_about(checked, user_id=approval.user_id, server=server)
-    if question.is_needed or "consent" in checked.prompts:
+    if question.is_needed or checked.prompts & _ASKING:
         return _unless_silent(Step.ASK, ConsentRequiredError, checked, is_silent=is_silent)
     return Step.APPROVE
 
@@ -131,8 +153,52 @@ def _unless_silent(
     return step
 
 
+def accept(checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer) -> Answer:
+    """Keep what the user has just approved, and send the browser back with a code."""
+    context = server.context
+    use_up(checked.request, context)
+    remember(
+        checked.application,
+        checked.scopes,
+        user_id=approval.user_id,
+        session=context.session,
+        now=context.now,
+    )
+    _note(EventKind.CONSENT_GIVEN, checked, approval, server)
+    return _send_back(checked, approval, server)
+
+
+def refuse(checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer) -> Answer:
+    """Send the browser back without a code: the user, who could have approved, did not."""
+    use_up(checked.request, server.context)
+    _note(EventKind.CONSENT_REFUSED, checked, approval, server)
+    return _send_back(checked, None, server)
+
+
+def _note(
+    kind: EventKind, checked: CheckedRequest, approval: Approval, server: AuthorizationServer
+) -> None:
+    application = checked.application
+    server.context.note(
+        Event(
+            kind=kind,
+            user_id=approval.user_id,
+            subject=application.name,
+            details={"application_id": application.uid, "scopes": checked.scopes},
+        )
+    )
+
+
 def finish(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+) -> Answer:
+    """Send the browser back with a code: nothing had to be asked."""
+    use_up(checked.request, server.context)
+    return _send_back(checked, approval, server)
+
+
+def _send_back(
+    checked: CheckedRequest, approval: Approval | None, server: AuthorizationServer
 ) -> Answer:
     """Send the browser back: with a code after an approval, with access_denied without one."""
     answer: Answer = server.create_authorization_response(checked.request, approval, checked.grant)

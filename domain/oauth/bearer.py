@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, Update, bindparam, select, update
 from sqlalchemy.exc import DBAPIError
 
-from domain.accounts.users import ACTIVE
+from domain.accounts.users import ACTIVE, BOT
 from domain.hot import HotConnection
 from domain.keyring import Keyring, Kind
 from models import AccessToken, Application, PersonalAccessToken, User
@@ -57,10 +57,16 @@ class Bearer:
     #: client_id of the application; nothing for a personal token.
     application_uid: str | None
     is_admin: bool = False
-    #: Row of a personal token; nothing for an OAuth token.
+    #: The bot of a project's or group's access token.
+    is_bot: bool = False
+    #: Row of an OAuth token, or else …
+    access_token_id: int | None = None
+    #: … of a personal one.
     personal_token_id: int | None = None
-    #: Of a personal token, to the minute.
+    #: To the minute.
     last_used_at: datetime | None = None
+    #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
+    key_thumbprint: str | None = None
 
     def seconds_left(self, now: datetime) -> int | None:
         """Remaining lifetime in whole seconds; nothing if it never ends."""
@@ -80,10 +86,13 @@ _ACCESS_TOKEN = (
         User.username,
         User.state,
         User.is_admin,
+        AccessToken.id.label("access_token_id"),
+        AccessToken.last_used_at,
         AccessToken.scopes,
         AccessToken.created_at,
         AccessToken.expires_at,
         AccessToken.revoked_at,
+        AccessToken.key_thumbprint,
         Application.uid,
     )
     .join(User, User.id == AccessToken.user_id)
@@ -97,6 +106,7 @@ _PERSONAL_TOKEN = (
         User.username,
         User.state,
         User.is_admin,
+        User.kind,
         PersonalAccessToken.id.label("personal_token_id"),
         PersonalAccessToken.last_used_at,
         PersonalAccessToken.scopes,
@@ -108,17 +118,21 @@ _PERSONAL_TOKEN = (
     .where(PersonalAccessToken.digest == bindparam("digest"))
 )
 
-# Of many requests at once the first one writes.
-_NOTE_USE = (
-    update(PersonalAccessToken)
-    .where(
-        PersonalAccessToken.id == bindparam("token_id"),
-        PersonalAccessToken.last_used_at.is_(None)
-        | (PersonalAccessToken.last_used_at <= bindparam("stale")),
-    )
-    .values(last_used_at=bindparam("moment"))
-)
 
+def _noting_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
+    # Of many requests at once the first one writes.
+    return (
+        update(table)
+        .where(
+            table.id == bindparam("token_id"),
+            table.last_used_at.is_(None) | (table.last_used_at <= bindparam("stale")),
+        )
+        .values(last_used_at=bindparam("moment"), last_used_address=bindparam("sender"))
+    )
+
+
+_NOTE_ACCESS_TOKEN = _noting_use(AccessToken)
+_NOTE_PERSONAL_TOKEN = _noting_use(PersonalAccessToken)
 _STATEMENTS = ((Kind.ACCESS_TOKEN, _ACCESS_TOKEN), (Kind.PERSONAL_ACCESS_TOKEN, _PERSONAL_TOKEN))
 
 
@@ -134,14 +148,22 @@ def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetim
     return _checked(_find(token, _STATEMENTS, hot=hot, keyring=keyring), now)
 
 
-def note_use(bearer: Bearer, *, hot: HotConnection, now: datetime) -> None:
-    """Remember when a personal token was last used; a statement a minute, not a request."""
+def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: datetime) -> None:
+    """Remember when and from where a token was last used; a statement a minute, not a request."""
     last, stale = bearer.last_used_at, now - _USE_RESOLUTION
-    if bearer.personal_token_id is None or (last is not None and last > stale):
+    if last is not None and last > stale:
         return
+    is_personal = bearer.personal_token_id is not None
+    statement = _NOTE_PERSONAL_TOKEN if is_personal else _NOTE_ACCESS_TOKEN
+    values = {
+        "token_id": bearer.personal_token_id if is_personal else bearer.access_token_id,
+        "stale": stale,
+        "moment": now,
+        "sender": address,
+    }
     # That it cannot be written down just now is no reason to refuse the request.
     with suppress(DBAPIError):
-        hot.all(_NOTE_USE, {"token_id": bearer.personal_token_id, "stale": stale, "moment": now})
+        hot.all(statement, values)
 
 
 def _find(
@@ -171,6 +193,9 @@ def _checked(row: Row[Any] | None, now: datetime) -> Bearer:
         expires_at=row.expires_at,
         application_uid=more.get("uid"),
         is_admin=row.is_admin,
+        is_bot=more.get("kind") == BOT,
+        access_token_id=more.get("access_token_id"),
         personal_token_id=more.get("personal_token_id"),
         last_used_at=more.get("last_used_at"),
+        key_thumbprint=more.get("key_thumbprint"),
     )

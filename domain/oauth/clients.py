@@ -1,13 +1,16 @@
 """Who is asking: client authentication (RFC 6749 section 2.3)."""
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
-from sqlalchemy import select
+from sqlalchemy import and_, select
 
+from domain.oauth.client_secrets import is_live, is_noted, note_secret_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.redirect_uris import is_registered
 from domain.oauth.scopes import FREE, in_order
@@ -17,6 +20,7 @@ from models import Application, ApplicationSecret
 REFUSED = (
     "Client authentication failed: unknown client, wrong secret, or no authentication included."
 )
+_LAST_USED = ApplicationSecret.last_used_at.label("secret_last_used_at")
 
 
 class Method(StrEnum):
@@ -55,8 +59,12 @@ class Client(ClientMixin):
         return response_type == "code"
 
     def check_grant_type(self, grant_type: str) -> bool:
-        """Tell whether the application may use a grant; all that it can authenticate for."""
-        return grant_type in {"authorization_code", "refresh_token"}
+        """Tell whether the application may use a grant.
+
+        That is any, unless it registered itself and said what it would use (RFC 7591 section 2).
+        """
+        own_words = self.application.client_metadata or {}
+        return grant_type in own_words.get("grant_types", (grant_type,))
 
 
 @dataclass(frozen=True)
@@ -114,11 +122,14 @@ def authenticate(request: ProtocolRequest, context: OAuthContext) -> Client:
     if not presented.client_id or "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
     rows = context.session.execute(
-        select(Application, ApplicationSecret.digest)
-        .outerjoin(ApplicationSecret, ApplicationSecret.application_id == Application.id)
+        select(Application, ApplicationSecret.id, ApplicationSecret.digest, _LAST_USED)
+        .outerjoin(
+            ApplicationSecret,
+            and_(ApplicationSecret.application_id == Application.id, is_live(context.now)),
+        )
         .where(Application.uid == presented.client_id)
     ).all()
-    if not rows or not _is_proven(rows[0][0], [row[1] for row in rows], presented, context):
+    if not rows or not _is_proven(rows, presented, context):
         raise _refusal(was_basic=was_basic)
     client = Client(rows[0][0])
     request.client = client
@@ -126,16 +137,19 @@ def authenticate(request: ProtocolRequest, context: OAuthContext) -> Client:
     return client
 
 
-def _is_proven(
-    application: Application,
-    digests: list[bytes | None],
-    presented: Presented,
-    context: OAuthContext,
-) -> bool:
-    """Tell whether the client is who it says; a secret that is given must be right."""
+def _is_proven(rows: Sequence[Any], presented: Presented, context: OAuthContext) -> bool:
+    """Tell whether the client is who it says; a secret that is given must be a live one."""
+    application: Application = rows[0][0]
     if presented.secret is None:
         return not application.confidential
-    return context.keyring.matches(presented.secret, digests)
+    # All are compared, so that the time does not tell which of them it was.
+    matching = [row for row in rows if context.keyring.matches(presented.secret, [row.digest])]
+    if not matching:
+        return False
+    secret = matching[0]
+    if not is_noted(secret.secret_last_used_at, context.now):
+        note_secret_use(secret.id, application.id, session=context.session, now=context.now)
+    return True
 
 
 class ClientRefusedError(InvalidClientError):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from domain.oauth.scopes import in_order
@@ -56,22 +56,23 @@ def remember(
     """Add the approved scopes to what is remembered; for those only who will be spared by it."""
     if not application.confidential:
         return
-    known = session.scalar(
-        select(Consent.scopes).where(
-            Consent.user_id == user_id, Consent.application_id == application.id
-        )
-    )
-    union = " ".join(in_order({*(known or "").split(), *scopes.split()}))
     insert = insert_into(Consent, session=session).values(
         user_id=user_id,
         application_id=application.id,
-        scopes=union,
+        scopes=scopes,
         created_at=now,
         updated_at=now,
     )
-    session.execute(
+    # Holds the row, new or not, before it is read: an answer given at the same time adds to it.
+    known = session.execute(
         insert.on_conflict_do_update(
-            index_elements=["user_id", "application_id"],
-            set_={"scopes": union, "updated_at": now},
-        )
+            index_elements=["user_id", "application_id"], set_={"updated_at": now}
+        ).returning(Consent.id, Consent.scopes)
+    ).one()
+    union = " ".join(in_order({*known.scopes.split(), *scopes.split()}))
+    session.execute(
+        update(Consent)
+        .where(Consent.id == known.id)
+        .values(scopes=union)
+        .execution_options(synchronize_session=False)
     )

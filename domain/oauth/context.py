@@ -1,5 +1,6 @@
 """What every part of the authorization server is handed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -7,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.knocks import KnockLimits
 from domain.accounts.sign_ins import Browser
+from domain.audit.events import Event
 from domain.keyring import Keyring
 
 
@@ -35,6 +37,25 @@ class PasswordPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PushPolicy:
+    """The instance's choices for authorization requests that clients push (RFC 9126)."""
+
+    #: For so long the browser may come with it for the first time.
+    lifetime: timedelta
+    #: No other authorization request is taken.
+    is_required: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistrationPolicy:
+    """The instance's choices for clients that register themselves (RFC 7591)."""
+
+    is_offered: bool
+    #: Without anybody's token, too.
+    is_open: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class OAuthPolicy:
     """The instance's choices; lifetimes count from the moment of issue."""
 
@@ -49,6 +70,8 @@ class OAuthPolicy:
     refresh_replay: timedelta
     devices: DevicePolicy
     passwords: PasswordPolicy
+    pushed_requests: PushPolicy
+    registration: RegistrationPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +84,7 @@ class OAuthContext:
     policy: OAuthPolicy
     #: Where the request comes from.
     origin: Browser
+    #: Writes an audit event in the same transaction, with who did it and from where.
+    note: Callable[[Event], None]
+    #: Of the key that the client has proved in this request to have (RFC 9449), if it did.
+    key_thumbprint: str | None = None

@@ -12,6 +12,7 @@ from enum import Enum
 from sqlalchemy import Row, Select, select
 
 from domain.accounts.attempts import AttemptLimit, claim_attempt, give_back_attempt
+from domain.audit.events import Event, EventKind
 from domain.errors import ConflictError, InvalidError
 from domain.oauth.clients import Client
 from domain.oauth.consent import Approval
@@ -52,6 +53,12 @@ class Decision(Enum):
 
     APPROVE = "approve"
     DENY = "deny"
+
+
+_KINDS = {
+    Decision.APPROVE: EventKind.DEVICE_APPROVED,
+    Decision.DENY: EventKind.DEVICE_DENIED,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +157,30 @@ def decide(device_id: int, decision: Decision, approval: Approval, *, context: O
         _approve(device, approval, context)
     else:
         device.denied_at = context.now
+    _note(decision, device, application, context)
     return str(application.name)
+
+
+def _note(
+    decision: Decision,
+    device: DeviceAuthorization,
+    application: Application,
+    context: OAuthContext,
+) -> None:
+    context.note(
+        Event(
+            kind=_KINDS[decision],
+            user_id=device.user_id,
+            subject=application.name,
+            details={
+                "application_id": application.uid,
+                "scopes": device.scopes,
+                # Where the device is; where its user is, the event says anyhow.
+                "device_address": device.address,
+                "device": device_in_words(device.user_agent),
+            },
+        )
+    )
 
 
 def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthContext) -> None:

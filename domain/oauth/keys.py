@@ -81,6 +81,12 @@ def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSA
     return _find_signing_key(session, keyring, now) or _make(USUAL_BITS, session, keyring, now)
 
 
+def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
+    """Return the `kid` of the key that signs now; None if none was made so far."""
+    found = _find_signing_key(session, keyring, now)
+    return str(found.kid) if found is not None else None
+
+
 def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAKey | None:
     """Return the oldest key that has not been retired and that this keyring can open.
 

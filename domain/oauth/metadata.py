@@ -4,6 +4,7 @@ from typing import Any
 
 from domain.oauth import id_tokens, userinfo
 from domain.oauth.context import OAuthPolicy
+from domain.oauth.dpop import ALGORITHMS
 from domain.oauth.grants.authorization_code import PROMPTS
 from domain.oauth.keys import ALGORITHM
 from domain.oauth.scopes import SCOPES
@@ -21,6 +22,9 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
         "authorization_endpoint": f"{issuer}/oauth/authorize",
         "token_endpoint": f"{issuer}/oauth/token",
         **_device_endpoint(policy),
+        "pushed_authorization_request_endpoint": f"{issuer}/oauth/par",
+        "require_pushed_authorization_requests": policy.pushed_requests.is_required,
+        **_registration_endpoint(policy),
         "revocation_endpoint": f"{issuer}/oauth/revoke",
         "introspection_endpoint": f"{issuer}/oauth/introspect",
         "userinfo_endpoint": f"{issuer}/oauth/userinfo",
@@ -34,6 +38,7 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": _CLIENT_METHODS,
         "introspection_endpoint_auth_methods_supported": _SECRET_METHODS,
         "code_challenge_methods_supported": ["S256"],
+        "dpop_signing_alg_values_supported": list(ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,
     }
 
@@ -43,6 +48,13 @@ def _device_endpoint(policy: OAuthPolicy) -> dict[str, str]:
     if not policy.devices.is_offered:
         return {}
     return {"device_authorization_endpoint": f"{policy.issuer}/oauth/authorize_device"}
+
+
+def _registration_endpoint(policy: OAuthPolicy) -> dict[str, str]:
+    """Return where clients register themselves (RFC 7591 section 3), while they may."""
+    if not policy.registration.is_offered:
+        return {}
+    return {"registration_endpoint": f"{policy.issuer}/oauth/register"}
 
 
 def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
@@ -62,11 +74,12 @@ def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
     }
 
 
-def protected_resource(issuer: str) -> dict[str, Any]:
-    """Return the metadata of the REST API (RFC 9728 section 2)."""
+def protected_resource(resource: str, *, issuer: str) -> dict[str, Any]:
+    """Return the metadata of what begins with an address (RFC 9728 section 2)."""
     return {
-        "resource": f"{issuer}/api/v4",
+        "resource": resource,
         "authorization_servers": [issuer],
         "scopes_supported": [scope.name for scope in SCOPES],
         "bearer_methods_supported": ["header", "query"],
+        "dpop_signing_alg_values_supported": list(ALGORITHMS),
     }

@@ -1,5 +1,6 @@
 """The authorization server: Authlib's, with our storage, our client check, our error answers."""
 
+from dataclasses import replace
 from typing import Any
 
 from authlib.oauth2.rfc6749 import (
@@ -8,12 +9,15 @@ from authlib.oauth2.rfc6749 import (
 from authlib.oauth2.rfc6749 import (
     InvalidRequestError,
     OAuth2Error,
+    UnauthorizedClientError,
 )
 
 from domain.oauth.clients import Client, authenticate
 from domain.oauth.context import OAuthContext, OAuthPolicy
+from domain.oauth.dpop import InvalidProofError, Proof, Target, find_proof, use_up
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
+from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
 from domain.oauth.endpoints.revocation import RevocationEndpoint
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.grants.device_code import DeviceCodeGrant
@@ -42,9 +46,12 @@ class AuthorizationServer(AuthlibServer):
         """Register the grants and endpoints."""
         super().__init__()
         self.context = context
+        #: Of the token request, if it is one.
+        self._grant_type: str | None = None
         for grant in GRANTS:
             self.register_grant(grant)
         self.register_endpoint(DeviceAuthorizationEndpoint)
+        self.register_endpoint(PushedAuthorizationEndpoint)
         self.register_endpoint(RevocationEndpoint)
         self.register_endpoint(IntrospectionEndpoint)
 
@@ -53,7 +60,10 @@ class AuthorizationServer(AuthlibServer):
     ) -> Client:
         """Authenticate by any method that the client may use (RFC 6749 section 2.3)."""
         del methods, endpoint
-        return authenticate(request, self.context)
+        client = authenticate(request, self.context)
+        if self._grant_type is not None:
+            self._check_registration(client, self._grant_type)
+        return client
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
         """Return the one grant that has an authorization endpoint."""
@@ -75,10 +85,33 @@ class AuthorizationServer(AuthlibServer):
         """Answer a token request; every error is an answer, so that what it wrote is kept."""
         try:
             grant = self.get_token_grant(request)
+            proof = self._find_proof(request)
+            self._grant_type = grant.GRANT_TYPE
             grant.validate_token_request()
+            if proof is not None:
+                use_up(proof, self.context)
             return self.handle_response(*grant.create_token_response())
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
+
+    def _find_proof(self, request: ProtocolRequest) -> Proof | None:
+        """Return what the client brought to prove its key; what is issued now is bound to it.
+
+        The proof is used up no earlier than the request is found good: who has no client and no
+        grant shall not fill the table of used ones.
+        """
+        target = Target("POST", f"{self.context.policy.issuer}/oauth/token")
+        proof = find_proof(request, target, now=self.context.now)
+        if proof is not None:
+            self.context = replace(self.context, key_thumbprint=proof.thumbprint)
+        return proof
+
+    def _check_registration(self, client: Client, grant_type: str) -> None:
+        """Refuse a token request that the client's registration rules out."""
+        if not client.check_grant_type(grant_type):
+            raise UnauthorizedClientError("The application is not registered for this grant type.")
+        if client.application.require_dpop and self.context.key_thumbprint is None:
+            raise InvalidProofError("Tokens of this application are bound to a key: prove it.")
 
     def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
         """Take our own request as it is."""

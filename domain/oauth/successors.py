@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
-from domain.oauth.tokens import Grant, Pair, id_token_of, issue_pair, store_pair
+from domain.oauth.tokens import Grant, Pair, id_token_of, issue_pair, store_pair, token_type_of
 from models import AccessToken
 
 
@@ -62,7 +62,7 @@ def send_again(successor: Successor, grant: Grant, context: OAuthContext) -> dic
     left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
     return {
         "access_token": pair.access,
-        "token_type": "bearer",
+        "token_type": token_type_of(token.key_thumbprint),
         "expires_in": max(0, int(left)),
         "refresh_token": pair.refresh,
         "scope": token.scopes,

@@ -61,17 +61,25 @@ def store_pair(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any
             scopes=grant.scopes,
             created_at=context.now,
             expires_at=context.now + lifetime,
+            address=context.origin.address,
+            user_agent=(context.origin.user_agent or "")[:255] or None,
+            key_thumbprint=context.key_thumbprint,
         )
     )
     return {
         "access_token": pair.access,
-        "token_type": "bearer",
+        "token_type": token_type_of(context.key_thumbprint),
         "expires_in": int(lifetime.total_seconds()),
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
         "created_at": int(context.now.timestamp()),
         **id_token_of(grant, pair.access, context),
     }
+
+
+def token_type_of(key_thumbprint: str | None) -> str:
+    """Return how a token is shown: with a proof if it is bound to a key (RFC 9449 section 5)."""
+    return "bearer" if key_thumbprint is None else "DPoP"
 
 
 def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:

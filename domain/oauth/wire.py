@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Payload, OAuth2Request
@@ -45,6 +46,15 @@ class Parameters(OAuth2Payload):
         return tuple(sorted(name for name, texts in self._lists.items() if len(texts) > 1))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pushed:
+    """Where the parameters of an authorization request come from that was pushed (RFC 9126)."""
+
+    id: int
+    #: When the client pushed it.
+    at: datetime
+
+
 class ProtocolRequest(OAuth2Request):
     """A request to an OAuth endpoint.
 
@@ -61,6 +71,13 @@ class ProtocolRequest(OAuth2Request):
         """Take the method, the parameters of the right place, and the headers."""
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
         self.payload = Parameters(parameters)
+        #: Set if the parameters were pushed, and not brought by the browser.
+        self.pushed: Pushed | None = None
+
+    def header(self, name: str) -> str | None:
+        """Return a header, in whatever case its name was sent."""
+        names = (each for each in self.headers if each.lower() == name.lower())
+        return next((self.headers[each] for each in names), None)
 
     @property
     def args(self) -> dict[str, str]:
@@ -100,6 +117,7 @@ PARAMETERS = frozenset(
         "code_challenge_method",
         "code_verifier",
         "device_code",
+        "dpop_jkt",
         "grant_type",
         "id_token_hint",
         "login_hint",
@@ -110,6 +128,8 @@ PARAMETERS = frozenset(
         "prompt",
         "redirect_uri",
         "refresh_token",
+        "request",
+        "request_uri",
         "response_mode",
         "response_type",
         "scope",

@@ -3,12 +3,13 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from authlib.oauth2.rfc6749 import InvalidScopeError
+from authlib.oauth2.rfc6749 import InvalidScopeError, UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
 from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
 from domain.oauth.devices import begin
+from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.tokens import note_use
 from domain.oauth.wire import NO_STORE, ProtocolRequest
@@ -29,6 +30,8 @@ class DeviceAuthorizationEndpoint(AuthlibDeviceAuthorizationEndpoint):
         """Authenticate the client, check what it asks for, and issue the codes (3.2)."""
         request.refuse_repeated_parameters()
         client = self.server.authenticate_client(request, ())
+        if not client.check_grant_type(DeviceCodeGrant.GRANT_TYPE):
+            raise UnauthorizedClientError("The application is not registered for this grant type.")
         scopes = self._scopes(request, client)
         policy = self._context.policy
         new = begin(client.application, scopes, context=self._context)

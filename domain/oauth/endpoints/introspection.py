@@ -11,6 +11,7 @@ from domain.keyring import Kind
 from domain.oauth.clients import Client, ClientRefusedError
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import subject
+from domain.oauth.tokens import token_type_of
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken, Authorization, User
 
@@ -63,6 +64,7 @@ class IntrospectionEndpoint(AuthlibIntrospectionEndpoint):
                 AccessToken.scopes,
                 AccessToken.created_at,
                 AccessToken.expires_at,
+                AccessToken.key_thumbprint,
                 User.username,
             )
             .join(User, and_(User.id == AccessToken.user_id, User.state == ACTIVE))
@@ -91,7 +93,8 @@ class IntrospectionEndpoint(AuthlibIntrospectionEndpoint):
 
 def _of_access(token: Row[Any]) -> dict[str, Any]:
     ends = {} if token.expires_at is None else {"exp": _seconds(token.expires_at)}
-    return {"token_type": "bearer", **ends}
+    bound = {} if token.key_thumbprint is None else {"cnf": {"jkt": token.key_thumbprint}}
+    return {"token_type": token_type_of(token.key_thumbprint), **bound, **ends}
 
 
 def _seconds(moment: datetime) -> int:

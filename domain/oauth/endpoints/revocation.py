@@ -6,6 +6,7 @@ from authlib.oauth2.rfc6749 import OAuth2Error
 from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoint
 from sqlalchemy import or_, select
 
+from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.clients import Client, names_no_client
 from domain.oauth.context import OAuthContext
@@ -56,7 +57,7 @@ class RevocationEndpoint(AuthlibRevocationEndpoint):
         token = self._find(request.value("token") or "")
         if token is None or token.application_id is not None:
             return False
-        revoke_pair(token.id, session=self._context.session, now=self._context.now)
+        self._kill(token, "password grant")
         return True
 
     def _find(self, text: str) -> AccessToken | None:
@@ -76,4 +77,17 @@ class RevocationEndpoint(AuthlibRevocationEndpoint):
     def _revoke(self, token: AccessToken, client: Client) -> None:
         if token.application_id != client.application.id:
             raise ForeignTokenError
-        revoke_pair(token.id, session=self._context.session, now=self._context.now)
+        self._kill(token, client.application.name)
+
+    def _kill(self, token: AccessToken, holder: str) -> None:
+        context = self._context
+        if revoke_pair(token.id, session=context.session, now=context.now):
+            details = {"by": "application", "scopes": token.scopes}
+            context.note(
+                Event(
+                    kind=EventKind.TOKEN_REVOKED,
+                    user_id=token.user_id,
+                    subject=holder,
+                    details=details,
+                )
+            )

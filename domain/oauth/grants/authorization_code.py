@@ -9,6 +9,7 @@ from authlib.oauth2.rfc6749 import (
     InvalidRequestError,
     InvalidScopeError,
     OAuth2Error,
+    UnauthorizedClientError,
     UnsupportedResponseTypeError,
     grants,
 )
@@ -16,10 +17,12 @@ from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupp
 from sqlalchemy import select, update
 
 from domain.accounts.users import ACTIVE
+from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.applications import find_by_uid
 from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
+from domain.oauth.dpop import check_thumbprint
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.redirect_uris import with_parameters
@@ -89,6 +92,8 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
 
     def _check_the_rest(self) -> None:
         self.request.refuse_repeated_parameters()
+        if not self.request.client.check_grant_type(self.GRANT_TYPE):
+            raise UnauthorizedClientError("The application is not registered for this grant type.")
         if self.request.required("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
         if (self.request.value("response_mode") or "query") != "query":
@@ -97,6 +102,7 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
             raise InvalidRequestError("A nonce cannot hold the character NUL.")
         self._check_scope()
         self._check_pkce()
+        check_thumbprint(self.request.value("dpop_jkt"))
         self._check_prompt()
         self._check_request_objects()
 
@@ -133,7 +139,8 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         """Refuse parameters inside of a JWT: who ignored them would answer something else."""
         if self.request.value("request") is not None:
             raise RequestNotSupportedError("Parameters cannot be given as a request object here.")
-        if self.request.value("request_uri") is not None:
+        is_foreign = self.request.value("request_uri") is not None and not self.request.pushed
+        if is_foreign:
             raise RequestURINotSupportedError("Parameters cannot be given by request_uri here.")
 
     def create_authorization_response(self, redirect_uri: str, grant_user: Any) -> Any:
@@ -164,6 +171,7 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
                 redirect_uri=redirect_uri,
                 code_challenge=self.request.value("code_challenge"),
                 nonce=self.request.value("nonce"),
+                key_thumbprint=self.request.value("dpop_jkt"),
                 auth_time=approval.auth_time,
                 code_digest=credential.digest,
                 code_expires_at=context.now + context.policy.code_lifetime,
@@ -185,6 +193,9 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         if self.request.required("redirect_uri") != authorization.redirect_uri:
             raise InvalidGrantError(INVALID_CODE)
         check_verifier(self.request.value("code_verifier"), authorization.code_challenge)
+        if authorization.key_thumbprint not in {None, self._context.key_thumbprint}:
+            # Section 10 of RFC 9449.
+            raise InvalidGrantError("The code needs a DPoP proof of the key that dpop_jkt named.")
         self.request.authorization_code = authorization
 
     def _find_authorization(self, code: str) -> Authorization | None:
@@ -199,14 +210,30 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         if authorization.application_id != client.application.id:
             # Whoever has it stole it: nobody may use it any more.
             self._claim(authorization)
+            self._note(EventKind.CODE_BURNT, authorization, client)
             raise InvalidGrantError(INVALID_CODE)
         if authorization.code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             revoke_family(authorization.id, session=context.session, now=context.now)
+            self._note(EventKind.CODE_REUSED, authorization, client)
             raise InvalidGrantError(INVALID_CODE)
         expires_at = authorization.code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(INVALID_CODE)
+
+    def _note(self, kind: EventKind, authorization: Authorization, client: Client) -> None:
+        """Keep what may have been a theft, for the user whose account the code was for.
+
+        An ordinary redemption is not kept: there are too many, and the consent says it all.
+        """
+        self._context.note(
+            Event(
+                kind=kind,
+                user_id=authorization.user_id,
+                subject=client.application.name,
+                details={"application_id": client.application.uid, "scopes": authorization.scopes},
+            )
+        )
 
     def _claim(self, authorization: Authorization) -> bool:
         """Spend the code; of parallel redemptions one is told True."""

@@ -98,7 +98,11 @@ class DeviceCodeGrant(AuthlibDeviceCodeGrant):
             is_renewable=may_refresh(client.application, authorization.scopes),
             authentication=Authentication(auth_time=authorization.auth_time),
         )
-        return 200, {**issue_pair(grant, context), "token_type": "Bearer"}, NO_STORE
+        issued = issue_pair(grant, context)
+        is_bound = context.key_thumbprint is not None
+        # The specification's example of this one answer writes it with a capital.
+        kind = issued["token_type"] if is_bound else "Bearer"
+        return 200, {**issued, "token_type": kind}, NO_STORE
 
     def _claim(self, device: DeviceAuthorization) -> Authorization | None:
         """Spend the approval; nothing is left of it if the user has taken it back meanwhile."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
 
-from domain.accounts.users import authenticate
+from domain.accounts.users import authenticate_by_password_alone
+from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.clients import Client, names_no_client
 from domain.oauth.context import OAuthContext
@@ -100,7 +101,7 @@ class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
             address=context.origin.address,
         )
         try:
-            user = authenticate(
+            user = authenticate_by_password_alone(
                 knock, session=context.session, keyring=context.keyring, now=context.now
             )
         except TooManyAttemptsError as error:
@@ -115,8 +116,26 @@ class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
         grant = self._grant(client.application if client else None)
         if client is not None:
             note_use(client.application, now=context.now)
+        self._note_issue(client)
         issued = issue_pair(grant, context)
         return 200, {name: issued[name] for name in _SHOWN if name in issued}, NO_STORE
+
+    def _note_issue(self, client: Client | None) -> None:
+        """Keep that a token came from a password alone: nobody was asked on a page."""
+        user, application = self.request.user, client.application if client else None
+        self._context.note(
+            Event(
+                kind=EventKind.TOKEN_ISSUED,
+                user_id=user.id,
+                subject=application.name if application else "password grant",
+                details={
+                    "grant_type": "password",
+                    "application_id": application.uid if application else None,
+                    "scopes": self.request.scope,
+                },
+                actor=Actor(id=user.id, name=user.username),
+            )
+        )
 
     def _grant(self, application: Any) -> Grant:
         context, user_id, scopes = self._context, self.request.user.id, self.request.scope

@@ -6,6 +6,7 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, grants
 from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
+from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.clients import Client
 from domain.oauth.context import OAuthContext
@@ -41,6 +42,7 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         if token.revoked_at is not None:
             self._refuse_reuse(token, client)
+        self._check_key(token, client)
         self._check_origin(authorization)
         self.request.scope = self._narrowed_scope(token.scopes)
         self.request.refresh_token = token
@@ -68,7 +70,28 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             return
         if not client.application.confidential and token.authorization_id is not None:
             revoke_family(token.authorization_id, session=context.session, now=context.now)
+        self._note_reuse(token, client)
         raise InvalidGrantError(INVALID_REFRESH_TOKEN)
+
+    def _note_reuse(self, token: AccessToken, client: Client) -> None:
+        """Keep what may have been a theft; an ordinary refresh is not kept, there are too many."""
+        self._context.note(
+            Event(
+                kind=EventKind.REFRESH_REUSED,
+                user_id=token.user_id,
+                subject=client.application.name,
+                details={"application_id": client.application.uid, "scopes": token.scopes},
+            )
+        )
+
+    def _check_key(self, token: AccessToken, client: Client) -> None:
+        """Refuse a public client without the key of its pair (RFC 9449 section 5).
+
+        A secret binds the refresh token of a confidential one already; its key may change.
+        """
+        is_bound = token.key_thumbprint is not None and not client.application.confidential
+        if is_bound and token.key_thumbprint != self._context.key_thumbprint:
+            raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
     def _check_origin(self, authorization: Authorization | None) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
@@ -104,7 +127,8 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             note_use(self.request.client.application, now=context.now)
             return 200, issue_successor(presented, self._grant(token), context), NO_STORE
         successor = find_successor(presented, token, context)
-        if successor is None:
+        if successor is None or successor.token.key_thumbprint != context.key_thumbprint:
+            self._note_reuse(token, self.request.client)
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         if self.request.value("scope") and self.request.scope != successor.token.scopes:
             raise InvalidScopeError("The refresh token was used for another scope already.")

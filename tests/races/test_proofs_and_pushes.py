@@ -1,0 +1,105 @@
+"""Sixteen at once with one DPoP proof, or one pushed request: one gets through."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+import requests
+
+from tests.html_forms import form_with
+from tests.live import LiveGatebell
+from tests.oauth_wire import (
+    PKCE,
+    VERIFIER,
+    ask_at,
+    new_code,
+    pair_in,
+    phone_application,
+    server_application,
+)
+from tests.people import alice, bob, make_application, sign_in, signed_in
+from tests.proofs import Prover, redeem_with_key
+from tests.pushes import pushed
+
+PARALLEL = 16
+USER = "/api/v4/user"
+Send = Callable[[requests.Session], requests.Response]
+
+
+def all_at_once(gatebell: LiveGatebell, sends: Sequence[Send]) -> list[requests.Response]:
+    """Send each request on a connection of its own that is open already."""
+    barrier = Barrier(len(sends))
+
+    def send(one: Send) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.get(f"{gatebell.url}/healthz")
+            barrier.wait(timeout=60)
+            return one(session)
+
+    with ThreadPoolExecutor(len(sends)) as pool:
+        return list(pool.map(send, sends))
+
+
+@pytest.mark.rfc("rfc9449-11.1-a", "rfc9449-11.1-b")
+def test_one_proof_gets_one_of_sixteen_codes_redeemed(gatebell: LiveGatebell) -> None:
+    phone = phone_application(gatebell)
+    headers = Prover().for_token(gatebell)
+    common = {"grant_type": "authorization_code", "client_id": phone.client_id}
+    common |= {"redirect_uri": phone.redirect_uri, "code_verifier": VERIFIER}
+    forms = [{**common, "code": new_code(gatebell, phone, **PKCE)} for _ in range(PARALLEL)]
+    url = f"{gatebell.url}/oauth/token"
+
+    def redeeming(form: dict[str, str]) -> Send:
+        return lambda session: session.post(url, data=form, headers=headers)
+
+    answers = all_at_once(gatebell, [redeeming(form) for form in forms])
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {200: 1, 400: PARALLEL - 1}, [answer.text for answer in answers]
+    errors = {answer.json().get("error") for answer in answers}
+    assert errors == {None, "invalid_dpop_proof"}
+
+
+@pytest.mark.rfc("rfc9449-11.1-a")
+def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
+    phone, key = phone_application(gatebell), Prover()
+    code = new_code(gatebell, phone, **PKCE)
+    token = pair_in(redeem_with_key(gatebell, phone, code, key)).access
+    url = gatebell.url + USER
+    headers = key.showing(token, url)
+    answers = all_at_once(gatebell, [lambda session: session.get(url, headers=headers)] * PARALLEL)
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {200: 1, 401: PARALLEL - 1}, [answer.text for answer in answers]
+
+
+@pytest.mark.rfc("rfc9126-4-c")
+def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    browser = sign_in(gatebell, alice(gatebell))
+    form = form_with(ask_at(browser, pushed(gatebell, client)), "decision")
+    fields = form.filled(decision="authorize")
+    url = f"{gatebell.url}/oauth/authorize/decision"
+    cookies = browser.cookies.get_dict()
+    answers = all_at_once(
+        gatebell,
+        [lambda session: session.post(url, data=fields, cookies=cookies, allow_redirects=False)]
+        * PARALLEL,
+    )
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {302: 1, 400: PARALLEL - 1}
+    assert "code=" in next(answer.headers["Location"] for answer in answers if answer.is_redirect)
+
+
+@pytest.mark.rfc("rfc9126-4-c")
+def test_one_pushed_request_that_nobody_is_asked_about_gives_one_code(
+    gatebell: LiveGatebell,
+) -> None:
+    url = pushed(gatebell, server_application(gatebell))
+    cookies = signed_in(gatebell, alice(gatebell)).cookies.get_dict()
+    answers = all_at_once(
+        gatebell,
+        [lambda session: session.get(url, cookies=cookies, allow_redirects=False)] * PARALLEL,
+    )
+    assert Counter(answer.status_code for answer in answers) == {302: 1, 400: PARALLEL - 1}
