@@ -1,18 +1,19 @@
 """The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from flask import Blueprint, Response, request
 
-from domain.alerts import receivers
-from domain.alerts.deliveries import store_refusal
+from domain.alerts import receivers, refusals
 from domain.alerts.formats import read_body
-from domain.alerts.incoming import ParsedBody
 from domain.alerts.intake import Receipt, receive
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.parcel import Parcel
-from domain.alerts.receivers import Receiver
+from domain.alerts.receivers import LiveKey, Receiver
+from domain.clock import Stopwatch, start_stopwatch
 from domain.errors import DomainError
 from web.access import checks_its_key
 from web.alert_limits import check_rate
@@ -23,6 +24,9 @@ from web.request_bodies import ReceivedBody, check_media_type, read_bounded
 from web.services import now, reading, services, settings
 
 intake = Blueprint("intake", __name__)
+
+#: What a sender declares may be more than the column can hold.
+_LARGEST_SIZE = 2**31 - 1
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
@@ -60,53 +64,79 @@ def _receive_at_oldest(project_path: str, kind: IntegrationType) -> Response:
 
 
 def _receive(find: Callable[[datetime], Receiver]) -> Response:
-    moment = now()
-    received = read_bounded(settings().alert_body_limit_bytes)
+    moment, stopwatch = now(), start_stopwatch()
+    try:
+        received = read_bounded(settings().alert_body_limit_bytes)
+    except receivers.BodyTooLargeError as error:
+        _log_unread(find, moment, stopwatch, error)
+        raise
     receiver = find(moment)
-    parcel = Parcel(
+    parcel = _parcel(receiver, received.content, moment, stopwatch)
+    try:
+        key = _check(receiver, received)
+        receipt = _store(receiver, key, parcel)
+    except DomainError as error:
+        _log_refusal(parcel, error)
+        raise
+    refusals.tell(services().refusals.due(now=moment), hot=services().hot)
+    return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
+
+
+def _parcel(receiver: Receiver, body: bytes, moment: datetime, stopwatch: Stopwatch) -> Parcel:
+    return Parcel(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
         format=receiver.type.value,
         sender=request.remote_addr or "",
-        body=received.content,
+        body=body,
+        size=len(body),
         received_at=moment,
+        stopwatch=stopwatch,
     )
-    try:
-        _check(receiver, received)
-        receipt = _store(receiver, parcel)
-    except DomainError as error:
-        _log_refusal(parcel, error)
-        raise
-    return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
 
 
-def _check(receiver: Receiver, received: ReceivedBody) -> None:
-    key = receivers.presented_key(request.headers.get("Authorization"))
-    receivers.check_key(receiver, key, keyring=services().keyring)
+def _check(receiver: Receiver, received: ReceivedBody) -> LiveKey:
+    presented = receivers.presented_key(request.headers.get("Authorization"))
+    key = receivers.check_key(receiver, presented, keyring=services().keyring)
     receivers.check_open(receiver)
     check_media_type()
     received.check()
+    return key
 
 
-def _store(receiver: Receiver, parcel: Parcel) -> Receipt:
-    parsed: ParsedBody = read_body(
-        parcel.body, receiver.type, now=parcel.received_at, reading=reading()
+def _store(receiver: Receiver, key: LiveKey, parcel: Parcel) -> Receipt:
+    parsed = read_body(
+        parcel.body,
+        receiver.type,
+        now=parcel.received_at,
+        reading=reading(),
+        mapping=receiver.mapping,
     )
     check_rate(receiver, settings().alert_rate_limit, now=parcel.received_at)
-    receivers.note_use(receiver, hot=services().hot, now=parcel.received_at)
+    receivers.note_use(receiver, key, hot=services().hot, now=parcel.received_at)
     receipt = receive(parsed, parcel, hot=services().hot)
     for item in receipt.items:
         count_alerts(item.action.value, 1)
     return receipt
 
 
+def _log_unread(
+    find: Callable[[datetime], Receiver], moment: datetime, stopwatch: Stopwatch, error: DomainError
+) -> None:
+    """Tell the maintainer of a body that was too large, whoever sent it; the answer is the same."""
+    with suppress(receivers.UnknownReceiverError):
+        parcel = _parcel(find(moment), b"", moment, stopwatch)
+        _log_refusal(replace(parcel, size=min(request.content_length or 0, _LARGEST_SIZE)), error)
+
+
 def _log_refusal(parcel: Parcel, error: DomainError) -> None:
-    """Leave a trace for the maintainer, unless there are too many already."""
+    """Leave a trace for the maintainer: a row of its own, or one more in the count of another."""
     count_alerts("refused", 1)
+    sampler, hot, status = services().refusals, services().hot, status_of(error)
+    kind = (parcel.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
-    is_kept = services().refusals.is_kept(
-        parcel.integration_id, now=parcel.received_at, per_minute=per_minute
-    )
-    if is_kept:
+    if sampler.is_kept(kind, now=parcel.received_at, per_minute=per_minute):
         known = parcel.without_body() if isinstance(error, receivers.WrongKeyError) else parcel
-        store_refusal(known, status_of(error), str(error), hot=services().hot)
+        row = refusals.store_refusal(known, status, str(error), hot=hot)
+        refusals.tell(sampler.remember(kind, row), hot=hot)
+    refusals.tell(sampler.due(now=parcel.received_at), hot=hot)

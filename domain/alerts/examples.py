@@ -1,5 +1,6 @@
 """Good examples: what the test page is filled with, and what maintainers paste at 3 a.m."""
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -71,21 +72,24 @@ def _prometheus_example(started: str) -> dict[str, object]:
 
 def snippets(kind: IntegrationType, url: str, key: str, *, now: datetime) -> tuple[Snippet, ...]:
     """Return what to paste into senders, with address and key filled in."""
-    recent = now - timedelta(minutes=1)
-    body = orjson.dumps(orjson.loads(example_body(kind, now=recent))).decode()
-    curl = Snippet(
+    body = orjson.loads(example_body(kind, now=now - timedelta(minutes=1)))
+    by_hand = (_curl(url, key, body), _python(url, key, body))
+    if kind is IntegrationType.PROMETHEUS:
+        return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *by_hand)
+    return by_hand
+
+
+def _curl(url: str, key: str, body: object) -> Snippet:
+    return Snippet(
         title="curl",
         language="sh",
         text=(
-            f"curl '{url}' \\\n"
+            f"curl {shlex.quote(url)} \\\n"
             f"  --header 'Authorization: Bearer {key}' \\\n"
             "  --header 'Content-Type: application/json' \\\n"
-            f"  --data '{body}'\n"
+            f"  --data {shlex.quote(orjson.dumps(body).decode())}\n"
         ),
     )
-    if kind is IntegrationType.PROMETHEUS:
-        return (_alertmanager(url, key), curl)
-    return (curl, _python(url, key))
 
 
 def _alertmanager(url: str, key: str) -> Snippet:
@@ -103,19 +107,77 @@ def _alertmanager(url: str, key: str) -> Snippet:
             "        http_config:\n"
             "          authorization:\n"
             "            type: Bearer\n"
-            f"            credentials: {key}\n"
+            f"            credentials: '{key}'\n"
         ),
     )
 
 
-def _python(url: str, key: str) -> Snippet:
+def _operator(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Prometheus Operator: for kubectl apply, in the namespace of what is watched",
+        language="yaml",
+        text=(
+            "apiVersion: v1\n"
+            "kind: Secret\n"
+            "metadata:\n"
+            "  name: gatebell\n"
+            "stringData:\n"
+            f"  key: '{key}'\n"
+            "---\n"
+            "apiVersion: monitoring.coreos.com/v1alpha1\n"
+            "kind: AlertmanagerConfig\n"
+            "metadata:\n"
+            "  name: gatebell\n"
+            "spec:\n"
+            "  route:\n"
+            "    receiver: gatebell\n"
+            "  receivers:\n"
+            "    - name: gatebell\n"
+            "      webhookConfigs:\n"
+            f"        - url: '{url}'\n"
+            "          sendResolved: true\n"
+            "          httpConfig:\n"
+            "            authorization:\n"
+            "              type: Bearer\n"
+            "              credentials:\n"
+            "                name: gatebell\n"
+            "                key: key\n"
+        ),
+    )
+
+
+def _grafana(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Grafana: a contact point in provisioning/alerting/gatebell.yaml",
+        language="yaml",
+        text=(
+            "apiVersion: 1\n"
+            "contactPoints:\n"
+            "  - orgId: 1\n"
+            "    name: gatebell\n"
+            "    receivers:\n"
+            "      - uid: gatebell\n"
+            "        type: webhook\n"
+            "        disableResolveMessage: false\n"
+            "        settings:\n"
+            f"          url: '{url}'\n"
+            "          httpMethod: POST\n"
+            "          authorization_scheme: Bearer\n"
+            f"          authorization_credentials: '{key}'\n"
+        ),
+    )
+
+
+def _python(url: str, key: str, body: object) -> Snippet:
+    # Without true, false and null, what is JSON is Python, too.
+    literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
         title="Python, with nothing installed",
         language="python",
         text=(
             "import json\n"
             "import urllib.request\n\n"
-            f'alert = {{"title": "Backup failed", "severity": "high", "hosts": ["db-1"]}}\n'
+            f"alert = {literal}\n"
             "request = urllib.request.Request(\n"
             f'    "{url}",\n'
             "    data=json.dumps(alert).encode(),\n"

@@ -1,17 +1,20 @@
 """The commonest delivery, one firing alert on Postgres, in a single statement.
 
 It counts an event on the open alert with this fingerprint, or else takes the next number and
-opens one; the delivery is stored with it. When two first alerts arrive at once, the loser finds
-the winner's row through ON CONFLICT and joins it; the number that it had taken stays unused.
+opens one; the delivery and the occurrence are stored with it. When two first alerts arrive at
+once, the loser finds the winner's row through ON CONFLICT and joins it; the number that it had
+taken stays unused.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import orjson
 from sqlalchemy import text
 
 from domain.alerts.incoming import IncomingAlert
-from domain.alerts.parcel import Parcel, alert_values
+from domain.alerts.lifecycle import Action
+from domain.alerts.parcel import Parcel, alert_values, delivery_values
 from domain.hot import HotConnection
 
 _STORE = text(
@@ -19,7 +22,7 @@ _STORE = text(
 WITH joined AS (
   UPDATE alerts SET events = events + 1, last_event_at = :now
   WHERE project_id = :project_id AND fingerprint = :fingerprint AND status <> 'resolved'
-  RETURNING iid, title, false AS is_new
+  RETURNING id, iid, title, false AS is_new
 ), ticket AS (
   SELECT nextval(pg_get_serial_sequence('deliveries', 'id')) AS delivery_id
 ), counter AS (
@@ -36,40 +39,51 @@ WITH joined AS (
   FROM ticket, counter
   ON CONFLICT (project_id, fingerprint) WHERE fingerprint IS NOT NULL AND status <> 'resolved'
   DO UPDATE SET events = alerts.events + 1, last_event_at = excluded.last_event_at
-  RETURNING iid, title, (xmax = 0) AS is_new
+  RETURNING id, iid, title, (xmax = 0) AS is_new
 ), outcome AS (
-  SELECT iid, title, is_new FROM joined
+  SELECT id, iid, title, is_new FROM joined
   UNION ALL
-  SELECT iid, title, is_new FROM opened
+  SELECT id, iid, title, is_new FROM opened
 ), delivery AS (
   INSERT INTO deliveries (id, project_id, integration_id, format, is_test, received_at,
-    status_code, sender, size, body, opened, joined, resolved, remarks, truncated_alerts)
+    status_code, sender, size, body, duration, skipped, opened, joined, resolved, remarks,
+    truncated_alerts)
   SELECT ticket.delivery_id, :project_id, :integration_id, :format, :is_test, :now,
-    200, :sender, :size, :body, CAST(outcome.is_new AS int), CAST(NOT outcome.is_new AS int),
-    0, CAST(:remarks AS json), 0
+    200, :sender, :size, :body, :duration, 0, CAST(outcome.is_new AS int),
+    CAST(NOT outcome.is_new AS int), 0, CAST(:remarks AS json), 0
+  FROM ticket, outcome
+), occurrence AS (
+  INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
+  SELECT outcome.id, ticket.delivery_id, :item_index,
+    CASE WHEN outcome.is_new THEN CAST(:opening AS smallint) ELSE CAST(:joining AS smallint) END
   FROM ticket, outcome
 )
-SELECT iid, title, is_new FROM outcome
+SELECT iid, title, is_new, delivery_id FROM outcome, ticket
 """
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of the alert; a joined one keeps the title that it was opened with."""
+
+    iid: int
+    title: str
+    is_new: bool
+    delivery_id: int
+
+
 def store(
     alert: IncomingAlert, parcel: Parcel, remarks: Sequence[str], *, hot: HotConnection
-) -> tuple[int, str, bool]:
-    """Store one firing alert that has a fingerprint; return its iid, title, and whether it is new.
-
-    The title is the stored one: a joined alert keeps the title that it was opened with.
-    """
+) -> Stored:
+    """Store one firing alert that has a fingerprint."""
     parameters = {
         **alert_values(alert, parcel),
-        "format": parcel.format,
-        "is_test": parcel.is_test,
+        **delivery_values(parcel),
         "now": parcel.received_at,
-        "sender": parcel.sender,
-        "size": len(parcel.body),
-        "body": parcel.body,
         "remarks": orjson.dumps(list(remarks)).decode(),
+        "opening": Action.OPENED.rank,
+        "joining": Action.JOINED.rank,
     }
     row = hot.all(_STORE, parameters)[0]
-    return row.iid, row.title, row.is_new
+    return Stored(row.iid, row.title, row.is_new, row.delivery_id)

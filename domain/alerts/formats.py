@@ -1,13 +1,14 @@
 """Which bodies an integration understands. The integration's type decides, never the body."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from domain.alerts.body import read_object
-from domain.alerts.incoming import ParsedBody
+from domain.alerts.incoming import MissingAttributes, ParsedBody
 from domain.alerts.integrations import IntegrationType
+from domain.alerts.mapping import UNMAPPED, FieldMapping
 from domain.alerts.payloads import generic, prometheus
 
 
@@ -20,20 +21,60 @@ class Reading:
     automatic_fingerprint: bool
 
 
-def read_body(body: bytes, kind: IntegrationType, *, now: datetime, reading: Reading) -> ParsedBody:
+def read_body(
+    body: bytes,
+    kind: IntegrationType,
+    *,
+    now: datetime,
+    reading: Reading,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
     """Return what a body says; raise UnreadableBody, MissingAttributes or NoValidItem."""
-    return read_payload(
-        read_object(body, nesting_limit=reading.nesting_limit), kind, now=now, reading=reading
-    )
+    payload = read_object(body, nesting_limit=reading.nesting_limit)
+    return read_payload(payload, kind, now=now, reading=reading, mapping=mapping)
 
 
 def read_payload(
-    payload: Mapping[str, Any], kind: IntegrationType, *, now: datetime, reading: Reading
+    payload: Mapping[str, Any],
+    kind: IntegrationType,
+    *,
+    now: datetime,
+    reading: Reading,
+    mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Return what a parsed body says; raise MissingAttributes or NoValidItem."""
+    """Return what a parsed body says; raise MissingAttributes or NoValidItem.
+
+    The mapping of an integration counts for the generic format only. A body that looks like the
+    other format is read all the same, and somebody is told.
+    """
     if kind is IntegrationType.PROMETHEUS:
+        return _read_webhook(payload, now=now)
+    parsed = generic.parse(
+        payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
+    )
+    if mapping is UNMAPPED and payload.keys() >= _WEBHOOK_MARKS:
+        return replace(parsed, remarks=(*parsed.remarks, _LOOKS_LIKE_A_WEBHOOK))
+    return parsed
+
+
+#: What every webhook of Alertmanager has, and hardly anything else.
+_WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
+_LOOKS_LIKE_A_WEBHOOK = (
+    "This looks like a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
+    "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
+)
+_LOOKS_LIKE_ONE_ALERT = (
+    "This looks like a single alert: send it to an integration of the type “HTTP Endpoint”."
+)
+
+
+def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
+    try:
         return prometheus.parse(payload, now=now)
-    return generic.parse(payload, now=now, automatic_fingerprint=reading.automatic_fingerprint)
+    except MissingAttributes as error:
+        if _WEBHOOK_MARKS & payload.keys():
+            raise
+        raise MissingAttributes(error.names, hint=_LOOKS_LIKE_ONE_ALERT) from error
 
 
 def only_item(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:

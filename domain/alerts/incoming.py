@@ -97,9 +97,9 @@ class UnreadableBody(DomainError):  # noqa: N818  the name says what was receive
 class MissingAttributes(DomainError):  # noqa: N818  as above
     """Required top-level attributes are absent or of the wrong type; `names` lists them."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        """Name the attributes in a sentence."""
-        super().__init__(f"Missing or malformed attributes: {', '.join(names)}.")
+    def __init__(self, names: Sequence[str], *, hint: str = "") -> None:
+        """Name the attributes in a sentence; a hint is another one."""
+        super().__init__(f"Missing or malformed attributes: {', '.join(names)}. {hint}".rstrip())
         self.names = tuple(names)
 
 

@@ -6,17 +6,17 @@ comes first and is the same for all, so two webhooks with the same items in oppo
 for each other and never deadlock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Executable, bindparam, func, insert, select, update
 
 from domain.alerts import express
 from domain.alerts.incoming import IncomingAlert, ParsedBody, State
-from domain.alerts.lifecycle import Action, Existing, ExistingAnswer, NewAlert, Plan, plan
-from domain.alerts.parcel import Parcel, alert_values
+from domain.alerts.lifecycle import Action, Answer, Existing, ExistingAnswer, NewAlert, Plan, plan
+from domain.alerts.parcel import Parcel, alert_values, delivery_values
 from domain.hot import HotConnection
-from models import Alert, AlertCounter, Delivery
+from models import Alert, AlertCounter, Delivery, Occurrence
 
 RESOLVED = "resolved"
 TRIGGERED = "triggered"
@@ -35,9 +35,13 @@ class ReceiptItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
-    """What a delivery did: one item an alert, in the order of the body's items."""
+    """What a delivery did."""
 
+    delivery_id: int
+    #: One for each alert, in the order of the body's items.
     items: tuple[ReceiptItem, ...]
+    #: One for each item that is an alert, in order.
+    by_item: tuple[ReceiptItem, ...]
 
 
 def remarks_of(parsed: ParsedBody) -> list[str]:
@@ -60,11 +64,22 @@ _REMARKS_KEPT = 100
 def receive(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
     """Store the alerts of a body and return what became of each."""
     if hot.dialect_name == "postgresql" and _is_express(parsed):
-        remarks = remarks_of(parsed)
-        iid, title, is_new = express.store(parsed.alerts[0], parcel, remarks, hot=hot)
-        action = Action.OPENED if is_new else Action.JOINED
-        return Receipt(items=(ReceiptItem(iid=iid, title=title, action=action),))
+        return _store_one(parsed, parcel, hot=hot)
     return hot.transact(lambda: _store(parsed, parcel, hot=hot))
+
+
+def foresee(
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+) -> tuple[Answer, ...]:
+    """Return what would become of each item if it came now, and change nothing."""
+    return plan(alerts, _existing(alerts, project_id, hot=hot)).answers
+
+
+def _store_one(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
+    stored = express.store(parsed.alerts[0], parcel, remarks_of(parsed), hot=hot)
+    action = Action.OPENED if stored.is_new else Action.JOINED
+    items = (ReceiptItem(iid=stored.iid, title=stored.title, action=action),)
+    return Receipt(delivery_id=stored.delivery_id, items=items, by_item=items)
 
 
 def _is_express(parsed: ParsedBody) -> bool:
@@ -89,11 +104,16 @@ def _store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt
     decided = plan(parsed.alerts, existing)
     _update_existing(decided, parcel, hot=hot)
     delivery_id = _store_delivery(parsed, decided, parcel, hot=hot)
-    _store_new(decided.new, parcel, (delivery_id, last_iid), hot=hot)
-    return Receipt(items=_answers(decided, last_iid))
+    new_ids = _store_new(decided.new, parcel, (delivery_id, last_iid), hot=hot)
+    _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
+    return Receipt(
+        delivery_id=delivery_id,
+        items=_receipts(decided.answers_by_alert(), decided, last_iid),
+        by_item=_receipts(decided.answers, decided, last_iid),
+    )
 
 
-_EXISTING_COLUMNS = select(Alert.id, Alert.iid, Alert.title, Alert.fingerprint)
+_EXISTING_COLUMNS = select(Alert.id, Alert.iid, Alert.title, Alert.fingerprint, Alert.status)
 
 _OPEN = _EXISTING_COLUMNS.where(
     Alert.project_id == bindparam("project_id"),
@@ -101,13 +121,15 @@ _OPEN = _EXISTING_COLUMNS.where(
     Alert.status != RESOLVED,
 )
 
-_LAST_RESOLVED = (
-    _EXISTING_COLUMNS.where(
-        Alert.project_id == bindparam("project_id"),
-        Alert.fingerprint == bindparam("fingerprint"),
+_LAST_RESOLVED = _EXISTING_COLUMNS.where(
+    Alert.id.in_(
+        select(func.max(Alert.id))
+        .where(
+            Alert.project_id == bindparam("project_id"),
+            Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
+        )
+        .group_by(Alert.fingerprint)
     )
-    .order_by(Alert.id.desc())
-    .limit(1)
 )
 
 
@@ -115,19 +137,22 @@ def _existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
 ) -> dict[bytes, Existing]:
     """Return the open alert of each fingerprint; for recoveries else the last resolved one."""
-    wanted = list({alert.fingerprint for alert in alerts if alert.fingerprint is not None})
-    found: dict[bytes, Existing] = {}
-    for start in range(0, len(wanted), _CHUNK):
-        rows = hot.all(
-            _OPEN, {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
-        )
-        for row in rows:
-            found[row.fingerprint] = Existing(row.id, row.iid, row.title, is_open=True)
+    wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
+    found = _look_up(_OPEN, wanted, project_id, hot=hot)
     recovering = {alert.fingerprint for alert in alerts if alert.state is State.RECOVERY}
-    for fingerprint in recovering - found.keys() - {None}:
-        parameters = {"project_id": project_id, "fingerprint": fingerprint}
-        for row in hot.all(_LAST_RESOLVED, parameters):
-            found[row.fingerprint] = Existing(row.id, row.iid, row.title, is_open=False)
+    late = {each for each in wanted if each in recovering and each not in found}
+    return found | _look_up(_LAST_RESOLVED, late, project_id, hot=hot)
+
+
+def _look_up(
+    statement: Executable, fingerprints: set[bytes], project_id: int, *, hot: HotConnection
+) -> dict[bytes, Existing]:
+    wanted, found = list(fingerprints), {}
+    for start in range(0, len(wanted), _CHUNK):
+        parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
+        for row in hot.all(statement, parameters):
+            is_open = row.status != RESOLVED
+            found[row.fingerprint] = Existing(row.id, row.iid, row.title, is_open=is_open)
     return found
 
 
@@ -166,15 +191,8 @@ def _store_delivery(
     parsed: ParsedBody, decided: Plan, parcel: Parcel, *, hot: HotConnection
 ) -> int:
     values = {
-        "project_id": parcel.project_id,
-        "integration_id": parcel.integration_id,
-        "format": parcel.format,
-        "is_test": parcel.is_test,
-        "received_at": parcel.received_at,
+        **delivery_values(parcel),
         "status_code": 200,
-        "sender": parcel.sender,
-        "size": len(parcel.body),
-        "body": parcel.body,
         "opened": decided.count(Action.OPENED) + decided.count(Action.STORED_AS_RESOLVED),
         "joined": decided.count(Action.JOINED),
         "resolved": decided.count(Action.RESOLVED),
@@ -185,7 +203,7 @@ def _store_delivery(
     return delivery_id
 
 
-_INSERT_ALERTS = insert(Alert)
+_INSERT_ALERTS = insert(Alert).returning(Alert.iid, Alert.id)
 
 _TAKE_NUMBERS = (
     update(AlertCounter)
@@ -196,9 +214,10 @@ _TAKE_NUMBERS = (
 
 def _store_new(
     new: Sequence[NewAlert], parcel: Parcel, place: tuple[int, int], *, hot: HotConnection
-) -> None:
+) -> Sequence[int]:
+    """Return the ids of the new alerts, in order."""
     if not new:
-        return
+        return ()
     delivery_id, last_iid = place
     rows = [
         {
@@ -211,13 +230,41 @@ def _store_new(
         }
         for offset, each in enumerate(new, start=1)
     ]
-    hot.all(_INSERT_ALERTS, rows)
+    ids: dict[int, int] = dict(map(tuple, hot.all(_INSERT_ALERTS, rows)))
     hot.all(_TAKE_NUMBERS, {"of_project": parcel.project_id, "more": len(new)})
+    return [ids[row["iid"]] for row in rows]
 
 
-def _answers(decided: Plan, last_iid: int) -> tuple[ReceiptItem, ...]:
+_INSERT_OCCURRENCES = insert(Occurrence)
+
+
+def _store_occurrences(
+    alerts: Sequence[IncomingAlert],
+    decided: Plan,
+    place: tuple[int, Sequence[int]],
+    *,
+    hot: HotConnection,
+) -> None:
+    delivery_id, new_ids = place
+    rows = [
+        {
+            "alert_id": _alert_id(answer, new_ids),
+            "delivery_id": delivery_id,
+            "item_index": alert.item_index,
+            "action": answer.action.rank,
+        }
+        for alert, answer in zip(alerts, decided.answers, strict=True)
+    ]
+    hot.all(_INSERT_OCCURRENCES, rows)
+
+
+def _alert_id(answer: Answer, new_ids: Sequence[int]) -> int:
+    return answer.alert_id if isinstance(answer, ExistingAnswer) else new_ids[answer.index]
+
+
+def _receipts(answers: Iterable[Answer], decided: Plan, last_iid: int) -> tuple[ReceiptItem, ...]:
     items = []
-    for answer in decided.answers_by_alert():
+    for answer in answers:
         if isinstance(answer, ExistingAnswer):
             iid, title = answer.iid, answer.title
         else:

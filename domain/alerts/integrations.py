@@ -13,7 +13,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
 from domain.randomness import random_hex
 from domain.text_links import is_web_address
-from models import Delivery, Integration
+from models import Delivery, Integration, Project
 
 #: A row, for views that hand it back to this module.
 IntegrationRow = Integration
@@ -36,6 +36,18 @@ _LABELS = {
     IntegrationType.HTTP: "HTTP Endpoint",
     IntegrationType.PROMETHEUS: "Prometheus Alertmanager",
     IntegrationType.EXTERNAL: "External on-call tool",
+}
+
+
+#: What the metrics type is given where nobody has an address: the features behind it are
+#: deprecated, and nothing is asked there.
+PLACEHOLDER_API_URL = "http://prometheus.example.com"
+
+_ADDRESS_WANTED = {
+    IntegrationType.PROMETHEUS: (
+        f"Enter an API URL. Any will do, such as {PLACEHOLDER_API_URL}: nothing is asked there."
+    ),
+    IntegrationType.EXTERNAL: "The address of the on-call tool starts with https:// or http://.",
 }
 
 
@@ -62,7 +74,7 @@ class IntegrationView:
     last_delivery_at: datetime | None
     last_outcome: str | None
     api_url: str | None
-    previous_key_expires_at: datetime | None
+    has_mapping: bool
 
     @property
     def type_label(self) -> str:
@@ -91,7 +103,7 @@ def create_integration(
     now: datetime,
 ) -> tuple[Integration, str]:
     """Store a new integration and return it with its key."""
-    others = _integrations(place.project_id, session=session)
+    others = _held(place.project_id, session=session)
     same = [other for other in others if other.type == kind]
     if same and not place.allows_several:
         message = f"This instance's tier allows one {kind.label} in a project."
@@ -122,7 +134,7 @@ def change_integration(
     kind = IntegrationType(integration.type)
     others = [
         other
-        for other in _integrations(integration.project_id, session=session)
+        for other in _held(integration.project_id, session=session)
         if other.id != integration.id
     ]
     is_alone = not any(other.type == kind for other in others)
@@ -150,9 +162,8 @@ def _check(
     kind: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
     is_external = kind is IntegrationType.EXTERNAL
-    if is_external and not is_web_address(details.api_url):
-        message = "The address of the on-call tool starts with https:// or http://."
-        raise InvalidError(message, field="api_url")
+    if kind in _ADDRESS_WANTED and not is_web_address(details.api_url):
+        raise InvalidError(_ADDRESS_WANTED[kind], field="api_url")
     if not details.active:
         return
     if is_external and active_others:
@@ -166,24 +177,26 @@ def _check(
         raise InvalidError(message, field="active")
 
 
-def reset_key(integration: Integration, *, keyring: Keyring) -> str:
-    """Replace the key; the old one is refused at once."""
-    key = keyring.issue(Kind.INTEGRATION_KEY)
-    integration.key_digest = key.digest
-    integration.key_ciphertext = keyring.encrypt(key.clear)
-    integration.key_last_used_at = None
-    return key.clear
-
-
 def remove_integration(integration: Integration, *, session: Session) -> None:
     """Delete an integration; its alerts and their payloads stay."""
     session.execute(delete(Integration).where(Integration.id == integration.id))
 
 
+def _held(project_id: int, *, session: Session) -> list[Integration]:
+    """Return a project's integrations, and let nobody else add or change one meanwhile."""
+    # Weaker than the lock that would make alerts wait, which refer to the project.
+    hold = select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
+    session.execute(hold)
+    return _integrations(project_id, session=session)
+
+
 def _integrations(project_id: int, *, session: Session) -> list[Integration]:
     return list(
         session.scalars(
-            select(Integration).where(Integration.project_id == project_id).order_by(Integration.id)
+            select(Integration)
+            .where(Integration.project_id == project_id)
+            .order_by(Integration.id)
+            .execution_options(populate_existing=True)
         )
     )
 
@@ -227,7 +240,7 @@ def view(integration: Integration, place: Place, *, session: Session) -> Integra
         last_delivery_at=last.received_at if last else None,
         last_outcome=("accepted" if last.status_code < 300 else "refused") if last else None,  # noqa: PLR2004
         api_url=integration.api_url,
-        previous_key_expires_at=integration.previous_key_expires_at,
+        has_mapping=bool(integration.mapping),
     )
 
 

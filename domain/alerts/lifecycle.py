@@ -18,6 +18,14 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
 
+    @property
+    def rank(self) -> int:
+        """Return the place in the order, which is how occurrences keep it."""
+        return _RANKS[self]
+
+
+_RANKS = {action: rank for rank, action in enumerate(Action)}
+
 
 @dataclass(frozen=True, slots=True)
 class Existing:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from domain.alerts.body import LongNumber
@@ -151,6 +152,26 @@ def read_mapping(stored: Any) -> FieldMapping:
             raise InvalidError("A field has one path, and one to fall back to.", field=name)
         paths[target] = tuple(read_path(json.dumps(path)) for path in given)
     return FieldMapping(paths)
+
+
+def kept_mapping(stored: Any) -> FieldMapping:
+    """Return the mapping that an integration keeps.
+
+    It was checked when it was saved. One that a newer release saved and this one cannot read must
+    not cost an alert: fields are then fed by the keys of their own names.
+    """
+    if not stored:
+        return UNMAPPED
+    try:
+        return read_mapping(stored)
+    except InvalidError:
+        return UNMAPPED
+
+
+@lru_cache(maxsize=1024)
+def written_mapping(text: str | None) -> FieldMapping:
+    """Return the mapping in a JSON text, as `kept_mapping` does; each text is read once."""
+    return kept_mapping(json.loads(text)) if text else UNMAPPED
 
 
 def _target(name: str) -> Target:

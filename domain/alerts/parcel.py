@@ -5,6 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from domain.alerts.incoming import IncomingAlert
+from domain.clock import Stopwatch
+
+#: Microseconds that the column can hold, more than half an hour.
+_LONGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,12 +21,31 @@ class Parcel:
     format: str
     sender: str
     body: bytes = field(repr=False)
+    #: As it came; a body that was refused unread has a size all the same.
+    size: int
     received_at: datetime
+    #: Runs since the request arrived.
+    stopwatch: Stopwatch = field(repr=False)
     is_test: bool = False
 
     def without_body(self) -> "Parcel":
         """Return the parcel without what a stranger put into it."""
         return replace(self, body=b"")
+
+
+def delivery_values(parcel: Parcel) -> dict[str, Any]:
+    """Return the columns of a delivery that do not depend on what becomes of it."""
+    return {
+        "project_id": parcel.project_id,
+        "integration_id": parcel.integration_id,
+        "format": parcel.format,
+        "is_test": parcel.is_test,
+        "received_at": parcel.received_at,
+        "sender": parcel.sender,
+        "size": parcel.size,
+        "body": parcel.body or None,
+        "duration": min(parcel.stopwatch(), _LONGEST),
+    }
 
 
 def alert_values(alert: IncomingAlert, parcel: Parcel) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, bindparam, exists, func, select, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import Case, Row, Text, bindparam, case, cast, exists, func, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integrations import IntegrationType
+from domain.alerts.mapping import FieldMapping, written_mapping
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.hot import HotConnection
 from domain.keyring import Keyring
@@ -53,6 +54,14 @@ class BodyTooLargeError(DomainError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LiveKey:
+    """A key that an integration accepts now."""
+
+    digest: bytes = field(repr=False)
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Receiver:
     """An integration as the hot path needs it."""
 
@@ -60,9 +69,10 @@ class Receiver:
     project_id: int
     type: IntegrationType
     active: bool
-    key_digests: tuple[bytes, ...] = field(repr=False)
-    key_last_used_at: datetime | None
+    #: The present key, and the one before it as long as that counts.
+    keys: tuple[LiveKey, ...]
     external_is_active: bool
+    mapping: FieldMapping
 
 
 _External = aliased(Integration)
@@ -75,7 +85,10 @@ _COLUMNS = select(
     Integration.key_digest,
     Integration.previous_key_digest,
     Integration.previous_key_expires_at,
+    Integration.previous_key_last_used_at,
     Integration.key_last_used_at,
+    # As text: the same text gives the same mapping, which is kept.
+    cast(Integration.mapping, Text).label("mapping"),
     exists()
     .where(
         _External.project_id == Integration.project_id,
@@ -84,6 +97,12 @@ _COLUMNS = select(
     )
     .label("external_is_active"),
 ).join(Project, Project.id == Integration.project_id)
+
+
+def _if_used(digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any]) -> Case[Any]:
+    used = digest == bindparam("digest")
+    return case((used, bindparam("now", type_=last.type)), else_=last)
+
 
 _BY_IDENTIFIER = _COLUMNS.where(
     Integration.endpoint_identifier == bindparam("identifier"),
@@ -98,10 +117,22 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
+#: By the key, not by its place: it may have become the previous one meanwhile.
 _NOTE_USE = (
     update(Integration)
-    .where(Integration.id == bindparam("integration_id"))
-    .values(key_last_used_at=bindparam("now"))
+    .where(
+        Integration.id == bindparam("integration_id"),
+        or_(
+            Integration.key_digest == bindparam("digest"),
+            Integration.previous_key_digest == bindparam("digest"),
+        ),
+    )
+    .values(
+        key_last_used_at=_if_used(Integration.key_digest, Integration.key_last_used_at),
+        previous_key_last_used_at=_if_used(
+            Integration.previous_key_digest, Integration.previous_key_last_used_at
+        ),
+    )
 )
 
 
@@ -125,19 +156,23 @@ def _receiver(row: Row[Any] | None, now: datetime) -> Receiver:
     if row is None or row.type == IntegrationType.EXTERNAL:
         message = "No alert integration answers at this address."
         raise UnknownReceiverError(message)
-    keys = [row.key_digest]
-    expires_at = row.previous_key_expires_at
-    if row.previous_key_digest is not None and expires_at is not None and expires_at > now:
-        keys.append(row.previous_key_digest)
     return Receiver(
         integration_id=row.id,
         project_id=row.project_id,
         type=IntegrationType(row.type),
         active=row.active,
-        key_digests=tuple(keys),
-        key_last_used_at=row.key_last_used_at,
+        keys=_live_keys(row, now),
         external_is_active=row.external_is_active,
+        mapping=written_mapping(row.mapping),
     )
+
+
+def _live_keys(row: Row[Any], now: datetime) -> tuple[LiveKey, ...]:
+    present = LiveKey(digest=row.key_digest, last_used_at=row.key_last_used_at)
+    digest, expires_at = row.previous_key_digest, row.previous_key_expires_at
+    if digest is None or expires_at is None or expires_at <= now:
+        return (present,)
+    return (present, LiveKey(digest=digest, last_used_at=row.previous_key_last_used_at))
 
 
 def presented_key(authorization: str | None) -> str | None:
@@ -154,11 +189,15 @@ def presented_key(authorization: str | None) -> str | None:
     return password if colon and not user and password else None
 
 
-def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> None:
-    """Raise WrongKeyError unless this is one of the live keys."""
-    if key is None or not keyring.matches(key, receiver.key_digests):
+def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> LiveKey:
+    """Return the live key that this is, or raise WrongKeyError."""
+    found = [
+        live for live in receiver.keys if key is not None and keyring.matches(key, [live.digest])
+    ]
+    if not found:
         message = "The authorization key is missing or wrong."
         raise WrongKeyError(message)
+    return found[0]
 
 
 def check_open(receiver: Receiver) -> None:
@@ -171,8 +210,8 @@ def check_open(receiver: Receiver) -> None:
         raise DisabledReceiverError(message)
 
 
-def note_use(receiver: Receiver, *, hot: HotConnection, now: datetime) -> None:
-    """Remember when the key was last used; to the minute."""
-    last = receiver.key_last_used_at
-    if last is None or now - last >= _USE_RESOLUTION:
-        hot.all(_NOTE_USE, {"integration_id": receiver.integration_id, "now": now})
+def note_use(receiver: Receiver, key: LiveKey, *, hot: HotConnection, now: datetime) -> None:
+    """Remember when this key was last used; to the minute."""
+    if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
+        parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
+        hot.all(_NOTE_USE, parameters)

@@ -1,33 +1,20 @@
 """The pages of a project's integrations: who sees them, and what they do."""
 
-import json
 import re
 
 import pytest
-import requests
 
 from domain.accounts.roles import Role
-from tests.html_forms import form_to, form_with, forms_in, submit
+from tests.html_forms import form_with, forms_in, submit
+from tests.integration_pages import address, opened
 from tests.live import LiveGatebell
 from tests.people import alice, make_project, signed_in
 from tests.senders import Endpoint, captured, connect
-from tests.stored import alerts_of, deliveries_of, integrations_of
+from tests.stored import deliveries_of, integrations_of
 from tests.team import browser_of
 
 PAGES = ("new", "{id}/configure", "{id}/credentials", "{id}/deliveries", "{id}/delete")
 FOR_DEVELOPERS = ("", "{id}/test")
-
-
-def address(gatebell: LiveGatebell, project: str, page: str = "", number: int = 0) -> str:
-    path = f"/{page.format(id=number)}" if page else ""
-    return f"{gatebell.url}/{project}/-/settings/integrations{path}"
-
-
-def opened(
-    gatebell: LiveGatebell, endpoint: Endpoint, page: str, role: Role | None = Role.MAINTAINER
-) -> tuple[requests.Session, requests.Response]:
-    browser = browser_of(gatebell, endpoint.project, role)
-    return browser, browser.get(address(gatebell, endpoint.project, page, endpoint.id))
 
 
 @pytest.mark.spec("H7")
@@ -78,9 +65,15 @@ def test_strangers_do_not_learn_that_the_project_exists(gatebell: LiveGatebell) 
 @pytest.mark.spec("H7")
 def test_developers_cannot_change_anything_by_hand_either(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
+    endpoint.send()
     browser, page = opened(gatebell, endpoint, "{id}/test", Role.DEVELOPER)
     token = {"csrf_token": form_with(page, "payload").value("csrf_token")}
-    for action in ("new", "{id}/configure", "{id}/reset_key", "{id}/delete"):
+    delivery_id = deliveries_of(gatebell, endpoint.project)[0].id
+    for action in (
+        *("new", "{id}/configure", "{id}/reset_key", "{id}/end_previous_key", "{id}/delete"),
+        *("{id}/mapping", "{id}/mapping/preview", "{id}/mapping/remove"),
+        f"{{id}}/deliveries/{delivery_id}/send_again",
+    ):
         url = address(gatebell, endpoint.project, action, endpoint.id)
         assert browser.post(url, data=token).status_code == 403, action
     (row,) = integrations_of(gatebell, endpoint.project)
@@ -109,7 +102,8 @@ def test_a_maintainer_adds_an_integration_and_gets_its_credentials(
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
     form = form_with(page, "name")
-    answer = submit(browser, page, form, type=kind, name="Night shift", active="y")
+    given = {"type": kind, "name": "Night shift", "api_url": "http://placeholder.example"}
+    answer = submit(browser, page, form, **given, active="y")
     assert answer.status_code == 302
     credentials = browser.get(gatebell.url + answer.headers["Location"])
     assert credentials.headers["Cache-Control"] == "no-store"
@@ -134,13 +128,14 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
     assert refused.status_code == 422
     assert "Give it a name" in refused.text
     # It is the first of its type, so the type will do as a name.
-    assert submit(browser, page, form, type="prometheus", name="", active="y").status_code == 302
+    metrics = {"type": "prometheus", "name": "", "api_url": "http://prometheus.example.com"}
+    assert submit(browser, page, form, **metrics, active="y").status_code == 302
     names = [row.name for row in integrations_of(gatebell, endpoint.project)]
     assert names == ["Hook", "Prometheus Alertmanager"]
 
 
 @pytest.mark.spec("H10")
-@pytest.mark.parametrize("api_url", ["", "http://prometheus.example", "https://x.example/api?a=b"])
+@pytest.mark.parametrize("api_url", ["http://prometheus.example", "https://x.example/api?a=b"])
 def test_the_metrics_type_takes_any_api_address(gatebell: LiveGatebell, api_url: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
@@ -149,7 +144,53 @@ def test_the_metrics_type_takes_any_api_address(gatebell: LiveGatebell, api_url:
     answer = submit(browser, page, form, type="prometheus", name="M", api_url=api_url, active="y")
     assert answer.status_code == 302
     (row,) = integrations_of(gatebell, project)
-    assert (row.api_url or "") == api_url
+    assert row.api_url == api_url
+
+
+@pytest.mark.spec("H10")
+def test_the_metrics_type_asks_for_an_api_address_and_says_that_it_is_deprecated(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    form = form_with(page, "name")
+    refused = submit(browser, page, form, type="prometheus", name="M", api_url="", active="y")
+    assert refused.status_code == 422
+    assert "Any will do, such as http://prometheus.example.com" in refused.text
+    metrics = connect(gatebell, project, kind="prometheus")
+    configure = browser.get(address(gatebell, project, "{id}/configure", metrics.id))
+    assert "Deprecated: nothing is asked there" in configure.text
+
+
+@pytest.mark.spec("H3")
+def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    form = form_with(page, "name")
+    assert submit(browser, page, form, name="").status_code == 302
+    connect(gatebell, endpoint.project, name="Other")
+    refused = submit(browser, page, form, name=" ")
+    assert refused.status_code == 422
+    assert "Give it a name" in refused.text
+    names = [row.name for row in integrations_of(gatebell, endpoint.project)]
+    assert names == ["HTTP Endpoint", "Other"]
+
+
+@pytest.mark.spec("H2", "H11")
+def test_a_link_to_an_external_tool_has_an_address_and_nothing_that_receives(
+    gatebell: LiveGatebell,
+) -> None:
+    link = connect(gatebell, kind="external", name="Pager")
+    browser, page = opened(gatebell, link, "{id}/configure")
+    assert "https://pager.example" in page.text
+    for tab in ("credentials", "test", "deliveries"):
+        assert f"/{link.id}/{tab}" not in page.text
+    assert browser.get(address(gatebell, link.project, "{id}/test", link.id)).status_code == 404
+    assert link.send().status_code == 404
+    refused = submit(browser, page, form_with(page, "name"), api_url="")
+    assert refused.status_code == 422
+    assert "address of the on-call tool" in refused.text
 
 
 @pytest.mark.parametrize(
@@ -208,128 +249,6 @@ def test_the_external_link_is_active_alone(gatebell: LiveGatebell) -> None:
     again = submit(browser, configure, form_with(configure, "name"), active="y")
     assert again.status_code == 422
     assert "on-call tool is active" in again.text
-
-
-@pytest.mark.spec("H5")
-def test_a_reset_key_replaces_the_old_one_at_once(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    browser, page = opened(gatebell, endpoint, "{id}/credentials")
-    assert endpoint.key in page.text
-    assert endpoint.url in page.text
-    answer = submit(browser, page, form_to(page, "/reset_key"))
-    assert answer.status_code == 302
-    again = browser.get(gatebell.url + answer.headers["Location"])
-    assert endpoint.key not in again.text
-    assert endpoint.send().status_code == 401
-    key = re.search(r"gbk-\w+", again.text)
-    assert key is not None
-    renewed = Endpoint(endpoint.id, endpoint.project, endpoint.url, key[0], gatebell.url)
-    assert renewed.send().status_code == 200
-
-
-@pytest.mark.spec("H6")
-@pytest.mark.parametrize("role", [Role.MAINTAINER, Role.DEVELOPER])
-@pytest.mark.parametrize("kind", ["http", "prometheus"])
-def test_the_test_alert_that_the_page_offers_is_a_good_one(
-    gatebell: LiveGatebell, kind: str, role: Role
-) -> None:
-    endpoint = connect(gatebell, kind=kind)
-    browser, page = opened(gatebell, endpoint, "{id}/test", role)
-    form = form_with(page, "payload")
-    result = submit(browser, page, form)
-    assert result.status_code == 200
-    assert "The test alert arrived" in result.text
-    (alert,) = alerts_of(gatebell, endpoint.project)
-    assert alert.title in result.text
-    assert f"/{endpoint.project}/-/alerts/1" in result.text
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert delivery.is_test
-    assert delivery.sender.startswith(role.name.lower())
-
-
-@pytest.mark.spec("H6")
-@pytest.mark.parametrize(
-    ("payload", "sentence"),
-    [
-        ("", "Enter a JSON object."),
-        ("{", "The body is not JSON"),
-        ("[]", "The body is an array"),
-        ("NaN", "NaN is no JSON number"),
-        ('{"a":' * 200 + "1" + "}" * 200, "nested deeper than 100 levels"),
-    ],
-)
-def test_a_test_alert_that_is_none_says_why(
-    gatebell: LiveGatebell, payload: str, sentence: str
-) -> None:
-    endpoint = connect(gatebell)
-    browser, page = opened(gatebell, endpoint, "{id}/test")
-    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
-    assert answer.status_code == 422
-    assert sentence in answer.text
-    assert alerts_of(gatebell, endpoint.project) == []
-
-
-@pytest.mark.spec("H4", "H6")
-def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, active=False)
-    browser, page = opened(gatebell, endpoint, "{id}/test")
-    answer = submit(browser, page, form_with(page, "payload"), payload="{}")
-    assert answer.status_code == 422
-    assert "turned off" in answer.text
-    assert alerts_of(gatebell, endpoint.project) == []
-
-
-@pytest.mark.spec("H6")
-def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    browser, page = opened(gatebell, endpoint, "{id}/test")
-    payload = json.dumps({"title": "</textarea><script>1</script>", "severity": "<i>x</i>"})
-    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
-    assert answer.status_code == 200
-    assert "<script>1" not in answer.text
-    assert "<i>x" not in answer.text
-
-
-def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
-    endpoint.post(b'{"title": "<script>1</script>"}')
-    endpoint.post(b"{}", Authorization="Bearer wrong")
-    browser, page = opened(gatebell, endpoint, "{id}/deliveries")
-    assert page.status_code == 200
-    for text in ("Accepted", "2 opened", "3 alerts left out", "422", "401", "key is missing or"):
-        assert text in page.text
-    truncated, refused, stranger = deliveries_of(gatebell, endpoint.project)
-    shown = []
-    for delivery in (truncated, refused, stranger):
-        url = address(gatebell, endpoint.project, f"{{id}}/deliveries/{delivery.id}", endpoint.id)
-        answer = browser.get(url)
-        assert answer.status_code == 200
-        shown.append(answer.text)
-    assert "truncatedAlerts" in shown[0]
-    assert "&lt;script&gt;1" in shown[1]
-    assert "<script>1" not in shown[1]
-    assert "body was not kept" in shown[2]
-
-
-def test_the_delivery_log_has_pages(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    for number in range(23):
-        endpoint.send(title=str(number))
-    browser, first = opened(gatebell, endpoint, "{id}/deliveries")
-    assert first.text.count("Accepted") == 20
-    older = re.search(r'href="([^"]*)" rel="next"', first.text)
-    assert older is not None
-    second = browser.get(gatebell.url + older[1].replace("&amp;", "&"))
-    assert second.text.count("Accepted") == 3
-
-
-@pytest.mark.parametrize("cursor", ["-1", "1e3", "x", "9" * 30, "٣", "1 OR 1=1", "%00"])
-def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, cursor: str) -> None:
-    endpoint = connect(gatebell)
-    _, answer = opened(gatebell, endpoint, f"{{id}}/deliveries?before={cursor}")
-    assert answer.status_code == 422
-    assert "Traceback" not in answer.text
 
 
 @pytest.mark.spec("H7")

@@ -1,0 +1,110 @@
+"""The delivery log of an integration: what came, what became of it, and once more."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.alerts import deliveries as domain
+from domain.alerts.integrations import IntegrationRow, IntegrationType
+from domain.alerts.parcel import Parcel
+from domain.alerts.receivers import DisabledReceiverError
+from domain.alerts.refusals import store_refusal
+from domain.alerts.samples import mapping_of
+from domain.alerts.trial import send_again as receive_again
+from domain.clock import start_stopwatch
+from domain.errors import DomainError
+from domain.paging import Slice, read_cursor
+from domain.projects.views import ProjectView
+from web.access import project_member, visitor
+from web.errors import status_of
+from web.extensions import db
+from web.pages import page_links
+from web.places import integration_of, shown
+from web.services import now, reading, services, settings
+
+deliveries = Blueprint(
+    "deliveries",
+    __name__,
+    url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>/deliveries",
+)
+
+
+@deliveries.get("")
+@project_member(at_least=Role.MAINTAINER)
+def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """List what came and what became of it."""
+    row = integration_of(project, integration_id)
+    wanted = domain.DeliveryFilter(
+        integration_id=integration_id,
+        show=domain.read_show(request.args.get("show")),
+        status_code=domain.read_status(request.args.get("status")),
+    )
+    part = Slice(size=settings().page_size, before=read_cursor(request.args.get("before")))
+    return render_template(
+        "integrations/deliveries.html",
+        project=project,
+        integration=shown(row, project),
+        wanted=wanted,
+        shows=tuple(domain.Show),
+        refusals=domain.count_refusals(integration_id, session=db.session()),
+        recent=domain.RECENT,
+        page=page_links(domain.list_deliveries(wanted, part, session=db.session())),
+    )
+
+
+@deliveries.get("/<int:delivery_id>")
+@project_member(at_least=Role.MAINTAINER)
+def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Show one delivery with its payload."""
+    row = integration_of(project, integration_id)
+    return render_template(
+        "integrations/delivery.html",
+        project=project,
+        integration=shown(row, project),
+        delivery=domain.get_delivery(integration_id, delivery_id, session=db.session()),
+    )
+
+
+@deliveries.post("/<int:delivery_id>/send_again")
+@project_member(at_least=Role.MAINTAINER)
+def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Let the stored body come in once more, by the present mapping."""
+    row = integration_of(project, integration_id)
+    if not row.active or row.type == IntegrationType.EXTERNAL:
+        raise DisabledReceiverError("This integration is turned off; turn it on first.")
+    parcel = _parcel(row, domain.get_body(integration_id, delivery_id, session=db.session()))
+    new_id = _receive(parcel, row, delivery_id)
+    address = url_for(
+        "deliveries.show",
+        project_path=project.path,
+        integration_id=integration_id,
+        delivery_id=new_id,
+    )
+    return redirect(address)
+
+
+def _receive(parcel: Parcel, row: IntegrationRow, earlier_id: int) -> int:
+    """Return the id of the new delivery, accepted or refused."""
+    hot = services().hot
+    try:
+        receipt = receive_again(
+            parcel, mapping_of(row), earlier_id=earlier_id, hot=hot, reading=reading()
+        )
+    except DomainError as error:
+        flash("It was read once more, and refused.", "error")
+        return store_refusal(parcel, status_of(error), str(error), hot=hot)
+    flash(f"Delivery {earlier_id} came in once more, as this one.")
+    return receipt.delivery_id
+
+
+def _parcel(row: IntegrationRow, body: bytes) -> Parcel:
+    return Parcel(
+        project_id=row.project_id,
+        integration_id=row.id,
+        format=row.type,
+        sender=visitor().username[:64],
+        body=body,
+        size=len(body),
+        received_at=now(),
+        stopwatch=start_stopwatch(),
+    )

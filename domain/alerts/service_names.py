@@ -1,0 +1,28 @@
+"""The services that a project's alerts name."""
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models import Alert
+
+
+def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
+    """Return the first names of services, for somebody to choose from.
+
+    It leaps through the index from one name to the next, past all the alerts that have it.
+    """
+    least = func.min(Alert.service)
+    named = (
+        select(least.label("name"))
+        .where(Alert.project_id == project_id, Alert.service.is_not(None))
+        .cte("named", recursive=True)
+    )
+    following = (
+        select(least)
+        .where(Alert.project_id == project_id, Alert.service > named.c.name)
+        .correlate(named)
+        .scalar_subquery()
+    )
+    named = named.union_all(select(following).where(named.c.name.is_not(None)))
+    found = session.scalars(select(named.c.name).where(named.c.name.is_not(None)).limit(most))
+    return tuple(found)

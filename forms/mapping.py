@@ -1,0 +1,33 @@
+"""The form that maps the keys of a sender's payload to the fields of an alert."""
+
+from collections.abc import Mapping, Sequence
+
+from wtforms import HiddenField, SelectMultipleField, TextAreaField
+from wtforms.validators import InputRequired
+
+from domain.alerts.mapping import Target
+from forms.base import Form
+
+
+class MappingForm(Form):
+    """A sample, and for each field of an alert the paths that feed it: first choice, fallback."""
+
+    sample = TextAreaField(
+        "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
+    )
+    #: What was mapped: the digest of the sample that the choices were made from.
+    mapped_for = HiddenField()
+
+    @property
+    def chosen(self) -> Mapping[Target, Sequence[str]]:
+        """The paths that were chosen, blank ones included."""
+        return {target: self[f"map_{target.value}"].data or () for target in Target}
+
+
+for _target in Target:
+    # Two drop-downs of one name; what they may say depends on the sample.
+    setattr(
+        MappingForm,
+        f"map_{_target.value}",
+        SelectMultipleField(choices=[], validate_choice=False),
+    )

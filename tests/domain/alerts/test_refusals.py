@@ -1,0 +1,57 @@
+from datetime import UTC, datetime, timedelta
+
+from domain.alerts.refusals import RefusalSampler
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+WRONG_KEY, NO_JSON = (7, 401), (7, 415)
+
+
+def refuse(
+    sampler: RefusalSampler, times: int, *, now: datetime = NOON, kind: tuple[int, int] = WRONG_KEY
+) -> int:
+    """Refuse so often, two a minute with a row of their own; return how many got one."""
+    return sum(sampler.is_kept(kind, now=now, per_minute=2) for _ in range(times))
+
+
+def test_some_of_each_kind_are_kept_each_minute() -> None:
+    sampler = RefusalSampler()
+    assert refuse(sampler, 100) == 2
+    assert refuse(sampler, 100, kind=NO_JSON) == 2
+    assert refuse(sampler, 1, kind=(8, 401)) == 1
+    assert refuse(sampler, 100, now=NOON + timedelta(seconds=59)) == 0
+    assert refuse(sampler, 100, now=NOON + timedelta(minutes=1)) == 2
+
+
+def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
+    sampler = RefusalSampler()
+    refuse(sampler, 2)
+    assert sampler.remember(WRONG_KEY, 70) == []
+    assert sampler.remember(WRONG_KEY, 71) == []
+    refuse(sampler, 5)
+    assert sampler.due(now=NOON) == [(71, 5)]
+    assert sampler.due(now=NOON + timedelta(seconds=5)) == []
+
+
+def test_it_is_told_at_most_once_a_second() -> None:
+    sampler = RefusalSampler()
+    refuse(sampler, 3)
+    sampler.remember(WRONG_KEY, 70)
+    assert sampler.due(now=NOON) == [(70, 1)]
+    refuse(sampler, 4)
+    assert sampler.due(now=NOON + timedelta(seconds=0.9)) == []
+    assert sampler.due(now=NOON + timedelta(seconds=1)) == [(70, 4)]
+
+
+def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
+    sampler = RefusalSampler()
+    refuse(sampler, 1)
+    sampler.remember(WRONG_KEY, 70)
+    refuse(sampler, 4)
+    assert refuse(sampler, 1, now=NOON + timedelta(minutes=1)) == 1
+    assert sampler.remember(WRONG_KEY, 71) == [(70, 3)]
+
+
+def test_nothing_is_told_as_long_as_there_is_no_row() -> None:
+    sampler = RefusalSampler()
+    assert not sampler.is_kept(WRONG_KEY, now=NOON, per_minute=0)
+    assert sampler.due(now=NOON) == []

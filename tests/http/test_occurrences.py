@@ -1,0 +1,60 @@
+"""Every item of every delivery leaves a row that says which alert it touched, and how."""
+
+import pytest
+
+from domain.alerts.lifecycle import Action
+from tests.live import LiveGatebell
+from tests.senders import connect, item, resolved, webhook
+from tests.stored import alerts_of, deliveries_of, occurrences_of
+
+
+@pytest.mark.spec("I16", "I17")
+def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    for body in (item("a"), item("a"), resolved("a"), resolved("a"), item("a"), resolved("b")):
+        assert endpoint.post(webhook(body)).status_code == 200
+    assert occurrences_of(gatebell, endpoint.project) == [
+        (1, 0, Action.OPENED),
+        (1, 0, Action.JOINED),
+        (1, 0, Action.RESOLVED),
+        (1, 0, Action.UNCHANGED),
+        (2, 0, Action.OPENED),
+        (3, 0, Action.STORED_AS_RESOLVED),
+    ]
+
+
+@pytest.mark.spec("I11", "I16", "I17")
+def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a"), resolved("z")))
+    endpoint.post(webhook(item("b"), "no item", resolved("a"), item("b"), resolved("z"), item("a")))
+    assert occurrences_of(gatebell, endpoint.project) == [
+        (1, 0, Action.OPENED),
+        (2, 1, Action.STORED_AS_RESOLVED),
+        (3, 0, Action.OPENED),
+        (1, 2, Action.RESOLVED),
+        (3, 3, Action.JOINED),
+        (2, 4, Action.UNCHANGED),
+        (4, 5, Action.OPENED),
+    ]
+
+
+@pytest.mark.spec("I17")
+def test_late_recoveries_find_the_last_resolved_alert_of_each_series(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    names = [f"s{number}" for number in range(40)]
+    for _ in range(2):
+        endpoint.post(webhook(*map(item, names)))
+        endpoint.post(webhook(*map(resolved, names)))
+    answer = endpoint.post(webhook(*map(resolved, reversed(names)), resolved("new")))
+    assert [each["iid"] for each in answer.json()] == [*range(80, 40, -1), 81]
+    assert len(alerts_of(gatebell, endpoint.project)) == 81
+
+
+def test_a_refused_delivery_leaves_none(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    assert endpoint.post(webhook("no item")).status_code == 422
+    assert occurrences_of(gatebell, endpoint.project) == []
+    assert len(deliveries_of(gatebell, endpoint.project)) == 1
