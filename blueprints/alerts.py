@@ -1,26 +1,42 @@
-"""A project's alerts: the list, one alert, and its status."""
+"""A project's alerts: the list, the list as a file, and one alert."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, render_template, request, stream_with_context, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
-from domain.alerts import queries
-from domain.alerts.queries import LARGEST_IID, TABS, AlertFilter
-from domain.alerts.status import change_status as change
-from domain.errors import ConflictError
-from domain.paging import Slice, read_cursor
+from domain.alerts import charts, export, queries
+from domain.alerts.activity import list_activity
+from domain.alerts.assignments import candidates
+from domain.alerts.environments import is_plain, names_of
+from domain.alerts.filters import SEVERITIES, STATUSES, TABS, looked_up
+from domain.alerts.inspection import get_alert
+from domain.alerts.integrations import list_integrations
+from domain.alerts.occurrences import list_occurrences, read_place
+from domain.alerts.orders import ORDERS, read_cursor
+from domain.alerts.queries import LARGEST_IID, AlertSlice
+from domain.alerts.service_names import services_of
+from domain.paging import Slice
+from domain.paging import read_cursor as read_id
 from domain.projects.views import ProjectView
-from web.access import project_member
+from forms.alert_query import AlertQuery, read_query
+from web.access import project_member, visitor
 from web.extensions import db
 from web.pages import page_links
+from web.places import integration_place
 from web.services import now, reading, settings
 
 alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
-_LONGEST_SEARCH = 200
 #: No alert has a larger number, and no database can be asked for one.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
+#: So many names there are to choose from; the rest can be searched for.
+_MOST_CHOICES = 200
+_EXPORTS = {
+    "json": (export.as_json, "application/json"),
+    "csv": (export.as_csv, "text/csv; charset=utf-8; header=present"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +45,8 @@ class Tab:
 
     key: str
     label: str
-    count: int
+    #: Nothing where counting would take too long.
+    count: int | None
     href: str
     current: bool
 
@@ -37,61 +54,94 @@ class Tab:
 @alerts.get("")
 @project_member(at_least=Role.DEVELOPER)
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List alerts, the newest first."""
-    tab = request.args.get("status", "open")
-    search = request.args.get("search", "")[:_LONGEST_SEARCH]
-    wanted = AlertFilter(project_id=project.id, statuses=TABS.get(tab, TABS["open"]), search=search)
-    part = Slice(
+    """List alerts; the script asks for the list alone, again and again."""
+    query = read_query(request.args, project_id=project.id)
+    query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
+    found = queries.list_alerts(query.wanted, _part(query), session=db.session())
+    listed = {
+        "project": project,
+        "query": query,
+        "page": page_links(found),
+        "tabs": _tabs(project, query),
+        "most_sorted": queries.NEWEST_SORTED,
+    }
+    if request.args.get("_part") == "list":
+        return render_template("alerts/_list.html", **listed)
+    return render_template("alerts/index.html", **listed, **_around(project))
+
+
+def _part(query: AlertQuery) -> AlertSlice:
+    # As in all lists, `before` leads to what was before it in time.
+    return AlertSlice(
         size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
-    )
-    return render_template(
-        "alerts/index.html",
-        project=project,
-        page=page_links(queries.list_alerts(wanted, part, session=db.session())),
-        tabs=_tabs(project, tab if tab in TABS else "open", search),
-        query=search,
+        order=query.order,
+        following=read_cursor(request.args.get("before"), query.order),
+        preceding=read_cursor(request.args.get("after"), query.order),
     )
 
 
-def _tabs(project: ProjectView, current: str, search: str) -> tuple[Tab, ...]:
-    counts = queries.count_by_status(project.id, session=db.session())
+def _around(project: ProjectView) -> dict[str, Any]:
+    """Return what is on the page around the list."""
+    session = db.session()
+    return {
+        "days": charts.last_days(project.id, now().date(), session=session),
+        "severities": SEVERITIES,
+        "orders": tuple(ORDERS.values()),
+        "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
+        "services": services_of(project.id, most=_MOST_CHOICES, session=session),
+        "people": candidates(project, me=visitor().username, session=session),
+        "integrations": list_integrations(integration_place(project), session=session),
+        "status_choices": STATUSES,
+    }
+
+
+def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
+    counts = queries.count_by_status(query.wanted, session=db.session())
     return tuple(
         Tab(
             key=key,
             label=key.capitalize(),
-            count=sum(counts[status] for status in statuses),
+            count=sum(counts[status] for status in statuses) if counts else None,
             href=url_for(
-                "alerts.index", project_path=project.path, status=key, search=search or None
+                "alerts.index", project_path=project.path, **{**query.arguments, "status": key}
             ),
-            current=key == current,
+            current=key == query.tab,
         )
         for key, statuses in TABS.items()
     )
 
 
+@alerts.get("/export.<any(json, csv):kind>")
+@project_member(at_least=Role.DEVELOPER)
+def download(project: ProjectView, kind: str) -> ResponseReturnValue:
+    """Write the filtered list as a file, row by row."""
+    query = read_query(request.args, project_id=project.id)
+    write, media_type = _EXPORTS[kind]
+    rows = write(query.wanted, query.order, session=db.session())
+    name = f"alerts-{project.path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+    response = Response(stream_with_context(rows), content_type=media_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
 @alerts.get(_ONE)
 @project_member(at_least=Role.DEVELOPER)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an alert with every field that was kept."""
-    alert = queries.get_alert(project.id, iid, session=db.session(), reading=reading())
-    return render_template(
-        "alerts/show.html", project=project, alert=alert, status_choices=queries.STATUSES
+    """Show an alert with every field that was kept, and all that happened to it."""
+    session, size = db.session(), settings().page_size
+    alert = get_alert(project.id, iid, session=session, reading=reading())
+    reports = list_occurrences(
+        alert.id, read_place(request.args.get("reports")), size=size, session=session
     )
-
-
-@alerts.post(f"{_ONE}/status")
-@project_member(at_least=Role.DEVELOPER)
-def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Give an alert another status."""
-    status = request.form.get("status", "")
-    try:
-        change(project.id, iid, status, session=db.session(), now=now())
-    except ConflictError as error:
-        # The rejected write left the transaction unusable.
-        db.session.rollback()
-        flash(str(error), "error")
-    else:
-        flash(f"The alert is {status} now.")
-    return redirect(url_for("alerts.show", project_path=project.path, iid=iid))
+    said = Slice(size=size, before=read_id(request.args.get("activity")))
+    return render_template(
+        "alerts/show.html",
+        project=project,
+        alert=alert,
+        reports=reports,
+        activity=list_activity(alert.id, said, session=session),
+        people=candidates(project, me=visitor().username, session=session),
+        environment=alert.environment if is_plain(alert.environment or "") else None,
+        status_choices=STATUSES,
+    )

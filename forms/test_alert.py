@@ -13,3 +13,8 @@ class TestAlertForm(Form):
     __test__ = False
 
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])
+
+    @property
+    def body(self) -> bytes:
+        """What would come over the wire."""
+        return (self.payload.data or "").encode("utf-8", "surrogatepass")

@@ -1,6 +1,6 @@
 """Tables, and nothing but tables: plain SQLAlchemy, no Flask, no rules of the product."""
 
-from models.alert import Alert, AlertCounter
+from models.alert import Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
@@ -25,6 +25,7 @@ __all__ = [
     "AccessToken",
     "Alert",
     "AlertCounter",
+    "AlertDay",
     "AlertNote",
     "Application",
     "ApplicationSecret",

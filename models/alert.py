@@ -1,8 +1,8 @@
 """Alerts, and the counter that numbers them."""
 
-from datetime import datetime
+from datetime import date, datetime
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, SmallInteger, String, Text, text
+from sqlalchemy import Date, ForeignKey, Index, LargeBinary, SmallInteger, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -36,7 +36,7 @@ class Alert(Base):
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     integration_id: Mapped[int | None] = mapped_column(
-        ForeignKey("integrations.id", ondelete="SET NULL"), index=True
+        ForeignKey("integrations.id", ondelete="SET NULL")
     )
     #: The delivery that opened the alert, and which of its items did.
     delivery_id: Mapped[int | None] = mapped_column(
@@ -65,7 +65,23 @@ class Alert(Base):
 
     __table_args__ = (
         Index("uq_alerts_project_id_iid", "project_id", "iid", unique=True),
-        Index("ix_alerts_project_id_status_id", "project_id", "status", "id"),
+        # One for each order of the list and each of its filters, status by status. None has what
+        # changes with every report (events, last_event_at): counting one more would cost them all.
+        Index("ix_alerts_started", "project_id", "status", "started_at", "id"),
+        Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
+        Index(
+            "ix_alerts_environment",
+            *("project_id", "environment", "status", "started_at", "id"),
+            postgresql_where=text("environment IS NOT NULL"),
+            sqlite_where=text("environment IS NOT NULL"),
+        ),
+        Index(
+            "ix_alerts_service",
+            *("project_id", "service", "status", "started_at", "id"),
+            postgresql_where=text("service IS NOT NULL"),
+            sqlite_where=text("service IS NOT NULL"),
+        ),
+        Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
         # One open alert a fingerprint: what makes grouping safe under load.
         Index(
             "uq_alerts_open_fingerprint",
@@ -78,3 +94,19 @@ class Alert(Base):
         # Finds the resolved alert that a late recovery belongs to.
         Index("ix_alerts_project_id_fingerprint_id", "project_id", "fingerprint", "id"),
     )
+
+
+class AlertDay(Base):
+    """How many alerts of a kind a day opened; a trigger counts them as they come."""
+
+    __tablename__ = "alert_days"
+
+    project_id: Mapped[int] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    #: In UTC.
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    #: Empty for alerts without one.
+    environment: Mapped[str] = mapped_column(String(255), primary_key=True)
+    severity: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    alerts: Mapped[int]

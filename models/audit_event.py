@@ -32,6 +32,6 @@ class AuditEvent(Base):
 
     __table_args__ = (
         Index("ix_audit_events_user_id_id", "user_id", "id"),
-        Index("ix_audit_events_actor_id", "actor_id"),
+        Index("ix_audit_events_actor_id_id", "actor_id", "id"),
         Index("ix_audit_events_kind_id", "kind", "id"),
     )

@@ -35,7 +35,7 @@ class Integration(Base):
     #: A payload that the sender showed us, and which of its keys feeds which field of an alert;
     #: see `domain.alerts.mapping`.
     sample: Mapped[str | None] = mapped_column(Text)
-    mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),)

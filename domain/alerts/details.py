@@ -1,9 +1,16 @@
-"""Every field of a payload as lines that a page can show."""
+"""Every field of a payload as lines that a page can show, and a whole body laid out."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from domain.alerts.text import as_text, storable
+from domain.alerts.body import read_object
+from domain.alerts.incoming import UnreadableBody
+from domain.alerts.text import as_text, pretty_json, storable
+
+#: Bodies above this are shown as they came: laying them out would help nobody.
+_LARGEST_PRETTY = 200_000
+#: Deeper bodies are never accepted, whatever the setting.
+_DEEPEST_PRETTY = 500
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
@@ -28,3 +35,13 @@ def flatten(value: Any) -> tuple[tuple[str, str], ...]:
     Leaves are strings as they are and JSON texts of all else, null and empty containers included.
     """
     return tuple(line for name, child in _children(value) for line in _walk(name, child))
+
+
+def pretty(body: bytes) -> str:
+    """Return a body laid out for reading, or as it came if it cannot be."""
+    if len(body) <= _LARGEST_PRETTY:
+        try:
+            return pretty_json(read_object(body, nesting_limit=_DEEPEST_PRETTY))
+        except UnreadableBody:
+            pass  # refused bodies are shown as well, and some of them are no JSON
+    return storable(body.decode("utf-8", "replace"))

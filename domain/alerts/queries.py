@@ -1,42 +1,44 @@
-"""What pages show of alerts."""
+"""Lists of alerts. What a page costs does not depend on how many alerts there are.
 
-from collections.abc import Sequence
+A page of a list that shows several statuses is put together from the first rows of each: every
+index has the status before what it is ordered by.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Label,
+    Row,
+    Select,
+    func,
+    literal,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
-from domain.alerts.body import read_object
-from domain.alerts.details import flatten
-from domain.alerts.formats import Reading, only_item, read_payload, shown_part
-from domain.alerts.incoming import (
-    IncomingAlert,
-    MissingAttributes,
-    NoValidItem,
-    Severity,
-    UnreadableBody,
+from domain.alerts.filters import (
+    OPEN_STATUSES,
+    SEVERITIES,
+    STATUSES,
+    AlertFilter,
+    conditions_of,
+    looked_up,
 )
-from domain.alerts.integrations import IntegrationType
-from domain.alerts.text import pretty_json, storable
-from domain.errors import NotFoundError
-from domain.paging import Page, Slice
-from models import Alert, Delivery, Integration, Project
+from domain.alerts.orders import NEWEST, ORDERS, Order, Values, beyond, sorted_by, write_cursor
+from domain.paging import Page
+from domain.projects.access import MOST_COUNTED
+from models import Alert, Assignment, Integration, Project, User
 
-OPEN_STATUSES = ("triggered", "acknowledged")
-STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
-#: Tabs of the list, with the statuses behind each.
-TABS: dict[str, tuple[str, ...]] = {
-    "open": OPEN_STATUSES,
-    "triggered": ("triggered",),
-    "acknowledged": ("acknowledged",),
-    "resolved": ("resolved",),
-    "ignored": ("ignored",),
-    "all": STATUSES,
-}
-_SEVERITIES = tuple(Severity)
 LARGEST_IID = 2**31 - 1
+#: Of each status, so many alerts take part in an order that no index has.
+NEWEST_SORTED = 5_000
+#: Databases limit how many parts a union may have.
+_PROJECTS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,39 +60,47 @@ class AlertRow:
     last_event_at: datetime
     integration_name: str | None
     project_path: str
+    #: Who looks after it.
+    assignee: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertDetail(AlertRow):
-    """An alert with every field that was kept; what only the payload has may be absent."""
+class AlertSlice:
+    """Which part of a list is wanted: what follows a place in its order, or precedes one."""
 
-    description: str | None
-    runbook: str | None
-    query: str | None
-    markdown: str | None
-    y_label: str | None
-    generator_url: str | None
-    details: tuple[tuple[str, str], ...]
-    payload: str
-    fingerprint_source: str
-    severity_reason: str
-    received_at: datetime | None
+    size: int
+    order: Order = NEWEST
+    following: Values | None = None
+    preceding: Values | None = None
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether it is read from its end."""
+        return self.preceding is not None
 
 
-_ROWS = (
-    select(Alert, Integration.name.label("integration_name"), Project.path.label("project_path"))
+ROWS = (
+    select(
+        Alert,
+        Integration.name.label("integration_name"),
+        Project.path.label("project_path"),
+        User.username.label("assignee"),
+    )
     .join(Project, Project.id == Alert.project_id)
     .outerjoin(Integration, Integration.id == Alert.integration_id)
+    .outerjoin(Assignment, Assignment.alert_id == Alert.id)
+    .outerjoin(User, User.id == Assignment.user_id)
 )
 
 
-def _row(row: Row[*tuple[Any, ...]]) -> AlertRow:
+def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
+    """Return what a list shows of a row of ROWS."""
     alert: Alert = row[0]
     return AlertRow(
         id=alert.id,
         iid=alert.iid,
         title=alert.title,
-        severity=_SEVERITIES[alert.severity].value,
+        severity=SEVERITIES[alert.severity].value,
         status=alert.status,
         started_at=alert.started_at,
         ended_at=alert.ended_at,
@@ -102,148 +112,112 @@ def _row(row: Row[*tuple[Any, ...]]) -> AlertRow:
         last_event_at=alert.last_event_at,
         integration_name=row.integration_name,
         project_path=row.project_path,
+        assignee=row.assignee,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlertFilter:
-    """Which alerts of a project are wanted."""
-
-    project_id: int
-    statuses: tuple[str, ...]
-    search: str = ""
-
-
-def _conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [
-        Alert.project_id == wanted.project_id,
-        Alert.status.in_(wanted.statuses),
-    ]
-    for word in wanted.search.replace("\x00", " ").lower().split()[:10]:
-        columns = (Alert.title, Alert.description, Alert.service, Alert.monitoring_tool)
-        conditions.append(
-            or_(*(func.lower(column).contains(word, autoescape=True) for column in columns))
-        )
-    return conditions
-
-
-def list_alerts(wanted: AlertFilter, part: Slice, *, session: Session) -> Page[AlertRow]:
-    """Return a part of the alerts, the newest first."""
-    statement = _ROWS.where(*_conditions(wanted))
-    if part.after is not None:
-        newer = _fetch(
-            statement.where(Alert.id > part.after).order_by(Alert.id), part, session=session
-        )
-        items = tuple(reversed(newer[: part.size]))
-        has_newer, has_older = len(newer) > part.size, True
-    else:
-        before = statement if part.before is None else statement.where(Alert.id < part.before)
-        older = _fetch(before.order_by(Alert.id.desc()), part, session=session)
-        items = tuple(older[: part.size])
-        has_newer, has_older = part.before is not None, len(older) > part.size
+def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
+    """Return a part of the alerts."""
+    wanted = looked_up(wanted, session=session)
+    branches = _branches(conditions_of(wanted), wanted.statuses, part)
+    found = _first_of(branches, part, session=session)
+    is_more = len(found) > part.size
+    items, places = zip(*found[: part.size], strict=True) if found else ((), ())
+    if part.is_backwards:
+        items, places = items[::-1], places[::-1]
+    has_next = is_more or part.is_backwards
+    has_previous = is_more if part.is_backwards else part.following is not None
     return Page(
         items=items,
-        next_before=items[-1].id if items and has_older else None,
-        previous_after=items[0].id if items and has_newer else None,
+        next_before=write_cursor(places[-1]) if places and has_next else None,
+        previous_after=write_cursor(places[0]) if places and has_previous else None,
     )
 
 
-def _fetch(
-    statement: Select[*tuple[Any, ...]], part: Slice, *, session: Session
-) -> Sequence[AlertRow]:
-    return [_row(row) for row in session.execute(statement.limit(part.size + 1))]
+def _keys(order: Order) -> list[Label[Any]]:
+    return [key.column.label(f"key_{key.name}") for key in order.keys]
+
+
+def _branches(
+    conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
+) -> Iterator[Select[*tuple[Any, ...]]]:
+    """Return a query for each status that finds enough rows of it."""
+    found = select(*_keys(part.order)).where(*conditions)
+    if part.order.is_among_newest:
+        newest = sorted_by([key.column for key in NEWEST.keys], order=NEWEST, backwards=False)
+        found = found.order_by(*newest).limit(NEWEST_SORTED)
+    else:
+        found = _cut([key.column for key in part.order.keys], found, part)
+    for status in statuses:
+        yield found.where(Alert.status == status)
+
+
+def _cut(
+    columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]], part: AlertSlice
+) -> Select[*tuple[Any, ...]]:
+    """Return the rows of a part, and one more to know whether there are any."""
+    order, backwards = part.order, part.is_backwards
+    place = part.preceding if backwards else part.following
+    if place is not None:
+        found = found.where(beyond(columns, place, order=order, backwards=backwards))
+    return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
+        part.size + 1
+    )
+
+
+def _first_of(
+    branches: Iterator[Select[*tuple[Any, ...]]], part: AlertSlice, *, session: Session
+) -> list[tuple[AlertRow, Values]]:
+    """Return the first rows of all branches together, with their places in the order."""
+    together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
+    columns = list(together.c)
+    candidates = _cut(columns, select(*columns), part).subquery()
+    columns = list(candidates.c)
+    statement = (
+        ROWS.add_columns(*columns)
+        .join(candidates, candidates.c.key_id == Alert.id)
+        .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
+    )
+    return [(row_of(row), part.order.values_of(row)) for row in session.execute(statement)]
 
 
 def open_alerts(
     project_ids: Sequence[int], *, limit: int, session: Session
 ) -> tuple[AlertRow, ...]:
     """Return what waits for somebody in these projects: the worst first, then the newest."""
-    rows = session.execute(
-        _ROWS.where(Alert.project_id.in_(project_ids), Alert.status.in_(OPEN_STATUSES))
-        .order_by(Alert.severity, Alert.id.desc())
-        .limit(limit)
-    )
-    return tuple(_row(row) for row in rows)
-
-
-def count_by_status(project_id: int, *, session: Session) -> dict[str, int]:
-    """Return how many alerts a project has in each status; every status is a key."""
-    rows = session.execute(
-        select(Alert.status, func.count())
-        .where(Alert.project_id == project_id)
-        .group_by(Alert.status)
-    )
-    return dict.fromkeys(STATUSES, 0) | {status: count for status, count in rows}  # noqa: C416
-
-
-def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
-    """Return an alert with all that its payload says, or raise NotFoundError."""
-    found = session.execute(_ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
-    if found is None:
-        message = f"There is no alert {iid} in this project."
-        raise NotFoundError(message)
-    alert: Alert = found[0]
-    delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
-    return _detail(found, delivery, reading=reading)
-
-
-def _detail(
-    found: Row[*tuple[Any, ...]], delivery: Delivery | None, *, reading: Reading
-) -> AlertDetail:
-    alert: Alert = found[0]
-    item, part = _said(delivery, alert.item_index, reading=reading)
-    return AlertDetail(
-        **vars(_row(found)),
-        description=alert.description,
-        runbook=item.runbook if item else None,
-        query=item.query if item else None,
-        markdown=item.markdown if item else None,
-        y_label=item.y_label if item else None,
-        generator_url=item.generator_url if item else None,
-        details=flatten(part),
-        payload=pretty(delivery.body) if delivery and delivery.body else "",
-        fingerprint_source=item.fingerprint_source if item else "",
-        severity_reason=item.severity_reason if item else "",
-        received_at=delivery.received_at if delivery else None,
-    )
-
-
-def _said(
-    delivery: Delivery | None, item_index: int, *, reading: Reading
-) -> tuple[IncomingAlert | None, dict[str, Any]]:
-    """Read the stored body once more: it is kept as it came, and only there."""
-    if delivery is None or delivery.body is None:
-        return None, {}
-    try:
-        payload = only_item(
-            read_object(delivery.body, nesting_limit=reading.nesting_limit),
-            delivery.format,
-            item_index,
+    part = AlertSlice(size=limit, order=ORDERS["severity"])
+    found: list[tuple[AlertRow, Values]] = []
+    for start in range(0, len(project_ids), _PROJECTS_AT_ONCE):
+        chunk = project_ids[start : start + _PROJECTS_AT_ONCE]
+        branches = (
+            branch
+            for project_id in chunk
+            for branch in _branches([Alert.project_id == project_id], OPEN_STATUSES, part)
         )
-        parsed = read_payload(
-            payload,
-            IntegrationType(delivery.format),
-            now=delivery.received_at,
-            reading=reading,
+        found += _first_of(branches, part, session=session)
+    found.sort(key=lambda each: each[1], reverse=True)
+    return tuple(row for row, _ in found[:limit])
+
+
+def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
+    """Return how many alerts there are in each status; every status is a key.
+
+    A number above MOST_COUNTED means: that many, or more. Alerts with a word that many have are
+    not counted; then there are no keys.
+    """
+    wanted = looked_up(wanted, session=session)
+    if wanted.matches is not None and wanted.matches.are_many:
+        return {}
+    conditions = conditions_of(wanted)
+    counts = [
+        select(literal(status).label("status"), func.count().label("alerts")).select_from(
+            select(literal(1))
+            .select_from(Alert)
+            .where(*conditions, Alert.status == status)
+            .limit(MOST_COUNTED + 1)
+            .subquery()
         )
-    except (UnreadableBody, MissingAttributes, NoValidItem):
-        return None, {}
-    return next(iter(parsed.alerts), None), dict(shown_part(payload, delivery.format, 0))
-
-
-#: Bodies above this are shown as they came: laying them out would help nobody.
-_LARGEST_PRETTY = 200_000
-
-
-def pretty(body: bytes) -> str:
-    """Return a body laid out for reading, or as it came if it cannot be."""
-    if len(body) <= _LARGEST_PRETTY:
-        try:
-            return pretty_json(read_object(body, nesting_limit=_DEEPEST_PRETTY))
-        except UnreadableBody:
-            pass  # refused bodies are shown as well, and some of them are no JSON
-    return storable(body.decode("utf-8", "replace"))
-
-
-#: Deeper bodies are never accepted, whatever the setting.
-_DEEPEST_PRETTY = 500
+        for status in STATUSES
+    ]
+    rows = session.execute(union_all(*counts))
+    return {status: count for status, count in rows}  # noqa: C416 - rows are not tuples

@@ -58,7 +58,7 @@ def _add_letters_and_events() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name="pk_audit_events"),
     )
-    op.create_index("ix_audit_events_actor_id", "audit_events", ["actor_id"])
+    op.create_index("ix_audit_events_actor_id_id", "audit_events", ["actor_id", "id"])
     op.create_index("ix_audit_events_created_at", "audit_events", ["created_at"])
     op.create_index("ix_audit_events_kind_id", "audit_events", ["kind", "id"])
     op.create_index("ix_audit_events_user_id_id", "audit_events", ["user_id", "id"])

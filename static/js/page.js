@@ -102,7 +102,8 @@ for (const menu of document.querySelectorAll("details.menu")) {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  // What only downloads a file leaves the page as it is, and may be asked for again.
+  if (form.method !== "post" || "again" in form.dataset) return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
 });

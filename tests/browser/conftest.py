@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.secrets_seen import SECRETS
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: It asks for nothing of its own on the network, and runs where there is no user namespace.
 _ARGUMENTS = [
@@ -37,6 +39,8 @@ def visitor(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(10_000)
     yield context
+    for cookie in context.cookies():
+        SECRETS.remember(cookie.get("value"))
     context.close()
 
 

@@ -59,6 +59,7 @@ def fetch(page: Page, url: str, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spec("E1", "E3")
+@pytest.mark.rfc("rfc7009-2.3-a", "oidc-core-5.3-c")
 def test_a_script_signs_its_user_in_and_out(gatebell: LiveGatebell, elsewhere: Page) -> None:
     client = openid_application(gatebell)
     code = new_code(gatebell, client, scope="openid profile")
@@ -127,6 +128,7 @@ def test_the_browser_blocks_everything_else(
 
 
 @pytest.mark.spec("E1")
+@pytest.mark.rfc("rfc9700-2.6-b")
 @pytest.mark.parametrize(
     "path", ["/oauth/authorize", "/oauth/token/info", "/api/v4/user", "/users/sign_in"]
 )

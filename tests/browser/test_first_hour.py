@@ -16,7 +16,7 @@ def sign_in(page: Page, gatebell: LiveGatebell, person: Person) -> None:
     page.goto(f"{gatebell.url}/users/sign_in")
     page.get_by_label("User name or e-mail address").fill(person.email)
     page.get_by_label("Password", exact=True).fill(person.password)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{gatebell.url}/")
 
 

@@ -12,5 +12,5 @@ def test_a_stranger_is_shown_where_to_sign_in(gatebell: LiveGatebell, page: Page
     )
     page.goto(gatebell.url)
     assert page.url.startswith(f"{gatebell.url}/users/sign_in")
-    assert page.get_by_role("button", name="Sign in").is_visible()
+    assert page.get_by_role("button", name="Sign in", exact=True).is_visible()
     assert errors == []

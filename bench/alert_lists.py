@@ -1,0 +1,189 @@
+"""What a page of alerts costs at a million rows, compared with ten thousand.
+
+It starts a Postgres of its own, fills two databases, asks each page some times in this process, of
+both in turn, and prints the best time of each and their ratio. Run it with `make bench-alerts`; it
+takes some minutes and 2 GB of disk. Another number of rows: `python -m bench.alert_lists 100000`.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import text
+
+from app import create_app
+from domain.clock import system_clock
+from tests.postgres import Postgres, own_server
+from web.database import migrate
+from web.extensions import db
+from web.services import services
+from web.settings import read_settings
+
+_FEW, _MANY = 10_000, 1_000_000
+_AT_ONCE = 50_000
+_TIMES = 7
+_PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
+
+#: One in a thousand is open in a way that people work with; the rest is history.
+_FILL = text(
+    """
+INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, description,
+  service, monitoring_tool, hosts, environment, events, started_at, last_event_at, created_at)
+SELECT :project_id, n, 0, sha256(n::text::bytea),
+  CASE WHEN n % 10 = 0 THEN 'triggered' WHEN n % 100 = 1 THEN 'acknowledged'
+    WHEN n % 50 = 2 THEN 'ignored' ELSE 'resolved' END,
+  n % 6, 'Disk full on web-' || n % 5000, 'Free space is low. Rack r' || n % 300,
+  'service-' || n % 40, 'Nagios', 'web-' || n % 5000,
+  CASE WHEN n % 3 = 0 THEN 'production' WHEN n % 9973 = 1 THEN 'rare' END,
+  1 + n % 97, moment, moment, moment
+FROM generate_series(CAST(:first AS int), CAST(:last AS int)) AS n,
+  LATERAL (SELECT now() - n * interval '1 s' AS moment) AS clock
+"""
+)
+
+PAGES = {
+    "open": "",
+    "triggered": "?status=triggered",
+    "acknowledged": "?status=acknowledged",
+    "resolved": "?status=resolved",
+    "ignored": "?status=ignored",
+    "all": "?status=all",
+    "all, oldest first": "?status=all&sort=oldest",
+    "all, by severity": "?status=all&sort=severity",
+    "all, by events": "?status=all&sort=events",
+    "all, by last event": "?status=all&sort=last_event",
+    "severity low": "?status=all&severity=low",
+    "common environment": "?status=all&environment=production",
+    "rare environment": "?status=all&environment=rare",
+    "a service": "?status=all&service=service-7",
+    "assigned to nobody": "?status=all&assignee=-",
+    "search, common": "?status=all&search=disk",
+    "search, common, open": "?search=disk+full",
+    "search, rare": "?status=all&search=4711",
+    "search, two words": "?status=all&search=rack+r17",
+    "search, nothing": "?status=all&search=zebra",
+    "deep in the list": "?status=all&before={middle}_9",
+    "one alert": "/77",
+}
+
+
+@contextmanager
+def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
+    """Give an app whose one project has so many alerts."""
+    settings = read_settings(
+        {
+            "BASE_URL": "http://localhost",
+            "DATABASE_URL": url,
+            "INSTANCE_PATH": str(directory),
+            "SECRET_KEY": "of a database that is thrown away, thrown away",
+            "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
+        }
+    )
+    migrate(settings)
+    app = create_app(settings)
+    alice = ("alice", "--email", "alice@example.com", "--password-stdin")
+    operate(app, "users", "create", *alice)
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "projects", "create", "acme/shop", "--owner", "alice")
+    try:
+        with app.app_context():
+            fill(rows)
+        yield app
+    finally:
+        with app.app_context():
+            services().hot.close()
+            db.session.remove()
+            db.engine.dispose()
+
+
+def operate(app: Flask, *arguments: str) -> None:
+    """Run a command of the operator's."""
+    done = app.test_cli_runner().invoke(args=arguments, input=f"{_PASSWORD}\n")
+    if done.exit_code:
+        raise SystemExit(done.output)
+
+
+def fill(rows: int) -> None:
+    """Put so many alerts into the project, as quickly as the triggers allow."""
+    project_id = db.session.scalar(text("SELECT id FROM projects"))
+    began = perf_counter()
+    for first in range(1, rows + 1, _AT_ONCE):
+        last = min(rows, first + _AT_ONCE - 1)
+        db.session.execute(_FILL, {"project_id": project_id, "first": first, "last": last})
+        db.session.commit()
+    for table in ("alerts", "alert_search"):
+        with db.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.execute(text(f"VACUUM ANALYZE {table}"))
+    say(f"{rows:,} alerts stored in {perf_counter() - began:.0f} s")
+
+
+def signed_in(app: Flask) -> FlaskClient:
+    """Return a visitor who may see the alerts."""
+    client = app.test_client()
+    page = client.get("/users/sign_in").text
+    token = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
+    given = {"login": "alice", "password": _PASSWORD, "csrf_token": token[1] if token else ""}
+    answer = client.post("/users/sign_in", data=given)
+    if answer.status_code != 302:  # noqa: PLR2004 - to the first page
+        raise SystemExit(answer.text)
+    return client
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who may see the alerts of one of the databases."""
+
+    client: FlaskClient
+    #: When the alert in the middle of all started, in microseconds since the epoch.
+    middle: int
+
+
+def best_times(visitors: Sequence[Visitor], address: str) -> tuple[float, ...]:
+    """Return the best time of a page for each visitor in milliseconds; they take turns."""
+    times = [[time_of(visitor, address) for visitor in visitors] for _ in range(_TIMES)]
+    return tuple(min(column) for column in zip(*times, strict=True))
+
+
+def time_of(visitor: Visitor, address: str) -> float:
+    """Return how long a page takes in milliseconds."""
+    began = perf_counter()
+    path = f"/acme/shop/-/alerts{address}".format(middle=visitor.middle)
+    answer = visitor.client.get(path)
+    took = (perf_counter() - began) * 1000
+    if answer.status_code != 200:  # noqa: PLR2004 - a page
+        raise SystemExit(f"{address}: {answer.status_code}")
+    return took
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Measure both, and print a table."""
+    many = int(sys.argv[1]) if len(sys.argv) > 1 else _MANY
+    with ExitStack() as stack:
+        postgres = Postgres(stack.enter_context(own_server()).get_uri())
+        visitors = []
+        for rows in (_FEW, many):
+            directory = Path(stack.enter_context(TemporaryDirectory()))
+            app = stack.enter_context(filled_app(postgres.new_database(), directory, rows))
+            middle = int((system_clock().timestamp() - rows / 2) * 1_000_000)
+            visitors.append(Visitor(signed_in(app), middle))
+        say(f"{'page':<24}{_FEW:>12,}{many:>12,}  ratio")
+        for name, address in PAGES.items():
+            few, most = best_times(visitors, address)
+            say(f"{name:<24}{few:>9.1f} ms{most:>9.1f} ms{most / few:>7.1f}")
+
+
+if __name__ == "__main__":
+    main()

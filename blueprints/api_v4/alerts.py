@@ -1,0 +1,90 @@
+"""/api/v4/projects/:id/alert_management_alerts: alerts listed, shown and worked on by scripts."""
+
+from typing import Any
+
+from flask import Blueprint, Response, request, url_for
+
+from domain.accounts.roles import Role
+from domain.alerts.inspection import get_alert
+from domain.alerts.orders import read_cursor
+from domain.alerts.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
+from domain.alerts.status import Change, change_status
+from domain.oauth.bearer import Bearer
+from forms.alert_query import read_query
+from web import api_parameters as read
+from web.access import bearer as with_bearer
+from web.api_cursors import cursor_response
+from web.api_pages import requested_portion
+from web.api_projects import actor_of, project_of
+from web.extensions import db
+from web.fast_json import json_response
+from web.services import now, reading, settings
+
+alerts = Blueprint(
+    "alerts", __name__, url_prefix="/projects/<path:reference>/alert_management_alerts"
+)
+_ONE = f"/<int(max={LARGEST_IID}):iid>"
+_READING = ("api", "read_api", "read", "read_alerts", "write_alerts")
+_WRITING = ("api", "write_alerts")
+
+
+@alerts.get("")
+@with_bearer(*_READING)
+def index(bearer: Bearer, reference: str) -> Response:
+    """List alerts, with the filters and orders of the page."""
+    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
+    query = read_query(request.args, project_id=project.id)
+    part = AlertSlice(
+        size=requested_portion().size,
+        order=query.order,
+        following=read_cursor(request.args.get("cursor"), query.order),
+    )
+    page = list_alerts(query.wanted, part, session=db.session())
+    next_cursor = None if page.next_before is None else str(page.next_before)
+    return cursor_response([_as_json(row) for row in page.items], next_cursor)
+
+
+@alerts.get(_ONE)
+@with_bearer(*_READING)
+def show(bearer: Bearer, reference: str, iid: int) -> Response:
+    """Show an alert."""
+    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
+    return json_response(_shown(project.id, iid))
+
+
+@alerts.put(_ONE)
+@with_bearer(*_WRITING)
+def change(bearer: Bearer, reference: str, iid: int) -> Response:
+    """Give an alert another status."""
+    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
+    wanted = Change(status=read.text(read.all_parameters(), "status"), by=actor_of(bearer))
+    change_status(project.id, iid, wanted, session=db.session(), now=now())
+    return json_response(_shown(project.id, iid))
+
+
+def _shown(project_id: int, iid: int) -> dict[str, Any]:
+    alert = get_alert(project_id, iid, session=db.session(), reading=reading())
+    said = {"description": alert.description, "runbook": alert.runbook, "query": alert.query}
+    return {**_as_json(alert), **said, "details": dict(alert.details)}
+
+
+def _as_json(row: AlertRow) -> dict[str, Any]:
+    path = url_for("alerts.show", project_path=row.project_path, iid=row.iid)
+    return {
+        "id": row.id,
+        "iid": row.iid,
+        "title": row.title,
+        "severity": row.severity,
+        "status": row.status,
+        "events": row.events,
+        "started_at": row.started_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
+        "last_event_at": row.last_event_at.isoformat(),
+        "service": row.service,
+        "environment": row.environment,
+        "monitoring_tool": row.monitoring_tool,
+        "hosts": list(row.hosts),
+        "integration": row.integration_name,
+        "assignee": row.assignee,
+        "web_url": f"{settings().base_url}{path}",
+    }

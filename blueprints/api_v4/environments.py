@@ -1,0 +1,79 @@
+"""/api/v4/projects/:id/environments: where a project's software runs."""
+
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from domain.accounts.roles import Role
+from domain.alerts import environments as domain
+from domain.alerts.environments import EnvironmentFilter, EnvironmentView
+from domain.errors import InvalidError
+from domain.oauth.bearer import Bearer
+from web import api_parameters as read
+from web.access import bearer as with_bearer
+from web.api_pages import portion_response, requested_portion
+from web.api_projects import project_of
+from web.extensions import db
+from web.fast_json import json_response
+from web.services import now
+
+environments = Blueprint(
+    "environments", __name__, url_prefix="/projects/<path:reference>/environments"
+)
+_READING = ("api", "read_api", "read")
+
+
+@environments.get("")
+@with_bearer(*_READING)
+def index(bearer: Bearer, reference: str) -> Response:
+    """List environments, all or by name."""
+    project = project_of(reference, bearer, at_least=Role.REPORTER)
+    name, search = read.text(request.args, "name"), read.text(request.args, "search")
+    if name and search:
+        message = "name, search are mutually exclusive"
+        raise InvalidError(message)
+    wanted = EnvironmentFilter(project_id=project.id, name=name, search=search)
+    portion = requested_portion()
+    found, total = domain.numbered_environments(
+        wanted, offset=portion.offset, limit=portion.size, session=db.session()
+    )
+    return portion_response([_as_json(each) for each in found], portion, total=total)
+
+
+@environments.get("/<int:environment_id>")
+@with_bearer(*_READING)
+def show(bearer: Bearer, reference: str, environment_id: int) -> Response:
+    """Show an environment."""
+    project = project_of(reference, bearer, at_least=Role.REPORTER)
+    found = domain.get_numbered_environment(project.id, environment_id, session=db.session())
+    return json_response(_as_json(found))
+
+
+@environments.post("")
+@with_bearer("api")
+def create(bearer: Bearer, reference: str) -> Response:
+    """Make an environment."""
+    project = project_of(reference, bearer, at_least=Role.MAINTAINER)
+    name = read.text(read.all_parameters(), "name")
+    made = domain.create_environment(project.id, name, session=db.session(), now=now())
+    return json_response(_as_json(made), 201)
+
+
+@environments.delete("/<int:environment_id>")
+@with_bearer("api")
+def delete(bearer: Bearer, reference: str, environment_id: int) -> Response:
+    """Remove an environment."""
+    project = project_of(reference, bearer, at_least=Role.MAINTAINER)
+    domain.delete_environment(project.id, environment_id, session=db.session())
+    return Response(status=204)
+
+
+def _as_json(environment: EnvironmentView) -> dict[str, Any]:
+    return {
+        "id": environment.id,
+        "name": environment.name,
+        "slug": environment.slug,
+        "external_url": None,
+        "state": "available",
+        "created_at": environment.created_at.isoformat(),
+    }

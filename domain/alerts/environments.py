@@ -1,0 +1,230 @@
+"""Where software runs: environments that alerts name, and those that people make by hand.
+
+An alert that names an unknown one makes it: a trigger does that (migration 0006), in the
+transaction that stores the alert.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, literal, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from domain.alerts.filters import OPEN_STATUSES
+from domain.alerts.text import storable
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.paging import Page
+from domain.projects.access import MOST_COUNTED
+from models import Alert, Environment
+
+#: A shorter one would find too much to be of use, and cost too much.
+SHORTEST_SEARCH = 3
+LONGEST_NAME = 255
+_LONGEST_SLUG = 24
+_SUFFIX_LENGTH = 6
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+#: A name that an address can have as it is. Others may hold anything: "..", slashes, no letter.
+_PLAIN = re.compile(r"[^\W_][\w.-]*(?:/[^\W_][\w.-]*)*")
+_BY_NUMBER = re.compile(r"~([0-9]{1,18})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentView:
+    """An environment as pages and the API show it."""
+
+    id: int
+    name: str
+    created_at: datetime
+    #: At most MOST_COUNTED, and one more if there are more.
+    open_alerts: int = 0
+
+    @property
+    def reference(self) -> str:
+        """What stands for it in the address of its page: its name, or ~ and its number."""
+        return self.name if is_plain(self.name) else f"~{self.id}"
+
+    @property
+    def slug(self) -> str:
+        """The name as host names can have it, in the way that the API's clients know."""
+        return slug_of(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentFilter:
+    """Which environments of a project are wanted."""
+
+    project_id: int
+    #: Exactly this one.
+    name: str | None = None
+    #: Those with this in their name, whatever the case.
+    search: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a search for too little."""
+        if self.search and len(self.search) < SHORTEST_SEARCH:
+            message = f"Search for environments with at least {SHORTEST_SEARCH} characters."
+            raise InvalidError(message, field="search")
+
+
+def is_plain(name: str) -> bool:
+    """Tell whether the name itself can be part of an address."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+def slug_of(name: str) -> str:
+    """Return the slug: at most 24 letters, digits and dashes, and unlike those of other names."""
+    slug = re.sub(r"[^a-z0-9]", "-", name.lower())
+    if not re.match(r"[a-z]", slug):
+        slug = f"env-{slug}"
+    slug = re.sub(r"-+", "-", slug)
+    if len(slug) <= _LONGEST_SLUG and slug == name:
+        return slug
+    beginning = slug[: _LONGEST_SLUG - _SUFFIX_LENGTH - 1]
+    return f"{beginning}{'' if beginning.endswith('-') else '-'}{_suffix(name)}"
+
+
+def _suffix(name: str) -> str:
+    number, digits = int(sha256(name.encode()).hexdigest(), 16), ""
+    while len(digits) < _SUFFIX_LENGTH:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def _view(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
+    return EnvironmentView(
+        id=environment.id,
+        name=environment.name,
+        created_at=environment.created_at,
+        open_alerts=open_alerts,
+    )
+
+
+def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = [Environment.project_id == wanted.project_id]
+    if wanted.name:
+        found.append(Environment.name == storable(wanted.name))
+    if wanted.search:
+        text = storable(wanted.search).lower()
+        found.append(func.lower(Environment.name).contains(text, autoescape=True))
+    return found
+
+
+def _with_open_alerts() -> Select[Any]:
+    """Return environments, each with the number of its open alerts."""
+    counts = [
+        select(func.count())
+        .select_from(
+            select(literal(1))
+            .where(
+                Alert.project_id == Environment.project_id,
+                Alert.environment == Environment.name,
+                Alert.status == status,
+            )
+            .correlate(Environment)
+            .limit(MOST_COUNTED)
+            .subquery()
+        )
+        .correlate(Environment)
+        .scalar_subquery()
+        for status in OPEN_STATUSES
+    ]
+    return select(Environment, counts[0] + counts[1])
+
+
+def list_environments(
+    wanted: EnvironmentFilter, after: str | None, *, size: int, session: Session
+) -> Page[EnvironmentView]:
+    """Return environments by name, those that follow a name first."""
+    statement = _with_open_alerts().where(*_conditions(wanted)).order_by(Environment.name)
+    if after:
+        statement = statement.where(Environment.name > storable(after))
+    rows = session.execute(statement.limit(size + 1)).all()
+    items = tuple(_view(*row) for row in rows[:size])
+    return Page(items=items, next_before=items[-1].name if len(rows) > size else None)
+
+
+def numbered_environments(
+    wanted: EnvironmentFilter, *, offset: int, limit: int, session: Session
+) -> tuple[Sequence[EnvironmentView], int]:
+    """Return a part of the environments by their numbers, and how many there are in all."""
+    conditions = _conditions(wanted)
+    rows = session.scalars(
+        select(Environment).where(*conditions).order_by(Environment.id).offset(offset).limit(limit)
+    )
+    total = session.scalar(select(func.count()).select_from(Environment).where(*conditions))
+    return [_view(row) for row in rows], total or 0
+
+
+def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
+    """Return the first names, for somebody to choose from."""
+    found = session.scalars(
+        select(Environment.name)
+        .where(Environment.project_id == project_id)
+        .order_by(Environment.name)
+        .limit(most)
+    )
+    return tuple(found)
+
+
+def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
+    """Return the environment that a reference means, or raise NotFoundError."""
+    number = _BY_NUMBER.fullmatch(reference)
+    if number:
+        return get_numbered_environment(project_id, int(number[1]), session=session)
+    return _one(project_id, Environment.name == storable(reference), session=session)
+
+
+def get_numbered_environment(
+    project_id: int, environment_id: int, *, session: Session
+) -> EnvironmentView:
+    """Return an environment of a project, or raise NotFoundError."""
+    return _one(project_id, Environment.id == environment_id, session=session)
+
+
+def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -> EnvironmentView:
+    statement = _with_open_alerts().where(Environment.project_id == project_id, condition)
+    row = session.execute(statement).first()
+    if row is None:
+        message = "There is no such environment in this project."
+        raise NotFoundError(message)
+    return _view(*row)
+
+
+def create_environment(
+    project_id: int, name: str, *, session: Session, now: datetime
+) -> EnvironmentView:
+    """Make an environment by hand; raise InvalidError or ConflictError."""
+    kept = storable(name).strip()
+    if not kept or not kept.isprintable():
+        message = "Give the environment a name of letters, digits or signs, like production."
+        raise InvalidError(message, field="name")
+    if len(kept) > LONGEST_NAME:
+        message = f"A name has at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    made = Environment(project_id=project_id, name=kept, created_at=now)
+    try:
+        with session.begin_nested():
+            session.add(made)
+    except IntegrityError as error:
+        message = f"There is an environment {kept} already."
+        raise ConflictError(message, field="name") from error
+    return _view(made)
+
+
+def delete_environment(project_id: int, environment_id: int, *, session: Session) -> str:
+    """Remove an environment and return its name; its alerts stay, and keep the name.
+
+    Raise ConflictError while it has open alerts: they would vanish from its page.
+    """
+    view = get_numbered_environment(project_id, environment_id, session=session)
+    if view.open_alerts:
+        message = f"{view.name} has open alerts: resolve or ignore them first."
+        raise ConflictError(message, field="environment")
+    session.delete(session.get_one(Environment, environment_id))
+    return view.name

@@ -1,0 +1,90 @@
+"""A filtered list of alerts as a file: written row by row, however many there are."""
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from domain.alerts.filters import AlertFilter
+from domain.alerts.orders import NEWEST, Order, read_cursor
+from domain.alerts.queries import AlertRow, AlertSlice, list_alerts
+
+#: So many rows are in memory at once.
+_CHUNK = 500
+_COLUMNS = (
+    *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
+    *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
+)
+#: A spreadsheet takes a cell that begins like this for a formula and runs it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_BLANKS = " \u00a0\u200b\ufeff"
+
+
+def as_json(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[str]:
+    """Write the alerts as a JSON array, the newest first where the order has no index."""
+    before = "[\n"
+    for row in _all_rows(wanted, order, session=session):
+        yield before + json.dumps(_values(row), ensure_ascii=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def as_csv(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[str]:
+    """Write the alerts as CSV (RFC 4180); no cell is a formula."""
+    yield _line(_COLUMNS)
+    for row in _all_rows(wanted, order, session=session):
+        values = _values(row) | {"hosts": " ".join(row.hosts)}
+        yield _line([_harmless(value) for value in values.values()])
+
+
+def _all_rows(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[AlertRow]:
+    order = NEWEST if order.is_among_newest else order
+    place = None
+    while True:
+        part = AlertSlice(size=_CHUNK, order=order, following=place)
+        page = list_alerts(wanted, part, session=session)
+        yield from page.items
+        session.expunge_all()
+        if page.next_before is None:
+            return
+        place = read_cursor(str(page.next_before), order)
+
+
+def _values(row: AlertRow) -> dict[str, Any]:
+    return {
+        "iid": row.iid,
+        "title": row.title,
+        "severity": row.severity,
+        "status": row.status,
+        "events": row.events,
+        "started_at": _time(row.started_at),
+        "ended_at": _time(row.ended_at),
+        "last_event_at": _time(row.last_event_at),
+        "service": row.service,
+        "environment": row.environment,
+        "monitoring_tool": row.monitoring_tool,
+        "hosts": row.hosts,
+        "integration": row.integration_name,
+        "assignee": row.assignee,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if moment else None
+
+
+def _harmless(value: Any) -> Any:
+    """Return a cell with an apostrophe before what a spreadsheet would run."""
+    if isinstance(value, str) and value.lstrip(_BLANKS).startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _line(values: Any) -> str:
+    line = StringIO()
+    csv.writer(line).writerow(values)
+    return line.getvalue()

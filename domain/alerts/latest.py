@@ -1,0 +1,48 @@
+"""The last deliveries of the whole instance, whichever project they went to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from models import Delivery, Integration, Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatestDelivery:
+    """A delivery in a line."""
+
+    id: int
+    received_at: datetime
+    status_code: int
+    reason: str | None
+    project_path: str
+    #: Empty once the integration was deleted.
+    integration_id: int | None
+    integration_name: str | None
+
+    @property
+    def outcome(self) -> str:
+        """Whether the sender was told that all is well."""
+        return "accepted" if self.status_code < 300 else "refused"  # noqa: PLR2004 - 2xx
+
+
+def latest_deliveries(*, limit: int, session: Session) -> tuple[LatestDelivery, ...]:
+    """Return the last deliveries, the newest first."""
+    rows = session.execute(
+        select(
+            Delivery.id,
+            Delivery.received_at,
+            Delivery.status_code,
+            Delivery.reason,
+            Delivery.integration_id,
+            Integration.name.label("integration_name"),
+            Project.path.label("project_path"),
+        )
+        .join(Project, Project.id == Delivery.project_id)
+        .outerjoin(Integration, Integration.id == Delivery.integration_id)
+        .order_by(Delivery.id.desc())
+        .limit(limit)
+    )
+    return tuple(LatestDelivery(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor

@@ -1,0 +1,98 @@
+"""Full-text search: alerts that have all the words, each of them whole or its beginning.
+
+Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite. What is found decides how
+it is sorted. Few alerts are named one by one. Where there are many, the list is walked in its
+order and each alert is asked whether it has the words: the first page is full soon.
+"""
+
+import string
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    String,
+    any_,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal,
+    literal_column,
+    select,
+    table,
+    type_coerce,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
+from sqlalchemy.orm import Session
+
+from models import Alert
+
+#: Beyond this many, alerts with a word are not named one by one.
+MOST_NAMED = 2_000
+_MOST_WORDS = 10
+_LONGEST_WORD = 100
+_SEARCH = table("alert_search", column("alert_id", BigInteger), column("document", String))
+#: The table, as SQLite's MATCH wants it named.
+_ANYWHERE: ColumnElement[str] = literal_column("alert_search")
+_ROW: ColumnElement[int] = literal_column("alert_search.rowid", BigInteger)
+#: What is between words. All else is left to the database's own reading, which is the same for
+#: what was stored.
+_BETWEEN = str.maketrans(dict.fromkeys(string.punctuation + "\x00\x7f", " "))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matches:
+    """The alerts of a project that have certain words."""
+
+    #: Whether an alert is one of them.
+    condition: ColumnElement[bool]
+    #: Whether they are too many to be counted.
+    are_many: bool
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of what somebody typed, at most ten; punctuation says nothing."""
+    found = text.translate(_BETWEEN).split()
+    return tuple(word[:_LONGEST_WORD] for word in found[:_MOST_WORDS])
+
+
+def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> Matches:
+    """Look for the alerts of a project that have words which begin like these."""
+    if not words:
+        return Matches(condition=literal(value=False), are_many=False)
+    # No word has a quote in it, so none can end its own.
+    if session.get_bind().dialect.name == "postgresql":
+        terms = " & ".join(f"'{word}':*" for word in words)
+        return _on_postgres(terms, project_id, session=session)
+    return _on_sqlite(" AND ".join(f'"{word}"*' for word in words), project_id, session=session)
+
+
+def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
+    query = func.to_tsquery("simple", terms, type_=TSQUERY)
+    ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
+    if len(ids) <= MOST_NAMED:
+        named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
+        return Matches(condition=Alert.id == any_(named), are_many=False)
+    # A subquery for each alert: the planner cannot turn it into looking for all of them first.
+    has_them = (
+        select(_SEARCH.c.document.op("@@", return_type=Boolean())(query))
+        .where(_SEARCH.c.alert_id == Alert.id)
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    return Matches(condition=type_coerce(has_them, Boolean), are_many=True)
+
+
+def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
+    matching = select(_ROW).select_from(_SEARCH).where(_ANYWHERE.op("MATCH")(terms))
+    few = (
+        matching.join(Alert, Alert.id == _ROW)
+        .where(Alert.project_id == project_id)
+        .limit(MOST_NAMED + 1)
+    )
+    ids = session.scalars(few).all()
+    if len(ids) <= MOST_NAMED:
+        return Matches(condition=Alert.id.in_(ids), are_many=False)
+    return Matches(condition=Alert.id.in_(matching), are_many=True)

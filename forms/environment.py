@@ -1,0 +1,20 @@
+"""The form that makes an environment by hand."""
+
+from wtforms import StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.alerts.environments import LONGEST_NAME
+from forms.base import Form, without_edges
+
+
+class EnvironmentForm(Form):
+    """What the environment is called."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter a name, such as production."),
+            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
+        ],
+    )

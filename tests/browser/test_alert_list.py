@@ -1,0 +1,201 @@
+"""The alert list in a real browser: keys, several at once, fresh rows; and hostile senders."""
+
+import json
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.test_first_hour import sign_in
+from tests.live import LiveGatebell
+from tests.people import make_project, make_user
+from tests.senders import Endpoint, connect, item, webhook
+from tests.stored import alerts_of
+
+#: Text that would run, navigate or mislead, if a page took it for anything but text.
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+    "<svg onload=\"document.title='owned'\"></svg>'\"`-->]]></textarea></script></title>"
+    " javascript:document.title='owned' [x](javascript:document.title='owned')"
+    " {{7*7}} \u202egnp.exe\u202c \u2066\u200b\ufeff"
+)
+
+
+@pytest.fixture
+def endpoint(gatebell: LiveGatebell, page: Page) -> Endpoint:
+    """A project with three alerts, whose owner is signed in."""
+    owner = make_user(gatebell)
+    made = connect(gatebell, make_project(gatebell, owner))
+    for title in ("first", "second", "third"):
+        made.accepted(title=title, fingerprint=title)
+    sign_in(page, gatebell, owner)
+    return made
+
+
+def open_list(page: Page, endpoint: Endpoint) -> None:
+    page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts")
+
+
+def row(page: Page, title: str) -> Locator:
+    return page.locator("[data-alert-row]").filter(has_text=title)
+
+
+def look_again(page: Page) -> None:
+    """Come back to the tab: that is when the list is asked for at once."""
+    with page.expect_response(lambda answer: "_part=list" in answer.url):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
+    open_list(page, endpoint)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("a")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(row(page, "second").get_by_role("link")).to_be_focused()
+    page.keyboard.press("k")
+    expect(row(page, "third").get_by_role("link")).to_be_focused()
+    page.keyboard.press("a")
+    expect(page.locator(".flashes")).to_contain_text("1 alert is acknowledged now.")
+    expect(row(page, "third")).to_contain_text("Acknowledged")
+    expect(row(page, "third").get_by_role("link")).to_be_focused()
+
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("[data-chosen]")).to_have_text("2 chosen")
+    page.keyboard.press("r")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are resolved now.")
+    expect(page.locator("[data-alert-row]")).to_have_count(1)
+
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("first")
+
+
+def test_letters_are_letters_while_somebody_types(page: Page, endpoint: Endpoint) -> None:
+    open_list(page, endpoint)
+    page.keyboard.press("/")
+    search = page.get_by_label("Search titles")
+    expect(search).to_be_focused()
+    page.keyboard.type("arxijk?/")
+    expect(search).to_have_value("arxijk?/")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator("[data-chosen]")).to_have_text("Choose all")
+
+
+def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> None:
+    open_list(page, endpoint)
+    acknowledge = page.get_by_role("button", name="Acknowledge")
+    expect(acknowledge).to_be_disabled()
+    page.get_by_label("Choose all").check()
+    expect(page.locator("[data-chosen]")).to_have_text("3 chosen")
+    page.get_by_label("Choose alert 2").uncheck()
+    acknowledge.click()
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(row(page, "second")).to_contain_text("Triggered")
+
+
+def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    open_list(page, endpoint)
+    page.evaluate("window.isTheSamePage = true")
+    page.get_by_label("Choose alert 1").check()
+    row(page, "first").get_by_role("link").focus()
+
+    endpoint.accepted(title="fourth", severity="low")
+    endpoint.accepted(title="second", fingerprint="second")
+    look_again(page)
+    expect(row(page, "fourth")).to_contain_text("Low")
+    expect(row(page, "second").locator(".events")).to_have_text("2")
+    expect(page.get_by_label("Choose alert 1")).to_be_checked()
+    expect(page.get_by_label("Choose alert 4")).not_to_be_checked()
+    expect(row(page, "first").get_by_role("link")).to_be_focused()
+    expect(page.locator(".tabs .badge").first).to_have_text("4")
+    expect(page.locator("[data-news]")).to_have_text("The list has changed.")
+
+    # Nothing new: not even a node is another one.
+    page.evaluate("window.before = document.querySelector('[data-alert-row]')")
+    look_again(page)
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.before === document.querySelector('[data-alert-row]')")
+    assert page.evaluate("window.isTheSamePage")
+    assert len(alerts_of(gatebell, endpoint.project)) == 4
+
+
+def test_a_list_without_scripts_changes_several(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    browser = page.context.browser
+    assert browser is not None
+    context = browser.new_context(
+        java_script_enabled=False, storage_state=page.context.storage_state()
+    )
+    plain = context.new_page()
+    open_list(plain, endpoint)
+    plain.get_by_label("Choose alert 3").check()
+    plain.get_by_role("button", name="Ignore").click()
+    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
+    context.close()
+
+
+@pytest.mark.spec("J5", "I13")
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
+    gatebell: LiveGatebell, page: Page, kind: str
+) -> None:
+    owner = make_user(gatebell)
+    endpoint = connect(gatebell, make_project(gatebell, owner), kind=kind, name=HOSTILE[:200])
+    names = (
+        *("title", "summary", "alertname", "description", "service", "monitoring_tool", "runbook"),
+        *(
+            "platform_environment_name",
+            "platform_incident_markdown",
+            "platform_y_label",
+            "instance",
+        ),
+        *("severity", "start_time", HOSTILE),
+    )
+    fields = dict.fromkeys(names, HOSTILE) | {"hosts": [HOSTILE]}
+    query = "http://a.example/?g0.expr=%3Cscript%3Edocument.title='owned'%3C/script%3E"
+    one = item("x", labels=fields, annotations=fields, generatorURL=query, fingerprint=HOSTILE)
+    body = webhook(one) if kind == "prometheus" else json.dumps(fields).encode()
+    for _ in range(2):
+        assert endpoint.post(body, User_Agent="<b>x</b>").status_code == 200
+
+    told: list[str] = []
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("dialog", lambda dialog: told.append(dialog.message))
+    page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
+    sign_in(page, gatebell, owner)
+    project = f"{gatebell.url}/{endpoint.project}"
+    page.goto(f"{project}/-/alerts/1")
+    page.get_by_label("Note", exact=True).fill(HOSTILE)
+    page.get_by_role("button", name="Add note").click()
+    page.goto(f"{project}/-/environments")
+    environment = page.locator("th a").first.get_attribute("href")
+    for address in (
+        *("/-/alerts/1", "/-/alerts", "/-/alerts?status=all&severity=critical&sort=events"),
+        *("/-/environments", "/-/settings/integrations", ""),
+    ):
+        page.goto(project + address)
+        check_harmless(page)
+    for address in (f"{gatebell.url}{environment}", gatebell.url):
+        page.goto(address)
+        check_harmless(page)
+    assert told == []
+
+
+def check_harmless(page: Page) -> None:
+    assert "owned" not in page.title().replace("document.title='owned'", "")
+    addresses = page.eval_on_selector_all(
+        "a, form, img, script, link, iframe",
+        "nodes => nodes.map(node => String(node.href || node.action || node.src || ''))",
+    )
+    for address in filter(None, addresses):
+        assert address.startswith(("http://", "https://")), address
+    assert page.locator("main script, main img, main iframe, main svg[onload]").count() == 0

@@ -1,0 +1,62 @@
+"""Somebody maps a payload in a real browser, with and without a script."""
+
+import json
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_first_hour import sign_in
+from tests.live import LiveGatebell
+from tests.people import make_project, make_user
+from tests.senders import connect
+from tests.stored import integrations_of
+
+SAMPLE = {"event": {"name": "Disk full", "level": "High"}, "recovered_at": None}
+TITLE = '["event", "name"]'
+
+
+@pytest.mark.spec("H8")
+def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page) -> None:
+    alice = make_user(live_sqlite)
+    endpoint = connect(live_sqlite, make_project(live_sqlite, alice))
+    sign_in(page, live_sqlite, alice)
+    base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
+    page.goto(f"{base}/configure")
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Read the sample").click()
+    preview = page.get_by_role("complementary")
+    expect(preview).to_contain_text("New: Alert")
+
+    page.get_by_label("Title: fed from").select_option(TITLE)
+    expect(preview).to_contain_text("Disk full")
+    page.get_by_label("Severity: fed from").select_option(label="event.level = “High”")
+    expect(preview).to_contain_text("severity is “High”")
+    assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
+
+    page.get_by_label("Sample payload (JSON)").fill("{}")
+    expect(page.get_by_text("The sample was changed")).to_be_visible()
+    expect(page.get_by_role("button", name="Save mapping")).to_be_disabled()
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_text("The mapping is saved.")).to_be_visible()
+    stored = integrations_of(live_sqlite, endpoint.project)[0].mapping
+    assert stored == {"title": [["event", "name"]], "severity": [["event", "level"]]}
+
+
+@pytest.mark.spec("H8")
+def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    alice = make_user(live_sqlite)
+    endpoint = connect(live_sqlite, make_project(live_sqlite, alice))
+    sign_in(page, live_sqlite, alice)
+    base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
+    page.goto(f"{base}/configure")
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Read the sample").click()
+    page.get_by_label("Title: fed from").select_option(TITLE)
+    page.get_by_role("button", name="Try it on the last deliveries").click()
+    expect(page.get_by_role("complementary")).to_contain_text("Disk full")
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_text("The mapping is saved.")).to_be_visible()
+    context.close()

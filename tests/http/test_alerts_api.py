@@ -1,0 +1,107 @@
+"""/api/v4/projects/:id/alert_management_alerts: alerts for scripts."""
+
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.live import LiveGatebell
+from tests.people import alice
+from tests.personal_tokens import make_token
+from tests.senders import Endpoint, connect
+from tests.stored import alerts_of
+from tests.team import give_role, person_for
+
+
+def api(
+    gatebell: LiveGatebell,
+    endpoint: Endpoint,
+    path: str,
+    *,
+    scopes: str = "read_alerts",
+    role: Role | None = None,
+    **given: object,
+) -> requests.Response:
+    person = alice(gatebell) if role is None else person_for(gatebell, role)
+    if role is not None:
+        give_role(gatebell, endpoint.project, person, role)
+    token = make_token(gatebell, person, scopes=scopes).clear
+    reference = quote(endpoint.project, safe="")
+    return requests.request(
+        "PUT" if given else "GET",
+        f"{gatebell.url}/api/v4/projects/{reference}/alert_management_alerts{path}",
+        headers={"Authorization": f"Bearer {token}"},
+        json=given or None,
+        timeout=20,
+    )
+
+
+@pytest.mark.spec("G5", "J5")
+def test_alerts_are_listed_and_shown(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", severity="low")
+    for _ in range(2):
+        endpoint.accepted(title="b", severity="high", description="words", extra={"x": [1]})
+    listed = api(gatebell, endpoint, "").json()
+    assert [alert["title"] for alert in listed] == ["b", "a"]
+    assert [alert["title"] for alert in api(gatebell, endpoint, "?severity=low").json()] == ["a"]
+    shown = api(gatebell, endpoint, "/2").json()
+    assert shown.items() >= listed[0].items()
+    assert shown["events"] == 2
+    assert shown["description"] == "words"
+    assert shown["details"]["extra.x.0"] == "1"
+    assert shown["web_url"] == f"{gatebell.url}/{endpoint.project}/-/alerts/2"
+
+
+def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number in range(5):
+        endpoint.accepted(title=f"a{number}")
+    token = make_token(gatebell, alice(gatebell), scopes="read_api").clear
+    reference = quote(endpoint.project, safe="")
+    found = []
+    url = f"{gatebell.url}/api/v4/projects/{reference}/alert_management_alerts?per_page=2"
+    while url:
+        answer = requests.get(f"{url}&access_token={token}", timeout=20)
+        found += [alert["title"] for alert in answer.json()]
+        url = answer.links.get("next", {}).get("url", "")
+        assert token not in url
+    assert found == ["a4", "a3", "a2", "a1", "a0"]
+    forged = api(gatebell, endpoint, "?cursor=1")
+    assert forged.status_code == 400
+
+
+@pytest.mark.spec("G5")
+def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    done = api(gatebell, endpoint, "/1", scopes="write_alerts", status="resolved")
+    assert done.status_code == 200
+    assert done.json()["status"] == "resolved"
+    endpoint.accepted(fingerprint="x")
+    refused = api(gatebell, endpoint, "/1", scopes="api", status="triggered")
+    assert refused.status_code == 409
+    assert "same fingerprint" in refused.json()["message"]
+    unknown = api(gatebell, endpoint, "/1", scopes="api", status="closed")
+    assert unknown.status_code == 400
+    small = api(gatebell, endpoint, "/1", scopes="read_alerts", status="ignored")
+    assert small.json()["error"] == "insufficient_scope"
+    assert api(gatebell, endpoint, "/9", scopes="api", status="ignored").status_code == 404
+    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+
+
+@pytest.mark.spec("G5", "H7")
+def test_alerts_are_for_developers_with_the_right_scope(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    for path in ("", "/1"):
+        assert api(gatebell, endpoint, path, role=Role.DEVELOPER).status_code == 200
+        assert api(gatebell, endpoint, path, role=Role.REPORTER).status_code == 403
+        assert api(gatebell, endpoint, path, scopes="read_user").status_code == 403
+    stranger = make_token(gatebell, person_for(gatebell, None), scopes="api").clear
+    url = f"{gatebell.url}/api/v4/projects/{quote(endpoint.project, safe='')}"
+    answer = requests.get(
+        f"{url}/alert_management_alerts", headers={"PRIVATE-TOKEN": stranger}, timeout=20
+    )
+    assert answer.status_code == 404
