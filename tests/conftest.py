@@ -4,19 +4,32 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
+from tests.garbage import FUZZ_EXAMPLES
 from tests.live import LiveGatebell
 from tests.postgres import Postgres, running_postgres
+from tests.secrets_seen import SECRETS, watch
 from web.database import migrate
 from web.extensions import db
 from web.services import services
 from web.settings import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
+#: `make fuzz` tries so many values where `make test` tries a few (tests/garbage.py).
+hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def secrets_are_remembered() -> Iterator[None]:
+    """Remember what no log may hold, whichever test it belongs to."""
+    with pytest.MonkeyPatch.context() as patch:
+        watch(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +75,8 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
         "DATABASE_URL": database_url,
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": "a key that only tests have, and everybody knows",
+        # All clients of the tests share one address.
+        "OAUTH_RATE_LIMIT": "1000000/minute",
     }
     return read_settings(environment)
 
@@ -99,7 +114,7 @@ def client(app: Flask) -> FlaskClient:
 def live_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
     """The service on SQLite, running for the whole session."""
     path = tmp_path_factory.mktemp("live_sqlite")
-    yield from _running(LiveGatebell(instance_path=path, database_url=""))
+    yield from _running(LiveGatebell(instance_path=path, database_url="", LOG_LEVEL="DEBUG"))
 
 
 @pytest.fixture(scope="session")
@@ -107,8 +122,8 @@ def live_postgres(
     postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveGatebell]:
     """The service on Postgres, running for the whole session."""
-    path = tmp_path_factory.mktemp("live_postgres")
-    yield from _running(LiveGatebell(instance_path=path, database_url=postgres.new_database()))
+    path, url = tmp_path_factory.mktemp("live_postgres"), postgres.new_database()
+    yield from _running(LiveGatebell(instance_path=path, database_url=url, LOG_LEVEL="DEBUG"))
 
 
 @pytest.fixture(params=KINDS)
@@ -118,7 +133,19 @@ def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
     return live
 
 
+@pytest.fixture(scope="session", params=KINDS)
+def named(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveGatebell]:
+    """A service that is reached by a name: browsers know no passkeys for numbers."""
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.new_database() if request.param == "postgres" else ""
+    path = tmp_path_factory.mktemp("named")
+    yield from _running(LiveGatebell(instance_path=path, database_url=url, host="localhost"))
+
+
 def _running(live: LiveGatebell) -> Iterator[LiveGatebell]:
     live.start()
     yield live
     assert live.stop() == 0, live.log_text()
+    assert SECRETS.in_log(live.log_text()) == [], "a secret can be read in the log"

@@ -45,12 +45,12 @@ def statements() -> list[Statement]:
     return found
 
 
-def marks(tests: Path = ROOT / "tests") -> dict[str, list[str]]:
-    """Return the tests by the id of the statement that they show."""
+def marks(mark: str = "spec", tests: Path = ROOT / "tests") -> dict[str, list[str]]:
+    """Return the tests by the ids that their marks of this name hold."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in sorted(tests.rglob("test_*.py")):
         where = file.relative_to(tests.parent).as_posix()
-        for name, identifier in _marks_in(ast.parse(file.read_text(encoding="utf-8"))):
+        for name, identifier in _marks_in(ast.parse(file.read_text(encoding="utf-8")), mark):
             found[identifier].append(f"{where}{name}")
     return dict(found)
 
@@ -72,20 +72,20 @@ def _rows(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Ite
         yield f"| {each.id} | {each.text} | {tests} |"
 
 
-def _marks_in(tree: ast.AST, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each mark below the node, with the name of what it stands on."""
+def _marks_in(tree: ast.AST, mark: str, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each id in a mark below the node, with the name of what the mark stands on."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
-            yield from _marks_in(child, f"{name}::{child.name}")
-        elif _is_mark(child):
+            yield from _marks_in(child, mark, f"{name}::{child.name}")
+        elif _is_mark(child, mark):
             for argument in child.args:
                 yield name, str(ast.literal_eval(argument))
         else:
-            yield from _marks_in(child, name)
+            yield from _marks_in(child, mark, name)
 
 
-def _is_mark(node: ast.AST) -> TypeIs[ast.Call]:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec"
+def _is_mark(node: ast.AST, mark: str) -> TypeIs[ast.Call]:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == f"pytest.mark.{mark}"
 
 
 def main() -> None:

@@ -22,18 +22,22 @@ _STOP_SECONDS = 60
 class LiveGatebell:
     """A running service, with a database and a directory of its own."""
 
-    def __init__(self, *, instance_path: Path, database_url: str, **settings: str) -> None:
+    def __init__(
+        self, *, instance_path: Path, database_url: str, host: str = "127.0.0.1", **settings: str
+    ) -> None:
         self.instance_path = instance_path
         self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
         self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
         self._environment = _environment_without_settings() | {
             "PORT": str(self.port),
+            "BASE_URL": self.url,
             "INSTANCE_PATH": str(instance_path),
             "DATABASE_URL": self.database_url,
             # All clients of the tests share one address.
             "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
             "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
+            "OAUTH_RATE_LIMIT": "1000000/minute",
             **settings,
         }
         self._log = instance_path / "log"

@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from sqlalchemy import Select, Update, select
 
-from models import Alert, Delivery, Integration, Project
+from domain.alerts.lifecycle import Action
+from models import Alert, Delivery, Integration, Occurrence, Project
 from tests.live import LiveGatebell
 from tests.people import database_of
 
@@ -32,6 +33,20 @@ def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
         .where(Project.path == project)
         .order_by(Delivery.id),
     )
+
+
+def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
+    """Return which alert each item touched and how, delivery by delivery."""
+    actions = tuple(Action)
+    statement = (
+        select(Alert.iid, Occurrence.item_index, Occurrence.action)
+        .join(Alert, Alert.id == Occurrence.alert_id)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Project.path == project)
+        .order_by(Occurrence.delivery_id, Occurrence.item_index)
+    )
+    with database_of(gatebell) as session:
+        return [(iid, index, actions[rank]) for iid, index, rank in session.execute(statement)]
 
 
 def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage_table import document as coverage_document
 from tests.coverage_table import marks, statements
+from tests.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
+from tests.rfc_coverage import document as rfc_document
 from web.settings import Settings
 from web.settings_document import document as settings_document
 
@@ -26,6 +28,26 @@ def test_the_list_of_what_tests_show_is_fresh() -> None:
 
 def test_tests_name_statements_that_exist() -> None:
     assert set(marks()) <= {each.id for each in statements()}
+
+
+def test_the_list_of_what_tests_show_of_the_standards_is_fresh() -> None:
+    written = (ROOT / "docs" / "rfc-coverage.md").read_text(encoding="utf-8")
+    assert written == rfc_document(standards(), marks("rfc")), "run `make docs`"
+
+
+def test_tests_name_requirements_that_exist() -> None:
+    known = [each.id for standard in standards() for each in standard.requirements]
+    assert len(known) == len(set(known))
+    assert set(marks("rfc")) <= set(known)
+
+
+def test_every_requirement_is_shown_or_has_a_reason() -> None:
+    shown = marks("rfc")
+    for standard in standards():
+        for each in standard.requirements:
+            assert each.level in LEVELS, each.id
+            assert not each.reason or each.reason.startswith(REASONS), each.id
+            assert result_of(each, shown) is not Result.NOT_SHOWN, each.id
 
 
 def test_every_setting_is_read_by_somebody() -> None:

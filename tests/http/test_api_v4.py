@@ -25,6 +25,7 @@ def ask(
 
 
 @pytest.mark.spec("G1", "M1")
+@pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.3-a")
 def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     answers = [
@@ -45,6 +46,7 @@ def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
 def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     answers = [
@@ -58,6 +60,7 @@ def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-3-a", "rfc6750-3-c", "rfc9728-5.1-a")
 @pytest.mark.parametrize(
     "value",
     ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer gba-unknown", "Bearer gbp-" + "x" * 50,
@@ -67,9 +70,25 @@ def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell, va
     answer = ask(gatebell, Authorization=value)
     assert answer.status_code == 401
     assert answer.json() == {"message": "401 Unauthorized"}
+    described = f"{gatebell.url}/.well-known/oauth-protected-resource/api/v4"
+    challenge = f'Bearer realm="Gatebell", resource_metadata="{described}"'
+    assert answer.headers["WWW-Authenticate"].startswith(challenge)
+    # Who came without a token learns of no error (RFC 6750 section 3.1).
+    is_named = "error=" in answer.headers["WWW-Authenticate"]
+    assert is_named == (value.startswith("Bearer ") and value != "Bearer ")
+
+
+@pytest.mark.rfc("rfc6750-2.3-b")
+def test_what_a_token_in_the_address_opened_is_for_nobody_else(gatebell: LiveGatebell) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    for path in ("user", "version"):
+        answer = ask(gatebell, path, query=f"?access_token={token}")
+        assert answer.status_code == 200
+        assert "private" in answer.headers["Cache-Control"]
 
 
 @pytest.mark.spec("G5")
+@pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "rfc9700-2.3-a")
 def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell) -> None:
     answer = ask(gatebell, PRIVATE_TOKEN=token_of(gatebell, alice(gatebell), "read_repository"))
     assert answer.status_code == 403

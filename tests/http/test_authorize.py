@@ -49,6 +49,7 @@ UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc6749-4.1.1-a", "rfc6749-4.1.1-b", "rfc6749-4.1.2.1-a", "rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", UNKNOWN_CLIENTS)
 def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
     gatebell: LiveGatebell,
@@ -61,6 +62,13 @@ def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc(
+    "rfc6749-3.1.2.2-a",
+    "rfc6749-3.1.2.4-a",
+    "rfc6749-3.1.2.4-b",
+    "rfc6749-4.1.2.1-a",
+    "rfc9700-4.11.2-a",
+)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -83,6 +91,7 @@ def test_a_redirect_uri_that_is_not_registered_is_refused_on_a_page(
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc6749-3.1-f")
 def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -124,6 +133,28 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 
 
 @pytest.mark.spec("A5", "A6", "A7")
+@pytest.mark.rfc(
+    "rfc6749-3.1-f",
+    "rfc6749-3.1.1-a",
+    "rfc6749-3.3-c",
+    "rfc6749-4.1.1-a",
+    "rfc6749-4.1.1-b",
+    "rfc6749-4.1.2.1-b",
+    "rfc6749-4.1.2.1-d",
+    "rfc6749-4.1.2.1-e",
+    "rfc6749-4.1.2.1-f",
+    "rfc6749-4.2-a",
+    "rfc7636-4.2-b",
+    "rfc7636-4.3-a",
+    "rfc7636-4.4.1-b",
+    "rfc9207-2-b",
+    "rfc9700-2.1.2-a",
+    "rfc9700-4.4.2-a",
+    "oidc-core-3.1.2.1-c",
+    "oidc-core-3.1.2.1-j",
+    "oidc-core-3.1.2.2-a",
+    "oidc-core-3.2-a",
+)
 @pytest.mark.parametrize(("changes", "error"), ERRORS)
 def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
     gatebell: LiveGatebell,
@@ -139,6 +170,7 @@ def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
     assert brought == {"error": error, "state": STATE, "iss": gatebell.url}
 
 
+@pytest.mark.rfc("rfc6749-4.1.2.1-b", "rfc9700-4.11.2-b")
 def test_an_error_does_not_wait_for_a_sign_in(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -147,6 +179,14 @@ def test_an_error_does_not_wait_for_a_sign_in(
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc(
+    "rfc7636-4.2-b",
+    "rfc7636-4.4.1-a",
+    "rfc8252-6-a",
+    "rfc8252-8.1-a",
+    "rfc8252-8.1-b",
+    "rfc9700-2.1.1-a",
+)
 @pytest.mark.parametrize("method", [None, "plain"])
 def test_a_public_application_cannot_do_without_pkce(
     gatebell: LiveGatebell, browser: requests.Session, method: str | None
@@ -158,6 +198,7 @@ def test_a_public_application_cannot_do_without_pkce(
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.4.1-a", "rfc7636-5-a")
 def test_an_application_that_keeps_a_secret_can_be_held_to_pkce_all_the_same(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -180,6 +221,13 @@ STATES = (
 
 
 @pytest.mark.spec("A2")
+@pytest.mark.rfc(
+    "rfc6749-4.1.2-f",
+    "rfc6749-4.1.2.1-f",
+    "rfc6749-10.14-a",
+    "rfc9700-4.7.1-a",
+    "oidc-core-3.1.2.5-a",
+)
 @pytest.mark.parametrize("state", STATES, ids=range(len(STATES)))
 def test_state_comes_back_unchanged(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, state: str
@@ -191,6 +239,7 @@ def test_state_comes_back_unchanged(
 
 
 @pytest.mark.spec("A10")
+@pytest.mark.rfc("rfc6749-4.1.2-f")
 def test_without_state_none_comes_back(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -198,12 +247,14 @@ def test_without_state_none_comes_back(
 
 
 @pytest.mark.spec("A2")
+@pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
 def test_the_issuer_comes_with_the_code(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     assert landing(ask(browser, gatebell, client))["iss"] == gatebell.url
 
 
+@pytest.mark.rfc("rfc9207-2-c")
 def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil"}
     url = authorization_url(gatebell, client, scope=None)
@@ -212,6 +263,7 @@ def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCred
 
 
 @pytest.mark.spec("A5")
+@pytest.mark.rfc("rfc6749-3.3-a")
 def test_scopes_may_be_joined_by_plus_signs(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -219,12 +271,20 @@ def test_scopes_may_be_joined_by_plus_signs(
     assert "code" in landing(browser.get(url, allow_redirects=False))
 
 
+@pytest.mark.rfc("rfc6749-3.1-e")
 def test_parameters_that_nobody_knows_are_passed_over(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     assert "code" in landing(ask(browser, gatebell, client, audience=["x", "y"], ui_locales="fr"))
 
 
+@pytest.mark.rfc(
+    "rfc6749-3.1.2.5-a",
+    "rfc6749-10.13-a",
+    "rfc9700-4.2.4-a",
+    "rfc9700-4.16-a",
+    "oidc-core-3.1.2.3-c",
+)
 def test_no_other_page_may_frame_the_question_or_read_it(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -238,12 +298,13 @@ def test_no_other_page_may_frame_the_question_or_read_it(
     assert not [name for name in shown.headers if name.startswith("Access-Control")]
 
 
+@pytest.mark.rfc("rfc6749-10.12-a", "oidc-core-3.1.2.3-c")
 def test_an_answer_without_the_token_of_the_page_is_refused(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
     form = form_with(shown, "decision")
     fields = form.filled(decision="authorize", csrf_token=None)
-    answer = browser.post(f"{gatebell.url}/oauth/authorize", fields, allow_redirects=False)
+    answer = browser.post(f"{gatebell.url}{form.action}", fields, allow_redirects=False)
     assert_refused_on_a_page(answer)
     assert "code" in landing(decide(browser, shown))

@@ -59,6 +59,16 @@ ATTACKS = (
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc(
+    "rfc6749-3.1.2.3-a",
+    "rfc6749-3.1.2.4-b",
+    "rfc6749-10.6-a",
+    "rfc6749-10.15-a",
+    "rfc8252-8.3-a",
+    "rfc8252-8.4-b",
+    "rfc9700-2.1-a",
+    "rfc9700-2.1-b",
+)
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
 def test_nothing_but_what_is_registered_is_gone_to(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, uri: str
@@ -67,6 +77,9 @@ def test_nothing_but_what_is_registered_is_gone_to(
 
 
 @pytest.mark.spec("A4", "A8")
+@pytest.mark.rfc(
+    "rfc6749-3.1.2-b", "rfc6749-3.1.2.3-a", "rfc6749-4.1.2-a", "rfc8252-7.1-a", "rfc8252-7.2-a"
+)
 @pytest.mark.parametrize("uri", REGISTERED)
 def test_every_registered_uri_is_gone_to_as_it_is_written(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, uri: str
@@ -77,6 +90,7 @@ def test_every_registered_uri_is_gone_to_as_it_is_written(
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc8252-7.3-a", "rfc8252-7.3-b", "rfc9700-2.1-a")
 @pytest.mark.parametrize(
     "uri",
     [

@@ -64,6 +64,7 @@ def is_sign_in(page: requests.Response) -> bool:
 
 
 @pytest.mark.spec("A9")
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -78,6 +79,7 @@ def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
 
 
 @pytest.mark.spec("A8", "A9")
+@pytest.mark.rfc("rfc6749-3.1.2.1-a")
 def test_the_question_warns_of_a_way_back_in_the_clear(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -87,6 +89,7 @@ def test_the_question_warns_of_a_way_back_in_the_clear(
 
 
 @pytest.mark.spec("A1", "A2")
+@pytest.mark.rfc("rfc6749-3.1-a", "rfc6749-3.1-b", "oidc-core-3.1.2.3-a")
 def test_a_person_signs_in_first_and_comes_back_to_the_question(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -99,6 +102,7 @@ def test_a_person_signs_in_first_and_comes_back_to_the_question(
 
 
 @pytest.mark.spec("A3")
+@pytest.mark.rfc("rfc6749-4.1.2.1-c", "rfc9207-2-b")
 def test_a_no_goes_back_as_access_denied(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -107,6 +111,7 @@ def test_a_no_goes_back_as_access_denied(
     assert brought == {"error": "access_denied", "state": "s", "iss": gatebell.url}
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -136,6 +141,7 @@ def test_what_one_person_approved_another_is_still_asked(
     assert is_question(ask(signed_in(gatebell, bob(gatebell)), gatebell, client))
 
 
+@pytest.mark.rfc("rfc6749-10.2-a", "rfc8252-8.6-a")
 def test_a_public_application_is_asked_about_each_time(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -146,6 +152,7 @@ def test_a_public_application_is_asked_about_each_time(
     assert "Know who you are" in words(page)
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_nobody_is_asked_about_a_trusted_application(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -164,6 +171,7 @@ def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
     assert is_question(ask(browser, gatebell, client))
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.3-b", "oidc-core-3.1.2.6-a")
 def test_prompt_none_shows_no_page_in_any_case(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -176,15 +184,19 @@ def test_prompt_none_shows_no_page_in_any_case(
     assert "code" in landing(ask(browser, gatebell, client, prompt="none"))
 
 
-def test_prompt_consent_asks_although_it_was_approved(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+@pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")
+@pytest.mark.parametrize("prompt", ["consent", "select_account", "consent select_account"])
+def test_a_client_can_have_the_person_asked_although_they_approved(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, prompt: str
 ) -> None:
     decide(browser, ask(browser, gatebell, client))
-    page = ask(browser, gatebell, client, prompt="consent")
+    page = ask(browser, gatebell, client, prompt=prompt)
     assert is_question(page)
+    assert "Sign in as somebody else" in page.text
     assert "code" in landing(decide(browser, page))
 
 
+@pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
 @pytest.mark.parametrize("changes", [{"prompt": "login"}, {"max_age": "0"}])
 def test_a_client_can_ask_for_a_new_sign_in_and_is_asked_for_it_once(
     gatebell: LiveGatebell, changes: dict[str, Changes]
@@ -204,6 +216,7 @@ def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
     assert is_question(sign_in_on(browser, page, alice(gatebell)))
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-k")
 def test_max_age_lets_a_recent_sign_in_pass_and_an_old_one_not(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = sign_in(gatebell, charlie)
@@ -223,6 +236,7 @@ def _age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> Non
             sign_in_row.created_at -= age
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-n")
 def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     hint = '"><script>alert(1)</script>@example'
     page = ask(gatebell.http(), gatebell, client, login_hint=hint)
@@ -230,6 +244,7 @@ def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCred
     assert "<script>alert" not in page.text
 
 
+@pytest.mark.rfc("rfc6749-10.12-a")
 def test_a_question_of_one_session_cannot_be_answered_in_another(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -318,6 +333,7 @@ def test_a_person_who_is_locked_meanwhile_approves_nothing(
     assert is_sign_in(ask(browser, gatebell, client))
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-i")
 def test_somebody_else_can_take_over_and_is_asked_the_same(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

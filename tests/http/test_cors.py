@@ -71,6 +71,7 @@ def test_a_preflight_for_any_other_method_gets_nothing(
 
 
 @pytest.mark.spec("E1")
+@pytest.mark.rfc("rfc9700-2.6-b")
 @pytest.mark.parametrize(
     "path",
     [
@@ -99,6 +100,7 @@ def assert_open(answer: requests.Response) -> None:
 
 
 @pytest.mark.spec("E3")
+@pytest.mark.rfc("rfc7009-2.3-a", "oidc-core-5.3-c")
 def test_answers_can_be_read_by_the_script(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid")
@@ -147,6 +149,7 @@ def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
 
 
 @pytest.mark.spec("E3")
+@pytest.mark.rfc("rfc9700-2.6-b")
 @pytest.mark.parametrize(
     "path", ["/oauth/authorize", "/oauth/token/info", "/users/sign_in", "/oauth/logout", "/"]
 )

@@ -69,6 +69,7 @@ def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
 
 
 @pytest.mark.spec("C1")
+@pytest.mark.rfc("rfc8628-3.1-a", "rfc8628-3.2-a", "rfc8628-3.2-b", "rfc8628-5.2-a")
 def test_a_device_is_told_two_codes_and_where_to_go(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_device_is_told_two_codes_and_where_to_go(
 
 
 @pytest.mark.spec("C1")
+@pytest.mark.rfc("rfc8628-3.1-b")
 def test_a_confidential_client_has_to_prove_itself(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     assert_refused(ask_for_codes(gatebell, client), "invalid_client", 401)
@@ -108,6 +110,7 @@ def test_a_confidential_client_has_to_prove_itself(gatebell: LiveGatebell) -> No
     assert by_basic.status_code == 200
 
 
+@pytest.mark.rfc("rfc8628-3.1-a")
 @pytest.mark.parametrize("client_id", [None, "unknown", "x\x00y"])
 def test_a_client_that_nobody_knows_gets_no_code(
     gatebell: LiveGatebell, tv: ClientCredentials, client_id: str | None
@@ -122,6 +125,7 @@ def test_a_scope_that_the_application_may_not_have_is_refused(
     assert_refused(ask_for_codes(gatebell, tv, scope=scope), "invalid_scope")
 
 
+@pytest.mark.rfc("rfc6749-3.3-c")
 def test_who_asks_for_no_scope_gets_the_least(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -132,6 +136,7 @@ def test_who_asks_for_no_scope_gets_the_least(
     assert_refused(ask_for_codes(gatebell, other, scope=None), "invalid_scope")
 
 
+@pytest.mark.rfc("rfc8628-3.1-c")
 @pytest.mark.parametrize("name", ["client_id", "scope"])
 def test_a_parameter_that_is_given_twice_is_refused(
     gatebell: LiveGatebell, tv: ClientCredentials, name: str
@@ -140,6 +145,7 @@ def test_a_parameter_that_is_given_twice_is_refused(
     assert_refused(answer, "invalid_request")
 
 
+@pytest.mark.rfc("rfc8628-3.1-a")
 def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCredentials) -> None:
     address = f"{gatebell.url}/oauth/authorize_device"
     answer = machine(gatebell).post(address, params={"client_id": tv.client_id})
@@ -149,6 +155,7 @@ def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCre
 
 
 @pytest.mark.spec("B10", "C4", "C8")
+@pytest.mark.rfc("rfc6749-4.5-a", "rfc8628-3.3-a", "rfc8628-3.4-a", "rfc8628-3.5-a")
 def test_a_device_waits_and_is_served_once_when_it_is_approved(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -168,6 +175,7 @@ def test_a_device_waits_and_is_served_once_when_it_is_approved(
 
 
 @pytest.mark.spec("C5")
+@pytest.mark.rfc("rfc8628-3.5-b")
 def test_each_poll_that_comes_too_early_makes_the_pause_longer(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
@@ -195,6 +203,7 @@ def test_an_approved_device_is_served_at_once_however_early_it_comes(
 
 
 @pytest.mark.spec("C7")
+@pytest.mark.rfc("rfc8628-3.5-c")
 def test_a_device_hears_that_the_person_said_no(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -206,6 +215,7 @@ def test_a_device_hears_that_the_person_said_no(
         assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
 
 
+@pytest.mark.rfc("rfc8628-3.4-a")
 @pytest.mark.parametrize("code", ["", "0" * 64, "x", "\x00", "é", "F" * 64, "0" * 9000])
 def test_what_is_no_device_code_is_refused(
     gatebell: LiveGatebell, tv: ClientCredentials, code: str
@@ -246,6 +256,7 @@ def test_a_device_code_of_another_client_is_refused_and_lives_on(
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
 
 
+@pytest.mark.rfc("rfc8628-3.4-b")
 def test_a_confidential_client_proves_itself_at_each_poll(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:

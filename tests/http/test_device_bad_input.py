@@ -2,7 +2,7 @@
 
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -18,7 +18,7 @@ from tests.device_wire import (
     type_code,
     words,
 )
-from tests.http.test_oauth_garbage import NASTY, TEXT
+from tests.garbage import NASTY, TEXT, bounded
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     post_token,
@@ -43,13 +43,10 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
     return signed_in(gatebell, alice(gatebell))
 
 
-bounded = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 NAMES = ("client_id", "client_secret", "scope", "device_code", "user_code", "grant_type")
 
 
-@bounded
+@bounded(40)
 @given(form=st.dictionaries(st.sampled_from(NAMES), TEXT))
 def test_a_request_of_a_device_may_be_garbage(
     live_postgres: LiveGatebell, form: dict[str, str]
@@ -75,6 +72,7 @@ def test_a_typed_code_may_be_garbage(
     assert "<script>alert" not in prefilled.text
 
 
+@pytest.mark.rfc("rfc8628-5.4-a")
 def test_a_device_may_call_itself_anything(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -89,6 +87,7 @@ def test_a_device_may_call_itself_anything(
         assert "49" not in words(page) or name != "{{7*7}}"
 
 
+@pytest.mark.rfc("rfc6749-10.3-b")
 def test_codes_are_nowhere_in_clear(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:

@@ -64,6 +64,7 @@ def own(
 
 
 @pytest.mark.spec("C5")
+@pytest.mark.rfc("rfc8628-3.5-e")
 def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) -> None:
     with_time = make_application(own, bob(own), confidential=False)
     device = codes(own, with_time)
@@ -74,6 +75,7 @@ def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) ->
 
 
 @pytest.mark.spec("C6")
+@pytest.mark.rfc("rfc8628-3.5-d")
 def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveGatebell) -> None:
     client = television(own)
     browser = sign_in(own, alice(own))
@@ -101,6 +103,7 @@ def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
     return type_code(browser, gatebell, shown(new_user_code())).status_code
 
 
+@pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
     fresh_counts(own)
     browser = sign_in(own, alice(own))
@@ -116,6 +119,7 @@ def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
     assert guess(own, sign_in(own, bob(own))) == 422
 
 
+@pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     fresh_counts(own)
     statuses = []
@@ -125,6 +129,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     assert statuses == [422] * 6 + [429] * 2
 
 
+@pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
     fresh_counts(own)
     own.cli("settings", "set", "user_code_attempts_per_address", "100")
@@ -149,6 +154,7 @@ def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("C2")
+@pytest.mark.rfc("rfc8628-4-a")
 def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None:
     client = television(own)
     browser = sign_in(own, alice(own))
@@ -175,6 +181,7 @@ def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None
 
 
 @pytest.mark.spec("C2")
+@pytest.mark.rfc("rfc8628-4-a")
 def test_the_metadata_names_the_endpoint_and_the_grant_in_full(gatebell: LiveGatebell) -> None:
     document = _metadata(gatebell)
     endpoint = f"{gatebell.url}/oauth/authorize_device"

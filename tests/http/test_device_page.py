@@ -47,6 +47,7 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
 
 
 @pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-3.3-a")
 def test_a_stranger_signs_in_first_and_comes_back_with_the_code(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_stranger_signs_in_first_and_comes_back_with_the_code(
 
 
 @pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-6.1-a")
 @pytest.mark.parametrize(
     "change",
     [
@@ -78,6 +80,7 @@ def test_the_field_forgives_case_spaces_and_dashes(
 
 
 @pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-3.3-b", "rfc8628-5.4-a")
 def test_the_request_names_all_that_a_person_needs_to_decide(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -116,6 +119,7 @@ def test_an_approval_is_not_remembered(gatebell: LiveGatebell, browser: requests
         approve(browser, gatebell, device["user_code"])
 
 
+@pytest.mark.rfc("rfc8628-3.3.1-a", "rfc8628-5.4-b")
 def test_opening_the_address_with_the_code_decides_nothing(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -126,6 +130,7 @@ def test_opening_the_address_with_the_code_decides_nothing(
     assert is_asking(type_code(signed_in(gatebell, bob(gatebell)), gatebell, device["user_code"]))
 
 
+@pytest.mark.rfc("rfc8628-5.5-a")
 def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:

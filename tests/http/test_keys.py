@@ -18,6 +18,7 @@ CROWD = 16
 
 
 @pytest.mark.spec("D5")
+@pytest.mark.rfc("oidc-core-10.1-a")
 def test_the_key_set_holds_public_keys_only(gatebell: LiveGatebell) -> None:
     answer = keys_at(gatebell)
     assert answer.status_code == 200
@@ -69,6 +70,7 @@ def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, rele
 
 
 @pytest.mark.spec("D5")
+@pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGatebell) -> None:
     before = sign_in_with(gatebell)
     answer = gatebell.cli("keys", "rotate", "--handover", "at-once")
@@ -78,6 +80,7 @@ def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGat
     assert checked(gatebell, before.text).claims == before.claims
 
 
+@pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_a_new_key_is_published_and_does_not_sign_yet(gatebell: LiveGatebell) -> None:
     before = sign_in_with(gatebell)
     new = gatebell.cli("keys", "rotate")["kid"]

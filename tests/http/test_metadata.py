@@ -7,8 +7,21 @@ from tests.oauth_wire import machine
 
 SERVER = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource"
+OPENID = "/.well-known/openid-configuration"
 
 
+@pytest.mark.rfc(
+    "rfc8414-2-a",
+    "rfc8414-2-c",
+    "rfc8414-2-d",
+    "rfc8414-3-a",
+    "rfc8414-3.1-a",
+    "rfc8414-3.2-a",
+    "rfc8414-3.3-a",
+    "rfc9207-3-a",
+    "rfc9700-2.1.1-d",
+    "rfc9700-2.6-a",
+)
 def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).get(gatebell.url + SERVER)
     assert answer.headers["Content-Type"] == "application/json"
@@ -28,6 +41,7 @@ def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> No
     assert {"api", "read_user"} <= set(document["scopes_supported"])
 
 
+@pytest.mark.rfc("rfc8414-2-a")
 def test_every_endpoint_that_is_named_exists(gatebell: LiveGatebell) -> None:
     document = machine(gatebell).get(gatebell.url + SERVER).json()
     for name, address in document.items():
@@ -35,11 +49,27 @@ def test_every_endpoint_that_is_named_exists(gatebell: LiveGatebell) -> None:
             assert machine(gatebell).get(address).status_code != 404, name
 
 
+@pytest.mark.rfc("rfc9728-2-a", "rfc9728-3.1-a", "rfc9728-3.2-a", "rfc9728-3.3-a")
 def test_the_protected_resource_names_its_authorization_server(gatebell: LiveGatebell) -> None:
-    for path in (RESOURCE, f"{RESOURCE}/api/v4"):
-        document = machine(gatebell).get(gatebell.url + path).json()
+    for path in ("", "/api/v4"):
+        answer = machine(gatebell).get(gatebell.url + RESOURCE + path)
+        assert answer.headers["Content-Type"] == "application/json"
+        document = answer.json()
+        # A client goes by the address that it asks: the two must be one (section 3.3).
+        assert document["resource"] == gatebell.url + path
         assert document["authorization_servers"] == [gatebell.url]
-        assert document["resource"] == f"{gatebell.url}/api/v4"
+        assert {"header", "query"} <= set(document["bearer_methods_supported"])
+        assert {"api", "read_user"} <= set(document["scopes_supported"])
+
+
+@pytest.mark.rfc("rfc8414-3.2-b", "rfc9728-3.2-a")
+def test_nothing_empty_is_said_and_no_address_leaves_the_issuer(gatebell: LiveGatebell) -> None:
+    for path in (SERVER, RESOURCE, f"{RESOURCE}/api/v4", OPENID):
+        document = machine(gatebell).get(gatebell.url + path).json()
+        for name, value in document.items():
+            assert value not in ("", [], None), name
+            if isinstance(value, str) and "://" in value:
+                assert value == gatebell.url or value.startswith(f"{gatebell.url}/"), name
 
 
 @pytest.mark.parametrize("path", [SERVER, RESOURCE])
@@ -53,6 +83,7 @@ def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
     assert "Set-Cookie" not in answer.headers
 
 
+@pytest.mark.rfc("rfc8414-6.2-a", "rfc9207-2-c", "rfc9700-4.13-a", "rfc9728-7.3-a")
 @pytest.mark.parametrize("path", [SERVER, RESOURCE])
 def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None:
     forged = {

@@ -4,9 +4,10 @@ import json
 
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.garbage import NASTY, TEXT, bounded
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     authorization_url,
@@ -17,42 +18,6 @@ from tests.oauth_wire import (
 )
 from tests.people import alice, signed_in
 
-#: The live services are shared: Hypothesis may use them again and again.
-bounded = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-NASTY = (
-    "",
-    " ",
-    "\x00",
-    "a\x00b",
-    "é",
-    "🔔",
-    "\u202e",
-    "\ufffe",
-    "'",
-    '"',
-    "' OR 1=1 --",
-    '"; DROP TABLE users; --',
-    "\\",
-    "%",
-    "%s%n",
-    "{{7*7}}",
-    "{0.__class__}",
-    "${jndi:x}",
-    "<script>alert(1)</script>",
-    "\r\nX-Injected: y",
-    "[]",
-    "null",
-    "-1",
-    "9" * 40,
-    "1e400",
-    "a" * 1500,
-)
-#: A lone surrogate cannot be sent as UTF-8; everything else can.
-TEXT = st.sampled_from(NASTY) | st.text(st.characters(codec="utf-8"), max_size=200)
 AUTHORIZE = (
     "client_id",
     "redirect_uri",
@@ -88,6 +53,7 @@ def assert_clear(answer: requests.Response, *fine: int) -> None:
     assert "X-Injected" not in answer.headers
 
 
+@pytest.mark.rfc("rfc6749-10.14-a")
 @pytest.mark.parametrize("name", AUTHORIZE)
 def test_each_parameter_of_an_authorization_request_may_be_garbage(
     gatebell: LiveGatebell, name: str
@@ -102,7 +68,8 @@ def test_each_parameter_of_an_authorization_request_may_be_garbage(
         assert_clear(browser.get(f"{raw}&{name}={value}", allow_redirects=False), 302)
 
 
-@bounded
+@pytest.mark.rfc("rfc6749-10.14-a")
+@bounded(60)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))
 def test_an_authorization_request_may_be_garbage_all_over(
     live_postgres: LiveGatebell, changes: dict[str, str | None]
@@ -128,7 +95,7 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
             assert_clear(post_token(gatebell, {**form, name: value}))
 
 
-@bounded
+@bounded(60)
 @given(form=st.dictionaries(st.sampled_from(TOKEN), TEXT), grant=st.sampled_from(GRANTS))
 def test_a_token_request_may_be_garbage_all_over(
     live_postgres: LiveGatebell, form: dict[str, str], grant: str
@@ -141,7 +108,7 @@ def test_a_token_request_may_be_garbage_all_over(
         assert set(json.loads(answer.text)) == {"error", "error_description"}
 
 
-@bounded
+@bounded(60)
 @given(body=st.binary(max_size=300), kind=st.sampled_from(["token", "revoke"]))
 def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: str) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -149,7 +116,7 @@ def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: s
     assert_clear(machine(live_sqlite).post(address, data=body, headers=headers))
 
 
-@bounded
+@bounded(60)
 @given(value=st.binary(max_size=120).map(lambda each: each.translate(None, b"\x00\r\n").strip()))
 def test_a_header_may_be_any_bytes(live_sqlite: LiveGatebell, value: bytes) -> None:
     for scheme in (b"", b"Basic ", b"Bearer "):

@@ -11,6 +11,7 @@ from tests.oauth_wire import (
     PKCE,
     ask,
     assert_refused,
+    decide,
     landing,
     machine,
     new_code,
@@ -28,6 +29,17 @@ CONFIGURATION = "/.well-known/openid-configuration"
 
 
 @pytest.mark.spec("D7")
+@pytest.mark.rfc(
+    "rfc9700-4.5.3-a",
+    "oidc-core-2-a",
+    "oidc-core-2-c",
+    "oidc-core-2-d",
+    "oidc-core-2-e",
+    "oidc-core-2-f",
+    "oidc-core-3.1.3.6-a",
+    "oidc-core-10.1-a",
+    "oidc-core-15.1-a",
+)
 def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     before = datetime.now(UTC).timestamp()
@@ -48,17 +60,20 @@ def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell
     assert token.claims["at_hash"] == base64.urlsafe_b64encode(half).decode().rstrip("=")
 
 
+@pytest.mark.rfc("oidc-core-2-d", "oidc-core-2-g")
 def test_a_nonce_that_was_not_asked_is_not_answered(gatebell: LiveGatebell) -> None:
     assert set(sign_in_with(gatebell).claims) == {
         *("iss", "sub", "aud", "exp", "iat", "auth_time", "at_hash")
     }
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-b", "oidc-core-3.1.3.2-a")
 def test_without_openid_there_is_no_id_token(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, openid_application(gatebell), scope="read_user profile", nonce="n")
     assert "id_token" not in pair.answer
 
 
+@pytest.mark.rfc("oidc-core-3.1.3.3-a")
 def test_a_public_application_gets_one_as_well(gatebell: LiveGatebell) -> None:
     client = make_application(
         gatebell, bob(gatebell), trusted=True, confidential=False, scopes="openid"
@@ -67,6 +82,7 @@ def test_a_public_application_gets_one_as_well(gatebell: LiveGatebell) -> None:
     assert checked(gatebell, answer["id_token"]).claims["aud"] == client.client_id
 
 
+@pytest.mark.rfc("oidc-core-12.2-a", "oidc-core-12.2-b")
 def test_a_refresh_repeats_when_the_user_signed_in_but_not_the_nonce(
     gatebell: LiveGatebell,
 ) -> None:
@@ -88,6 +104,7 @@ def test_a_refresh_that_gives_up_openid_gets_no_id_token(gatebell: LiveGatebell)
     assert "id_token" not in narrower.answer
 
 
+@pytest.mark.rfc("rfc6749-4.1.2.1-e", "oidc-core-3.1.2.1-b")
 def test_openid_needs_registration(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, server_application(gatebell), scope="openid")
@@ -101,6 +118,17 @@ def test_offline_access_may_be_asked_for_by_everybody(gatebell: LiveGatebell) ->
     assert pair_in(refresh(gatebell, client, pair.refresh)).refresh
 
 
+@pytest.mark.rfc("oidc-core-11-a")
+def test_offline_access_is_granted_by_the_person_and_nobody_else(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    browser = signed_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, client, scope="read_user offline_access")
+    assert "Stay allowed while you are away" in page.text
+    assert landing(decide(browser, page, "cancel"))["error"] == "access_denied"
+    silent = ask(browser, gatebell, client, scope="read_user offline_access", prompt="none")
+    assert landing(silent)["error"] == "consent_required"
+
+
 def test_nobody_is_registered_for_offline_access_on_the_page(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new").text
@@ -108,6 +136,7 @@ def test_nobody_is_registered_for_offline_access_on_the_page(gatebell: LiveGateb
     assert 'value="offline_access"' not in page
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.6-b", "oidc-core-6-a", "oidc-core-6-b")
 @pytest.mark.parametrize("name", ["request", "request_uri"])
 def test_parameters_inside_of_a_jwt_are_refused(gatebell: LiveGatebell, name: str) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -123,6 +152,7 @@ def test_a_hint_about_who_is_signed_in_changes_nothing(gatebell: LiveGatebell) -
     assert "code" in landing(answer)
 
 
+@pytest.mark.rfc("oidc-core-3.1.2.1-m", "oidc-core-3.1.2.2-b")
 @pytest.mark.parametrize("prompt", ["none", None])
 def test_a_hint_about_somebody_else_gets_no_code(
     gatebell: LiveGatebell, prompt: str | None
@@ -141,6 +171,9 @@ def test_a_hint_that_is_none_is_an_invalid_request(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.spec("D7")
+@pytest.mark.rfc(
+    "rfc8414-2-c", "oidc-core-2-e", "oidc-core-5.6-a", "oidc-core-8-a", "oidc-logout-2.1-a"
+)
 def test_the_provider_describes_itself_and_says_the_same_in_both_places(
     gatebell: LiveGatebell,
 ) -> None:
@@ -171,6 +204,7 @@ def test_scripts_of_any_origin_may_read_the_description(gatebell: LiveGatebell) 
     assert "Set-Cookie" not in answer.headers
 
 
+@pytest.mark.rfc("oidc-core-3.1.3.4-a")
 def test_a_refused_code_gets_no_id_token(gatebell: LiveGatebell) -> None:
     client = phone_application(gatebell)
     answer = redeem_publicly(gatebell, client, "gbc-nonsense")

@@ -1,26 +1,20 @@
 """Whatever is sent to the OpenID endpoints, the answer is clear and leads nowhere by itself."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.garbage import TEXT, bounded
 from tests.live import LiveGatebell
 from tests.oauth_wire import machine, server_application
 from tests.people import alice, signed_in
 
-#: The live services are shared: Hypothesis may use them again and again.
-bounded = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 #: Two dots make a token of it, as far as that goes.
 JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=5).map(".".join)
 LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")
 
 
-@bounded
+@bounded(60)
 @given(form=st.dictionaries(st.sampled_from(LOGOUT), TEXT | JWT))
 def test_a_request_to_sign_out_may_be_garbage_all_over(
     live_postgres: LiveGatebell, form: dict[str, str]
@@ -39,7 +33,7 @@ def test_a_request_to_sign_out_may_be_garbage_all_over(
     assert browser.get(f"{live_postgres.url}/-/user_settings/profile").ok
 
 
-@bounded
+@bounded(60)
 @given(token=TEXT | JWT, hint=TEXT)
 def test_a_token_to_describe_may_be_garbage(
     live_postgres: LiveGatebell, token: str, hint: str
@@ -56,7 +50,7 @@ def test_a_token_to_describe_may_be_garbage(
         assert answer.status_code == 400
 
 
-@bounded
+@bounded(60)
 @given(token=TEXT | JWT)
 def test_a_token_to_ask_claims_with_may_be_garbage(live_postgres: LiveGatebell, token: str) -> None:
     url = f"{live_postgres.url}/oauth/userinfo"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from models import Application, AttemptCount
 from tests.conftest import KINDS
+from tests.garbage import NASTY, TEXT, bounded
 from tests.html_forms import form_with, submit
-from tests.http.test_oauth_garbage import NASTY, TEXT
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     Changes,
@@ -76,6 +76,7 @@ def scopes_of(gatebell: LiveGatebell, answer: requests.Response) -> list[str]:
 
 
 @pytest.mark.spec("B7", "M6")
+@pytest.mark.rfc("rfc6749-4.3.2-b")
 @pytest.mark.parametrize("by_email", [False, True])
 def test_a_name_and_a_password_are_exchanged_for_a_token(
     gatebell: LiveGatebell, *, by_email: bool
@@ -119,6 +120,7 @@ def test_a_scope_that_there_is_not_is_refused(gatebell: LiveGatebell, scope: str
 
 
 @pytest.mark.spec("B7")
+@pytest.mark.rfc("rfc6749-4.3.2-a")
 def test_a_client_may_prove_itself_by_basic_or_in_the_body(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     basic = exchange(gatebell, alice(gatebell), auth=(client.client_id, client.secret))
@@ -131,6 +133,7 @@ def test_a_client_may_prove_itself_by_basic_or_in_the_body(gatebell: LiveGatebel
         assert info["application"] == {"uid": client.client_id}
 
 
+@pytest.mark.rfc("rfc6749-4.3.2-a")
 def test_a_client_that_is_named_has_to_prove_itself(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     person = alice(gatebell)
@@ -196,6 +199,7 @@ def test_a_client_that_asks_who_it_is_gets_an_id_token(gatebell: LiveGatebell) -
 
 
 @pytest.mark.spec("B7")
+@pytest.mark.rfc("rfc6749-4.3.2-b")
 def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
     locked, blocked, other = (make_user(gatebell, name="charlie") for _ in range(3))
     set_state(gatebell, locked, "locked")
@@ -280,6 +284,7 @@ def assert_must_wait(answer: requests.Response) -> None:
     assert 0 < int(answer.headers["Retry-After"]) <= 600
 
 
+@pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGatebell) -> None:
     fresh_counts(own)
     charlie = make_user(own, name="charlie")
@@ -300,6 +305,7 @@ def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
         assert exchange(own, charlie).status_code == 200
 
 
+@pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     fresh_counts(own)
     people = [make_user(own, name="charlie") for _ in range(8)]
@@ -310,6 +316,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("B9")
+@pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
 def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell) -> None:
     fresh_counts(own)
     person = make_user(own)
@@ -325,6 +332,7 @@ def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell)
     assert "password" in _grants(own)
 
 
+@pytest.mark.rfc("rfc6749-10.7-a")
 def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
     fresh_counts(own)
     person = make_user(own)
@@ -341,6 +349,7 @@ def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("M6")
+@pytest.mark.rfc("rfc6749-4.2-a")
 def test_the_implicit_grant_is_not_offered(gatebell: LiveGatebell) -> None:
     assert "implicit" not in _grants(gatebell)
 
@@ -367,9 +376,7 @@ def make_person() -> Person:
     return Person(username="nobody-at-all", email="", password="nothing")
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@bounded(30)
 @given(
     form=st.dictionaries(
         st.sampled_from(("username", "password", "scope", "client_id", "client_secret")), TEXT

@@ -56,6 +56,7 @@ def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: Pair) -> Pair
 
 
 @pytest.mark.spec("B5")
+@pytest.mark.rfc("rfc6749-6-d", "rfc9700-2.2.2-a")
 def test_a_refresh_issues_a_new_pair_and_kills_the_old_one(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -108,6 +109,7 @@ def test_what_is_sent_along_must_be_that_of_the_authorization(
         assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.rfc("rfc9700-2.1.1-c")
 def test_a_verifier_without_a_challenge_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_verifier_without_a_challenge_is_refused(
     assert_refused(answer, "invalid_grant")
 
 
+@pytest.mark.rfc("rfc6749-3.3-b", "rfc6749-6-a")
 def test_scope_may_narrow_and_stays_so(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     pair = new_pair(gatebell, client, scope="read_user read_api")
     narrow = pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
@@ -123,6 +126,7 @@ def test_scope_may_narrow_and_stays_so(gatebell: LiveGatebell, client: ClientCre
     assert renew(gatebell, client, narrow).answer["scope"] == "read_user"
 
 
+@pytest.mark.rfc("rfc6749-6-a", "rfc9700-4.14.2-a")
 @pytest.mark.parametrize(
     "scope", ["read_user read_api", "read_api", "api", "nonsense", " ", "\x00"]
 )
@@ -135,6 +139,7 @@ def test_scope_never_widens_and_the_old_pair_lives_on(
     assert refresh(gatebell, client, pair.refresh, scope="").status_code == 200
 
 
+@pytest.mark.rfc("rfc6749-6-b", "rfc6749-10.4-a", "oidc-core-12-a")
 def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -144,6 +149,7 @@ def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
     assert is_live(gatebell, renew(gatebell, client, pair).access)
 
 
+@pytest.mark.rfc("rfc6749-10.4-a", "rfc9700-2.2.2-a", "rfc9700-4.14.2-b")
 def test_a_dead_refresh_token_of_a_public_client_ends_the_whole_family(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
@@ -185,6 +191,7 @@ def test_nothing_is_issued_in_a_family_that_was_revoked(
     assert_refused(refresh(gatebell, client, pair.refresh), "invalid_grant")
 
 
+@pytest.mark.rfc("rfc6749-3.2.1-a", "rfc6749-6-b")
 def test_a_client_with_a_secret_must_prove_itself_to_refresh(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -195,6 +202,7 @@ def test_a_client_with_a_secret_must_prove_itself_to_refresh(
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
+@pytest.mark.rfc("rfc6749-5.2-c", "rfc6749-6-c")
 @pytest.mark.parametrize("token", [None, "", "gbr-x", "gbr-" + "0" * 49, "\x00", "é", "x" * 9000])
 def test_what_is_no_refresh_token_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials, token: str | None
@@ -203,6 +211,7 @@ def test_what_is_no_refresh_token_is_refused(
     assert_refused(refresh(gatebell, client, "", refresh_token=token), error)
 
 
+@pytest.mark.rfc("rfc6749-6-c")
 def test_no_other_credential_passes_for_a_refresh_token(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -212,6 +221,7 @@ def test_no_other_credential_passes_for_a_refresh_token(
     assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.rfc("rfc6749-1.5-a")
 def test_a_refresh_token_opens_nothing(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     pair = new_pair(gatebell, client)
     for credential in (pair.refresh, client.secret, new_code(gatebell, client)):
@@ -221,6 +231,7 @@ def test_a_refresh_token_opens_nothing(gatebell: LiveGatebell, client: ClientCre
         assert answer.status_code == 401
 
 
+@pytest.mark.rfc("rfc9700-4.14.2-c")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_a_person_who_is_locked_gives_nothing_any_more(
     gatebell: LiveGatebell, client: ClientCredentials, state: str

@@ -33,6 +33,14 @@ def assert_done(answer: requests.Response) -> None:
 
 
 @pytest.mark.spec("D3")
+@pytest.mark.rfc(
+    "rfc7009-2-a",
+    "rfc7009-2.1-d",
+    "rfc7009-2.1-e",
+    "rfc7009-2.1-f",
+    "rfc7009-2.1-g",
+    "rfc9700-4.9.1-a",
+)
 @pytest.mark.parametrize("which", ["access", "refresh"])
 @pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "nonsense"])
 def test_either_token_kills_the_pair_whatever_the_hint(
@@ -57,6 +65,7 @@ def test_the_secret_may_come_in_a_basic_header(
 
 
 @pytest.mark.spec("D3")
+@pytest.mark.rfc("rfc7009-2.2-a")
 def test_a_token_that_nobody_knows_is_as_good_as_dead(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -84,6 +93,7 @@ def test_a_pair_that_was_refreshed_can_still_be_revoked(
     assert not is_live(gatebell, new.access)
 
 
+@pytest.mark.rfc("rfc7009-2.1-c")
 @pytest.mark.parametrize("which", ["access", "refresh"])
 def test_a_token_of_another_client_lives_on(
     gatebell: LiveGatebell, client: ClientCredentials, which: str
@@ -96,6 +106,7 @@ def test_a_token_of_another_client_lives_on(
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
+@pytest.mark.rfc("rfc7009-2.1-b", "rfc7009-2.2.1-a")
 @pytest.mark.parametrize(
     "changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "0" * 64}]
 )
@@ -108,6 +119,7 @@ def test_a_client_that_cannot_prove_itself_revokes_nothing(
     assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.rfc("rfc7009-2.1-b")
 def test_a_failed_basic_header_is_answered_with_a_challenge(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -128,6 +140,7 @@ def test_a_public_client_needs_only_its_id(gatebell: LiveGatebell) -> None:
     assert not is_live(gatebell, pair.access)
 
 
+@pytest.mark.rfc("rfc7009-2.1-a", "rfc7009-2.2.1-a")
 @pytest.mark.parametrize("token", [None, "", ["gba-x", "gba-y"]])
 def test_one_token_must_be_named(
     gatebell: LiveGatebell, client: ClientCredentials, token: Changes
@@ -135,6 +148,7 @@ def test_one_token_must_be_named(
     assert_refused(revoke(gatebell, client, "", token=token), "invalid_request")
 
 
+@pytest.mark.rfc("rfc7009-2.1-a")
 def test_tokens_are_revoked_by_post_only(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     pair = new_pair(gatebell, client)
     form = {"client_id": client.client_id, "client_secret": client.secret, "token": pair.access}

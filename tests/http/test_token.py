@@ -55,6 +55,14 @@ def phone(gatebell: LiveGatebell) -> ClientCredentials:
 
 
 @pytest.mark.spec("B2", "B4")
+@pytest.mark.rfc(
+    "rfc6749-2.3.1-b",
+    "rfc6749-4.1.4-a",
+    "rfc6749-5.1-a",
+    "rfc6749-5.1-b",
+    "rfc6749-5.1-c",
+    "rfc7636-5-a",
+)
 def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     answer = redeem(gatebell, client, new_code(gatebell, client))
     assert answer.status_code == 200
@@ -68,6 +76,7 @@ def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientC
     assert body == {"token_type": "bearer", "expires_in": 7200, "scope": "read_api read_user"}
 
 
+@pytest.mark.rfc("rfc6750-5.3-a")
 def test_a_machine_gets_no_cookie(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     answer = redeem(gatebell, client, new_code(gatebell, client))
     assert "Set-Cookie" not in answer.headers
@@ -75,6 +84,7 @@ def test_a_machine_gets_no_cookie(gatebell: LiveGatebell, client: ClientCredenti
 
 
 @pytest.mark.spec("A5")
+@pytest.mark.rfc("rfc6749-3.3-b", "rfc6750-5.2-b", "rfc9700-2.3-a")
 def test_the_token_has_the_scopes_that_were_approved_and_no_more(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -82,6 +92,7 @@ def test_the_token_has_the_scopes_that_were_approved_and_no_more(
 
 
 @pytest.mark.spec("B1")
+@pytest.mark.rfc("rfc6749-2.1-a", "rfc8252-8.1-a", "rfc8252-8.4-a", "oidc-core-9-a")
 def test_a_public_client_needs_no_secret_but_the_verifier(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
@@ -109,6 +120,21 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
 
 
 @pytest.mark.spec("B3", "B11", "B12")
+@pytest.mark.rfc(
+    "rfc6749-3.2-b",
+    "rfc6749-4.1.2-e",
+    "rfc6749-4.1.2.1-g",
+    "rfc6749-4.1.3-a",
+    "rfc6749-4.1.3-d",
+    "rfc6749-4.4-a",
+    "rfc6749-5.2-a",
+    "rfc6749-5.2-c",
+    "rfc6749-5.2-d",
+    "rfc6749-10.6-a",
+    "rfc9700-2.1.1-c",
+    "rfc9700-4.8.2-a",
+    "oidc-core-3.1.3.2-a",
+)
 @pytest.mark.parametrize(("changes", "error"), WRONG)
 def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
     gatebell: LiveGatebell, client: ClientCredentials, changes: dict[str, Changes], error: str
@@ -119,6 +145,16 @@ def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
 
 
 @pytest.mark.spec("A6", "B12")
+@pytest.mark.rfc(
+    "rfc7636-4.1-a",
+    "rfc7636-4.4-a",
+    "rfc7636-4.6-a",
+    "rfc7636-4.6-b",
+    "rfc7636-7.2-a",
+    "rfc9700-2.1.1-b",
+    "rfc9700-4.5.3-a",
+    "rfc9700-4.7.1-a",
+)
 @pytest.mark.parametrize(
     ("verifier", "error"),
     [
@@ -140,6 +176,7 @@ def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.6-b", "rfc9700-2.1.1-b")
 def test_a_secret_does_not_stand_in_for_the_verifier(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -149,6 +186,7 @@ def test_a_secret_does_not_stand_in_for_the_verifier(
 
 
 @pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-4.1.2-d", "rfc6749-10.5-a", "rfc9700-4.2.4-b")
 def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -160,6 +198,7 @@ def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
 
 
 @pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-e", "rfc6749-4.1.3-c")
 def test_a_code_that_another_client_presents_is_burnt(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -169,6 +208,7 @@ def test_a_code_that_another_client_presents_is_burnt(
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
 
 
+@pytest.mark.rfc("rfc6749-4.1.3-b")
 def test_a_client_that_cannot_prove_itself_burns_nothing(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -178,6 +218,7 @@ def test_a_client_that_cannot_prove_itself_burns_nothing(
 
 
 @pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-b", "rfc6749-5.2-c", "rfc6749-10.5-a")
 def test_an_expired_code_is_refused(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     code = new_code(gatebell, client, scope="read_user")
     with database_of(gatebell) as session:
@@ -208,6 +249,7 @@ def test_a_scope_that_the_application_lost_since_is_as_the_person_approved_it(
     assert pair_in(redeem(gatebell, client, code)).answer["scope"] == "read_user"
 
 
+@pytest.mark.rfc("rfc6749-4.1.3-d")
 def test_no_token_or_secret_passes_for_a_code(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -217,6 +259,7 @@ def test_no_token_or_secret_passes_for_a_code(
     assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.rfc("rfc6749-2.3.1-c", "rfc6749-3.2-a")
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
 def test_tokens_are_asked_for_by_post_only(
     gatebell: LiveGatebell, client: ClientCredentials, method: str
@@ -240,6 +283,7 @@ def test_tokens_are_asked_for_by_post_only(
 
 
 @pytest.mark.spec("B11")
+@pytest.mark.rfc("rfc6749-5.2-a")
 @pytest.mark.parametrize(
     ("body", "content_type"),
     [
@@ -272,6 +316,7 @@ def test_a_body_beyond_the_limit_is_refused(gatebell: LiveGatebell) -> None:
     assert answer.json()["error"] == "invalid_request"
 
 
+@pytest.mark.rfc("rfc6750-5.3-a")
 def test_the_sign_in_of_a_browser_means_nothing_here(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

@@ -53,6 +53,7 @@ def basic(client_id: str, secret: str) -> str:
 
 
 @pytest.mark.spec("B2")
+@pytest.mark.rfc("rfc6749-2.3-a", "rfc6749-2.3.1-a")
 def test_the_secret_may_come_in_a_basic_header(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -71,6 +72,7 @@ def test_the_id_may_be_repeated_in_the_body_if_it_is_the_same(
     assert_refused(other, "invalid_request")
 
 
+@pytest.mark.rfc("rfc6749-2.3-b")
 def test_two_ways_at_once_are_an_invalid_request_even_if_both_are_right(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -80,6 +82,7 @@ def test_two_ways_at_once_are_an_invalid_request_even_if_both_are_right(
 
 
 @pytest.mark.spec("B1")
+@pytest.mark.rfc("rfc8252-8.4-c")
 def test_basic_with_an_empty_password_counts_as_none(
     gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
 ) -> None:
@@ -102,6 +105,14 @@ def test_a_wrong_secret_fails_even_for_a_public_client(
     assert redeem_publicly(gatebell, phone, code).status_code == 200
 
 
+@pytest.mark.rfc(
+    "rfc6749-2.1-a",
+    "rfc6749-2.2-a",
+    "rfc6749-2.3-a",
+    "rfc6749-3.2.1-a",
+    "rfc6749-4.1.3-b",
+    "rfc9700-2.5-a",
+)
 @pytest.mark.parametrize("secret", [None, "", "wrong", "gbs-" + "0" * 49, "\x00", "é", "x" * 9000])
 def test_a_client_that_has_a_secret_must_know_it(
     gatebell: LiveGatebell, client: ClientCredentials, secret: str | None
@@ -112,6 +123,7 @@ def test_a_client_that_has_a_secret_must_know_it(
     assert "WWW-Authenticate" not in answer.headers
 
 
+@pytest.mark.rfc("rfc6749-4.1.3-c", "rfc6749-5.2-b")
 @pytest.mark.parametrize("client_id", [None, "", "0" * 64, "\x00", "é", "x" * 9000])
 def test_an_unknown_client_and_a_wrong_secret_look_alike(
     gatebell: LiveGatebell, client: ClientCredentials, client_id: str | None
@@ -122,6 +134,7 @@ def test_an_unknown_client_and_a_wrong_secret_look_alike(
     assert unknown.json() == wrong.json()
 
 
+@pytest.mark.rfc("rfc6749-5.2-b")
 @pytest.mark.parametrize(
     "header",
     [
@@ -153,6 +166,7 @@ def test_other_headers_count_as_none(
     assert answer.status_code == 200
 
 
+@pytest.mark.rfc("rfc6749-2.3.1-a")
 def test_a_secret_with_reserved_characters_is_form_decoded(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

@@ -56,12 +56,14 @@ def test_it_says_whose_token_it_is_what_for_and_for_how_long(
 
 
 @pytest.mark.spec("D1")
+@pytest.mark.rfc("rfc6750-2.3-a")
 def test_the_token_may_stand_in_the_address(gatebell: LiveGatebell, pair: Pair) -> None:
     address = f"{gatebell.url}/oauth/token/info"
     answer = machine(gatebell).get(address, params={"access_token": pair.access})
     assert answer.json()["scope"] == ["read_api", "read_user"]
 
 
+@pytest.mark.rfc("rfc6750-2-a")
 def test_two_tokens_at_once_are_an_invalid_request(gatebell: LiveGatebell, pair: Pair) -> None:
     answer = machine(gatebell).get(
         f"{gatebell.url}/oauth/token/info",
@@ -72,6 +74,7 @@ def test_two_tokens_at_once_are_an_invalid_request(gatebell: LiveGatebell, pair:
 
 
 @pytest.mark.spec("D1")
+@pytest.mark.rfc("rfc6750-5.2-b")
 def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: Pair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=now() + timedelta(seconds=60)))
@@ -86,6 +89,7 @@ def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: Pa
     assert (body["expires_in"], body["expires_in_seconds"]) == (None, None)
 
 
+@pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-b")
 def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=now() - timedelta(seconds=1)))
@@ -101,6 +105,7 @@ def test_a_revoked_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
     assert "revoked" in answer.json()["error_description"]
 
 
+@pytest.mark.rfc("rfc6750-5.2-a")
 @pytest.mark.parametrize("token", ["gba-x", "gba-" + "0" * 49, "x" * 5000, "gbp-x"])
 def test_a_token_that_nobody_issued_is_invalid(gatebell: LiveGatebell, token: str) -> None:
     assert_invalid(token_info(gatebell, token))

@@ -40,6 +40,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
 
 
 @pytest.mark.spec("D4")
+@pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.6-a")
 def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="carol")
     claims = userinfo(gatebell, tokens_of(gatebell, person, SCOPES).access).json()
@@ -60,6 +61,7 @@ def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("D4")
+@pytest.mark.rfc("oidc-core-5.3.2-c")
 @pytest.mark.parametrize(
     ("scope", "names"),
     [
@@ -89,6 +91,7 @@ def test_groups_are_those_one_is_in_and_those_below_them(gatebell: LiveGatebell)
 
 
 @pytest.mark.spec("D4")
+@pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.2-a", "oidc-core-5.3-b")
 def test_a_token_may_come_by_header_form_and_query(gatebell: LiveGatebell) -> None:
     token = new_pair(gatebell, openid_application(gatebell), scope=SCOPES).access
     http, url = machine(gatebell), f"{gatebell.url}/oauth/userinfo"
@@ -112,6 +115,7 @@ def assert_challenged(answer: requests.Response, status: int, error: str) -> Non
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 
+@pytest.mark.rfc("rfc6750-2.2-b", "rfc6750-3-a", "rfc6750-3-c", "oidc-core-5.3.3-a")
 def test_without_a_token_the_challenge_names_no_error(gatebell: LiveGatebell) -> None:
     url = f"{gatebell.url}/oauth/userinfo"
     for answer in (
@@ -125,6 +129,7 @@ def test_without_a_token_the_challenge_names_no_error(gatebell: LiveGatebell) ->
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Gatebell"'
 
 
+@pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "oidc-core-5.3.3-a")
 def test_a_token_without_openid_opens_nothing(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, server_application(gatebell))
     answer = userinfo(gatebell, pair.access)
@@ -132,6 +137,9 @@ def test_a_token_without_openid_opens_nothing(gatebell: LiveGatebell) -> None:
     assert answer.headers["WWW-Authenticate"].endswith('scope="openid"')
 
 
+@pytest.mark.rfc(
+    "rfc6749-1.5-a", "rfc6750-3-a", "rfc6750-3.1-b", "oidc-core-5.3.3-a", "oidc-core-16-a"
+)
 def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid")
@@ -143,6 +151,7 @@ def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> No
         assert_challenged(userinfo(gatebell, token), 401, "invalid_token")
 
 
+@pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
 def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     token = new_pair(gatebell, openid_application(gatebell), scope="openid").access
     answer = machine(gatebell).post(

@@ -62,6 +62,7 @@ def test_of_sixteen_polls_at_once_exactly_one_is_served(
 
 
 @pytest.mark.spec("C4", "C5")
+@pytest.mark.rfc("rfc8628-3.5-b")
 def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -80,6 +81,7 @@ def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
     assert interval == 5 + 5 * (PARALLEL - 1)
 
 
+@pytest.mark.rfc("rfc8628-5.5-a")
 def test_of_two_people_who_type_one_code_at_once_one_is_asked(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

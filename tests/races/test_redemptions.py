@@ -108,6 +108,7 @@ def refresh_of_a_phone(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[
 
 
 @pytest.mark.spec("B5", "B12")
+@pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-6-d", "rfc9700-4.2.4-b")
 @pytest.mark.parametrize(
     "prepare",
     [redemption_of_a_server, redemption_of_a_phone, refresh_of_a_server, refresh_of_a_phone],

@@ -6,7 +6,7 @@ from oauthlib.oauth2 import AccessDeniedError
 from tests.live import LiveGatebell
 from tests.people import alice, signed_in
 from tests.stories.conftest import Meet
-from tests.stories.third_parties import Browser, OAuthlibWithBasic, ThirdParty
+from tests.stories.third_parties import KINDS, Browser, OAuthlibWithBasic, ThirdParty
 
 
 @pytest.fixture
@@ -17,6 +17,7 @@ def browser(gatebell: LiveGatebell) -> Browser:
 
 
 @pytest.mark.spec("A1", "A2", "B1", "B2", "B4", "G1")
+@pytest.mark.rfc("rfc6749-4.1.4-a")
 def test_a_client_acts_for_the_person_who_approved(
     gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
 ) -> None:
@@ -28,6 +29,7 @@ def test_a_client_acts_for_the_person_who_approved(
 
 
 @pytest.mark.spec("B4")
+@pytest.mark.rfc("rfc6749-5.1-a")
 def test_the_answer_has_all_that_clients_read(third_party: ThirdParty, browser: Browser) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
     token = third_party.token
@@ -86,7 +88,35 @@ def test_a_client_gives_its_tokens_back(
     assert third_party.get(f"{gatebell.url}/oauth/token/info").status_code == 401
 
 
+def test_a_client_asks_what_its_token_is_good_for(
+    third_party: ThirdParty, browser: Browser
+) -> None:
+    third_party.take(browser.walk(third_party.authorization_url()))
+    answer = third_party.introspect()
+    if not third_party.registration["confidential"]:
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+        return
+    assert answer.json()["active"] is True
+    assert answer.json()["username"] == browser.person.username
+    third_party.revoke()
+    assert third_party.introspect().json() == {"active": False}
+
+
+@pytest.mark.spec("D4")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_client_asks_who_signed_in(
+    gatebell: LiveGatebell, meet: Meet, browser: Browser, kind: type[ThirdParty]
+) -> None:
+    third_party = meet(kind, gatebell, scopes="openid email")
+    third_party.take(browser.walk(third_party.authorization_url()))
+    assert third_party.get(third_party.addresses.userinfo).json()["email"] == browser.person.email
+    third_party.refresh()
+    assert third_party.token["id_token"]
+    assert third_party.get(third_party.addresses.userinfo).status_code == 200
+
+
 @pytest.mark.spec("A3")
+@pytest.mark.rfc("rfc6749-4.1.2.1-c")
 def test_a_client_hears_that_the_person_said_no(
     gatebell: LiveGatebell, meet: Meet, browser: Browser
 ) -> None:

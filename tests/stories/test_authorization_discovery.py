@@ -25,10 +25,13 @@ def discovered(gatebell: LiveGatebell) -> Addresses:
         authorize=document["authorization_endpoint"],
         token=document["token_endpoint"],
         revoke=document["revocation_endpoint"],
+        introspect=document["introspection_endpoint"],
+        userinfo=document["userinfo_endpoint"],
     )
 
 
 @pytest.mark.spec("A1", "A2")
+@pytest.mark.rfc("rfc8414-2-d", "rfc8414-3-a")
 @pytest.mark.parametrize("kind", [AuthlibInPublic, AuthlibWithBasic, OAuthlibWithBasic])
 def test_a_client_that_knows_only_the_issuer_gets_its_token(
     gatebell: LiveGatebell, kind: type[ThirdParty]
@@ -55,6 +58,7 @@ def test_a_person_who_approved_before_sees_no_page_the_next_time(gatebell: LiveG
     assert browser.seen == ["sign in", "consent"]
 
 
+@pytest.mark.rfc("rfc6749-10.8-a")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_nothing_secret_is_ever_logged(gatebell: LiveGatebell, kind: type[ThirdParty]) -> None:
     client = make_application(gatebell, bob(gatebell), **kind.registration)

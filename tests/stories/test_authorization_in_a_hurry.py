@@ -38,6 +38,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
 
 
 @pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-b")
 def test_a_code_is_good_for_a_short_time_only(hasty: LiveGatebell) -> None:
     client = server_application(hasty)
     assert redeem(hasty, client, new_code(hasty, client)).status_code == 200
@@ -79,6 +80,7 @@ def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebel
 
 
 @pytest.mark.spec("A8")
+@pytest.mark.rfc("rfc9700-2.1-c")
 def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> None:
     hasty.cli("settings", "set", "require_https_redirect_uris", "true")
     sleep(1.1)

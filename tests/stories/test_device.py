@@ -7,7 +7,11 @@ import pytest
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
 from oauthlib.oauth2 import DeviceClient, LegacyApplicationClient
-from oauthlib.oauth2.rfc6749.errors import AccessDeniedError, InvalidGrantError
+from oauthlib.oauth2.rfc6749.errors import (
+    AccessDeniedError,
+    CustomOAuth2Error,
+    InvalidGrantError,
+)
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
 from tests.device_wire import DEVICE_GRANT, press, television, type_code
@@ -23,6 +27,7 @@ def discovered(gatebell: LiveGatebell) -> dict[str, Any]:
 
 
 @pytest.mark.spec("B10", "C1", "C3", "C4", "C5", "C8", "G1")
+@pytest.mark.rfc("rfc8628-3.5-a", "rfc8628-3.5-b")
 def test_a_television_waits_slows_down_and_is_let_in(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)
@@ -59,6 +64,7 @@ def test_a_television_waits_slows_down_and_is_let_in(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.spec("B10", "C7", "C8")
+@pytest.mark.rfc("rfc8628-3.5-c")
 def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)
@@ -68,6 +74,13 @@ def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGate
             session.trust_env = False
             asked = {"client_id": client.client_id, "scope": "read_user"}
             device = http.post(endpoints["device_authorization_endpoint"], data=asked).json()
+            for error in ("authorization_pending", "slow_down"):
+                with pytest.raises(CustomOAuth2Error, match=error):
+                    session.fetch_token(
+                        endpoints["token_endpoint"],
+                        device_code=device["device_code"],
+                        include_client_id=True,
+                    )
             page = type_code(browser, gatebell, device["user_code"])
             press(browser, page, decision)
             if decision == "approve":
@@ -87,6 +100,7 @@ def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGate
 
 
 @pytest.mark.spec("B10", "C1", "C4", "C8")
+@pytest.mark.rfc("rfc8628-3.5-e")
 def test_a_program_that_keeps_to_the_interval_is_never_told_off(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)

@@ -46,6 +46,7 @@ def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, 
     return browser, checked(gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"])
 
 
+@pytest.mark.rfc("oidc-logout-2-a", "oidc-logout-2-f", "oidc-logout-3-b")
 def test_with_a_hint_nobody_is_asked_and_the_way_leads_back(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     url = end_session(
@@ -67,6 +68,7 @@ def test_with_a_hint_and_no_address_a_page_says_that_it_is_done(gatebell: LiveGa
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-logout-2-d", "oidc-logout-2-e", "oidc-logout-6-a")
 def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
     client, browser = openid_application(gatebell), sign_in(gatebell, alice(gatebell))
     url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
@@ -84,6 +86,7 @@ def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-logout-2-d")
 def test_without_any_parameter_the_person_is_asked(gatebell: LiveGatebell) -> None:
     browser = sign_in(gatebell, alice(gatebell))
     page = at(browser, f"{gatebell.url}/oauth/logout")
@@ -92,6 +95,7 @@ def test_without_any_parameter_the_person_is_asked(gatebell: LiveGatebell) -> No
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-logout-2-d")
 def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> None:
     _, token = somebody(gatebell, alice(gatebell))
     browser = sign_in(gatebell, bob(gatebell))
@@ -100,6 +104,7 @@ def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> Non
     assert is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-logout-2-a")
 def test_an_application_may_ask_by_post_without_a_cookie(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     form = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER, "state": "s"}
@@ -112,6 +117,7 @@ def test_an_application_may_ask_by_post_without_a_cookie(gatebell: LiveGatebell)
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("oidc-logout-3-c")
 def test_nobody_is_sent_on_without_a_hint_or_a_click(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
@@ -133,6 +139,7 @@ def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **paramete
     assert is_signed_in(gatebell, browser)
 
 
+@pytest.mark.rfc("rfc6749-10.15-a", "oidc-logout-3-a", "oidc-logout-4-a")
 @pytest.mark.parametrize(
     "uri",
     [
@@ -153,6 +160,7 @@ def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell, uri: str) -> 
     assert_refused(gatebell, browser, **known)
 
 
+@pytest.mark.rfc("oidc-logout-2-c", "oidc-logout-4-a")
 def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     other = make_application(gatebell, bob(gatebell))
@@ -205,6 +213,7 @@ def forged(gatebell: LiveGatebell, token: IdToken, client: ClientCredentials) ->
 
 
 # The tests make forgeries that joserfc rightly finds unwise.
+@pytest.mark.rfc("oidc-core-16-b", "oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
@@ -212,6 +221,7 @@ def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
         assert_refused(gatebell, browser, id_token_hint=hint)
 
 
+@pytest.mark.rfc("oidc-logout-6-a")
 def test_the_answer_of_another_session_counts_for_nothing(gatebell: LiveGatebell) -> None:
     url = f"{gatebell.url}/oauth/logout"
     mine, theirs = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, bob(gatebell))

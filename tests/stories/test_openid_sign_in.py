@@ -84,6 +84,7 @@ def a_browser(gatebell: LiveGatebell, person: Person) -> Browser:
 
 
 @pytest.mark.spec("D4", "D5", "D7")
+@pytest.mark.rfc("oidc-core-5.3.2-a", "oidc-core-10.1-a")
 def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
     gatebell: LiveGatebell, client: ClientCredentials, visitor: FlaskClient
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
 
 
 @pytest.mark.spec("D5")
+@pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_a_rotation_signs_nobody_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
     browser = a_browser(gatebell, alice(gatebell))
     first = signed_in_at(visitor, browser)
@@ -120,6 +122,7 @@ def test_who_signs_out_at_the_application_is_signed_out_here_without_a_question(
     assert page.url.startswith(f"{gatebell.url}/users/sign_in")
 
 
+@pytest.mark.rfc("oidc-core-2-b", "oidc-core-8-a")
 def test_the_same_person_is_the_same_subject_everywhere(
     gatebell: LiveGatebell, visitor: FlaskClient
 ) -> None:

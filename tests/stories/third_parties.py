@@ -6,7 +6,7 @@ the real pages.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import requests
@@ -28,12 +28,14 @@ class Addresses:
     authorize: str
     token: str
     revoke: str
+    introspect: str
+    userinfo: str
 
     @classmethod
     def written_down(cls, gatebell: LiveGatebell) -> "Addresses":
         """Return them as the documentation says."""
         base = f"{gatebell.url}/oauth"
-        return cls(f"{base}/authorize", f"{base}/token", f"{base}/revoke")
+        return cls(*(f"{base}/{each.name}" for each in fields(cls)))
 
 
 class ThirdParty(ABC):
@@ -67,6 +69,10 @@ class ThirdParty(ABC):
     @abstractmethod
     def revoke(self) -> requests.Response:
         """Give the tokens back."""
+
+    @abstractmethod
+    def introspect(self) -> requests.Response:
+        """Ask what the access token is good for."""
 
     @property
     def token(self) -> dict[str, Any]:
@@ -122,6 +128,11 @@ class AuthlibWithBasic(ThirdParty):
         answer: requests.Response = self.session.revoke_token(self.addresses.revoke, token)
         return answer
 
+    def introspect(self) -> requests.Response:
+        token = self.token["access_token"]
+        answer: requests.Response = self.session.introspect_token(self.addresses.introspect, token)
+        return answer
+
 
 class AuthlibWithPost(AuthlibWithBasic):
     """Authlib's session with the secret in the body."""
@@ -173,11 +184,15 @@ class OAuthlibWithBasic(ThirdParty):
         self.session.refresh_token(self.addresses.token, auth=self._basic())
 
     def revoke(self) -> requests.Response:
+        return self._ask_about(self.addresses.revoke, self.token["refresh_token"])
+
+    def introspect(self) -> requests.Response:
+        return self._ask_about(self.addresses.introspect, self.token["access_token"])
+
+    def _ask_about(self, address: str, token: str) -> requests.Response:
+        """Post a token, which the library has no word for."""
         answer: requests.Response = self.session.post(
-            self.addresses.revoke,
-            data={"token": self.token["refresh_token"]},
-            auth=self._basic(),
-            withhold_token=True,
+            address, data={"token": token}, auth=self._basic(), withhold_token=True
         )
         return answer
 

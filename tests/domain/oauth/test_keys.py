@@ -98,6 +98,7 @@ def test_a_new_key_is_published_before_it_signs(
     assert signer(NOON + NOTICE) == new
 
 
+@pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
@@ -181,7 +182,9 @@ def test_keys_retired_long_ago_are_pruned(
     old = signer(NOON)
     new = hand_over(NOON)
     session.commit()
-    retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
+    retention = Retention(
+        keep_deliveries=10, keep_for=timedelta(days=1), keep_audit_events_for=timedelta(days=1)
+    )
     for days, kept in ((29, [True, True]), (32, [False, True])):
         moment = NOON + timedelta(days=days)
         prune(retention, session=session, now=moment, between=session.commit)
@@ -198,6 +201,7 @@ def signed(session: Session, *, header: dict[str, str], claims: dict[str, object
     return jwt.encode(head, {**CLAIMS, **claims}, key)
 
 
+@pytest.mark.rfc("oidc-logout-2-b")
 def test_a_hint_is_read_even_long_after_it_expired(session: Session) -> None:
     found = read_hint(signed(session, header={}, claims={}), issuer=ISSUER, session=session)
     assert (found.user_id, found.application_uid) == (7, "an-application")
@@ -214,6 +218,7 @@ def test_a_hint_of_ours_has_the_claims_that_ours_have(
         read_hint(signed(session, header={}, claims=claims), issuer=ISSUER, session=session)
 
 
+@pytest.mark.rfc("oidc-core-16-b")
 @pytest.mark.parametrize("kid", ["", "unknown", "\x00", "' OR 1=1 --"])
 def test_a_hint_names_a_key_of_ours(session: Session, kid: str) -> None:
     with pytest.raises(InvalidHintError):

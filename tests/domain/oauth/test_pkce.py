@@ -11,12 +11,14 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.2-a")
 def test_the_example_of_the_rfc_is_right() -> None:
     check_challenge(CHALLENGE, "S256", is_required=True)
     check_verifier(VERIFIER, CHALLENGE)
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.1-a")
 @pytest.mark.parametrize("length", [43, 44, 127, 128])
 def test_a_verifier_of_the_right_length_gets_as_far_as_being_compared(length: int) -> None:
     with pytest.raises(InvalidGrantError, match="does not match"):
@@ -24,6 +26,7 @@ def test_a_verifier_of_the_right_length_gets_as_far_as_being_compared(length: in
 
 
 @pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.1-a")
 @pytest.mark.parametrize(
     "verifier", ["a" * 42, "a" * 129, "a" * 42 + "+", "a" * 42 + "é", "a" * 43 + "\n", "\x00" * 43]
 )

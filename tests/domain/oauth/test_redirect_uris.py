@@ -112,12 +112,14 @@ ATTACKS = (
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc8252-8.4-b", "rfc9700-2.1-a")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
 def test_what_only_looks_like_a_registered_uri_is_another(uri: str) -> None:
     assert not is_registered(uri, REGISTERED)
 
 
 @pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc8252-7.3-a")
 @pytest.mark.parametrize("uri", REGISTERED)
 def test_a_registered_uri_is_registered(uri: str) -> None:
     check_redirect_uri(uri)
@@ -125,6 +127,7 @@ def test_a_registered_uri_is_registered(uri: str) -> None:
 
 
 @pytest.mark.spec("A8")
+@pytest.mark.rfc("rfc8252-7.1-a")
 @pytest.mark.parametrize(
     "uri",
     [
@@ -144,6 +147,7 @@ def test_it_may_be_registered(uri: str) -> None:
     check_redirect_uri(uri)
 
 
+@pytest.mark.rfc("rfc6749-3.1.2-a", "rfc6749-3.1.2.2-b", "rfc9207-2.1-a")
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
@@ -212,6 +216,7 @@ def test_only_http_that_crosses_a_network_is_insecure(uri: str, is_so: bool) -> 
 
 
 @pytest.mark.spec("A2")
+@pytest.mark.rfc("rfc6749-3.1.2-b")
 @pytest.mark.parametrize(
     ("uri", "result"),
     [

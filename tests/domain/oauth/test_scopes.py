@@ -6,6 +6,7 @@ from domain.oauth.scopes import BY_NAME, SCOPES, UnknownScopeError, parse_scopes
 
 
 @pytest.mark.spec("A5")
+@pytest.mark.rfc("rfc6749-3.3-a")
 @pytest.mark.parametrize(
     ("text", "scopes"),
     [

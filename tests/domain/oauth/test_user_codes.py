@@ -11,6 +11,7 @@ CODES = st.text(ALPHABET, min_size=8, max_size=8)
 BETWEEN = st.text(st.sampled_from(" -\t\u00a0\u2013\u2014\u2011\u3000\u200b\u202d"), max_size=3)
 
 
+@pytest.mark.rfc("rfc8628-5.1-a", "rfc8628-6.1-a")
 def test_a_new_code_has_eight_letters_that_spell_no_word() -> None:
     made = {new_user_code() for _ in range(500)}
     assert len(made) == 500
@@ -27,6 +28,7 @@ def test_what_is_shown_is_what_is_read(code: str) -> None:
     assert read_user_code(shown(code)) == code
 
 
+@pytest.mark.rfc("rfc8628-6.1-a")
 @given(code=CODES, between=st.lists(BETWEEN, min_size=9, max_size=9), lower=st.booleans())
 def test_case_spaces_and_dashes_do_not_count(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001
     letters = code.lower() if lower else code

@@ -1,0 +1,203 @@
+"""Every endpoint of the authorization server and of the REST API, with all its parameters."""
+
+from typing import NamedTuple
+
+CLIENT = ("client_id", "client_secret")
+AUTHORIZE = (
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "prompt",
+    "max_age",
+    "login_hint",
+    "id_token_hint",
+    "nonce",
+    "display",
+    "ui_locales",
+    "claims_locales",
+    "claims",
+    "acr_values",
+    "request",
+    "request_uri",
+    "dpop_jkt",
+    "resource",
+)
+TOKEN = (
+    *CLIENT,
+    "grant_type",
+    "code",
+    "redirect_uri",
+    "code_verifier",
+    "refresh_token",
+    "scope",
+    "username",
+    "password",
+    "device_code",
+    "client_assertion",
+    "client_assertion_type",
+    "resource",
+)
+ABOUT_A_TOKEN = (*CLIENT, "token", "token_type_hint")
+LOGOUT = (
+    "id_token_hint",
+    "logout_hint",
+    "client_id",
+    "post_logout_redirect_uri",
+    "state",
+    "ui_locales",
+    "request",
+    "decision",
+)
+METADATA = (
+    "redirect_uris",
+    "token_endpoint_auth_method",
+    "grant_types",
+    "response_types",
+    "client_name",
+    "client_uri",
+    "logo_uri",
+    "scope",
+    "contacts",
+    "jwks",
+    "jwks_uri",
+    "client_id",
+    "client_secret",
+    "dpop_bound_access_tokens",
+    "require_pushed_authorization_requests",
+)
+PAGES = ("page", "per_page", "pagination", "order_by", "sort", "id_after", "cursor", "access_token")
+TOKENS = (
+    *PAGES,
+    "state",
+    "user_id",
+    "revoked",
+    "search",
+    "created_after",
+    "created_before",
+    "expires_after",
+    "expires_before",
+    "last_used_after",
+    "last_used_before",
+)
+NEW_TOKEN = ("name", "scopes", "scopes[]", "expires_at", "description", "access_level")
+ALERTS = (
+    *PAGES,
+    "status",
+    "severity",
+    "search",
+    "environment",
+    "service",
+    "integration",
+    "assignee",
+)
+
+
+class Endpoint(NamedTuple):
+    """What can be asked, and by which parameters."""
+
+    name: str
+    method: str
+    path: str
+    parameters: tuple[str, ...] = ("access_token",)
+
+
+TOKENS_AT = "/api/v4/personal_access_tokens"
+APPLICATIONS_AT = "/api/v4/applications"
+PLACE_TOKENS_AT = "/api/v4/{place}/access_tokens"
+ENVIRONMENTS_AT = "/api/v4/{project}/environments"
+ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
+EVENTS_AT = "/api/v4/audit_events"
+ENDPOINTS = (
+    Endpoint("authorize.consent", "GET", "/oauth/authorize", AUTHORIZE),
+    Endpoint("authorize.consent_by_post", "POST", "/oauth/authorize", AUTHORIZE),
+    Endpoint("authorize.decide", "POST", "/oauth/authorize/decision", ("request", "decision")),
+    Endpoint("device.enter", "GET", "/oauth/device", ("user_code",)),
+    Endpoint("device.open_request", "POST", "/oauth/device", ("user_code",)),
+    Endpoint("device.begin_again", "GET", "/oauth/device/decision", ("request",)),
+    Endpoint("device.decide", "POST", "/oauth/device/decision", ("request", "decision")),
+    Endpoint("logout.ask", "GET", "/oauth/logout", LOGOUT),
+    Endpoint("logout.decide", "POST", "/oauth/logout", LOGOUT),
+    Endpoint("token.issue", "POST", "/oauth/token", TOKEN),
+    Endpoint("token.push", "POST", "/oauth/par", (*AUTHORIZE, "client_secret")),
+    Endpoint("token.authorize_device", "POST", "/oauth/authorize_device", (*CLIENT, "scope")),
+    Endpoint("token.revoke", "POST", "/oauth/revoke", ABOUT_A_TOKEN),
+    Endpoint("token.info", "GET", "/oauth/token/info"),
+    Endpoint("openid.introspect", "POST", "/oauth/introspect", ABOUT_A_TOKEN),
+    Endpoint("openid.userinfo", "POST", "/oauth/userinfo"),
+    Endpoint("openid.keys", "GET", "/oauth/discovery/keys"),
+    Endpoint("registration.register", "POST", "/oauth/register", METADATA),
+    Endpoint("registration.show", "GET", "/oauth/register/{id}"),
+    Endpoint("registration.change", "PUT", "/oauth/register/{id}", METADATA),
+    Endpoint("registration.remove", "DELETE", "/oauth/register/{id}"),
+    Endpoint("metadata.authorization_server", "GET", "/.well-known/oauth-authorization-server"),
+    Endpoint("metadata.openid_provider", "GET", "/.well-known/openid-configuration"),
+    Endpoint("metadata.protected_resource", "GET", "/.well-known/oauth-protected-resource"),
+    Endpoint("metadata.rest_api", "GET", "/.well-known/oauth-protected-resource/api/v4"),
+    Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
+    Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
+    Endpoint("api_v4.users.current", "GET", "/api/v4/user"),
+    Endpoint("api_v4.personal_access_tokens.index", "GET", TOKENS_AT, TOKENS),
+    Endpoint("api_v4.personal_access_tokens.show_self", "GET", f"{TOKENS_AT}/self"),
+    Endpoint("api_v4.personal_access_tokens.show", "GET", f"{TOKENS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.personal_access_tokens.rotate_self",
+        "POST",
+        f"{TOKENS_AT}/self/rotate",
+        ("expires_at",),
+    ),
+    Endpoint(
+        "api_v4.personal_access_tokens.rotate",
+        "POST",
+        f"{TOKENS_AT}/{{id}}/rotate",
+        ("expires_at",),
+    ),
+    Endpoint("api_v4.personal_access_tokens.revoke_self", "DELETE", f"{TOKENS_AT}/self"),
+    Endpoint("api_v4.personal_access_tokens.revoke", "DELETE", f"{TOKENS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.personal_access_tokens.create",
+        "POST",
+        "/api/v4/users/{id}/personal_access_tokens",
+        NEW_TOKEN,
+    ),
+    Endpoint("api_v4.applications.index", "GET", APPLICATIONS_AT, PAGES),
+    Endpoint(
+        "api_v4.applications.create",
+        "POST",
+        APPLICATIONS_AT,
+        ("name", "redirect_uri", "scopes", "confidential"),
+    ),
+    Endpoint("api_v4.applications.delete", "DELETE", f"{APPLICATIONS_AT}/{{id}}"),
+    Endpoint("api_v4.applications.renew", "POST", f"{APPLICATIONS_AT}/{{id}}/renew-secret"),
+    Endpoint("api_v4.place_tokens.index", "GET", PLACE_TOKENS_AT, TOKENS),
+    Endpoint("api_v4.place_tokens.create", "POST", PLACE_TOKENS_AT, NEW_TOKEN),
+    Endpoint("api_v4.place_tokens.show", "GET", f"{PLACE_TOKENS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.place_tokens.rotate_self",
+        "POST",
+        f"{PLACE_TOKENS_AT}/self/rotate",
+        ("expires_at",),
+    ),
+    Endpoint(
+        "api_v4.place_tokens.rotate", "POST", f"{PLACE_TOKENS_AT}/{{id}}/rotate", ("expires_at",)
+    ),
+    Endpoint("api_v4.place_tokens.revoke", "DELETE", f"{PLACE_TOKENS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.audit_events.index",
+        "GET",
+        EVENTS_AT,
+        (*PAGES, "entity_type", "entity_id", "created_after", "created_before"),
+    ),
+    Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
+    Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
+    Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),
+    Endpoint("api_v4.environments.create", "POST", ENVIRONMENTS_AT, ("name",)),
+    Endpoint("api_v4.environments.delete", "DELETE", f"{ENVIRONMENTS_AT}/{{id}}"),
+    Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
+    Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),
+    Endpoint("api_v4.alerts.change", "PUT", f"{ALERTS_AT}/{{id}}", ("status",)),
+)

@@ -1,0 +1,100 @@
+"""A person who answers twice at once, or takes back at the moment in which they approve."""
+
+from functools import partial
+
+import pytest
+import requests
+from sqlalchemy import func, select
+
+from models import Application, Authorization, Consent
+from tests.html_forms import form_to, submit
+from tests.live import LiveGatebell
+from tests.oauth_wire import ask, decide, is_live, landing, redeem
+from tests.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    sign_in,
+)
+from tests.races.test_devices import together
+from tests.races.test_redemptions import PARALLEL, ROUNDS
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application that nobody has approved yet."""
+    return make_application(gatebell, bob(gatebell))
+
+
+def consents(gatebell: LiveGatebell, client: ClientCredentials) -> list[str]:
+    """Return the scopes of every consent that is remembered."""
+    statement = (
+        select(Consent.scopes)
+        .join(Application, Application.id == Consent.application_id)
+        .where(Application.uid == client.client_id)
+    )
+    with database_of(gatebell) as session:
+        return list(session.scalars(statement))
+
+
+def codes_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
+    statement = (
+        select(func.count(Authorization.id))
+        .join(Application, Application.id == Authorization.application_id)
+        .where(Application.uid == client.client_id)
+    )
+    with database_of(gatebell) as session:
+        return session.scalar(statement) or 0
+
+
+def test_of_sixteen_answers_at_once_one_consent_is_kept(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, client)
+    answers = together([partial(decide, browser, page)] * PARALLEL)
+    brought = [landing(answer)["code"] for answer in answers]
+    assert len(set(brought)) == PARALLEL
+    assert consents(gatebell, client) == [client.scopes]
+    assert codes_of(gatebell, client) == PARALLEL
+
+
+def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> None:
+    for _ in range(ROUNDS):
+        fresh = make_application(gatebell, bob(gatebell))
+        browser = sign_in(gatebell, alice(gatebell))
+        pages = [ask(browser, gatebell, fresh, scope=scope) for scope in fresh.scopes.split()]
+        answers = together([partial(decide, browser, page) for page in pages * 4])
+        assert all("code" in landing(answer) for answer in answers)
+        assert consents(gatebell, fresh) == [fresh.scopes]
+
+
+def test_who_takes_back_while_they_approve_is_left_with_all_or_nothing(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/-/user_settings/authorized_applications"
+    for _ in range(ROUNDS):
+        first = decide(browser, ask(browser, gatebell, client, prompt="consent"))
+        # The page lists what has tokens.
+        assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
+        listed = browser.get(address)
+        take_back = partial(submit, browser, listed, form_to(listed, f"/{client.id}/revoke"))
+        page = ask(browser, gatebell, client, prompt="consent")
+        answers = together([partial(decide, browser, page), take_back] * 4)
+        assert {answer.status_code for answer in answers} <= {302, 303}
+        assert_all_or_nothing(gatebell, client, answers[::2])
+
+
+def assert_all_or_nothing(
+    gatebell: LiveGatebell, client: ClientCredentials, approvals: list[requests.Response]
+) -> None:
+    """Check that no code outlives a consent that was taken back after it."""
+    redeemed = [redeem(gatebell, client, landing(answer)["code"]) for answer in approvals]
+    assert {answer.status_code for answer in redeemed} <= {200, 400}
+    live = [answer.json()["access_token"] for answer in redeemed if answer.ok]
+    assert all(is_live(gatebell, token) for token in live)
+    if not consents(gatebell, client):
+        assert live == []

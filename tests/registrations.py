@@ -1,0 +1,85 @@
+"""Clients that register themselves with an app in this process, for tests."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import select
+from werkzeug.test import TestResponse
+
+from domain.oauth.personal_tokens import TokenDetails, create_token
+from models import Application, User
+from web.extensions import db
+from web.services import now, services
+from web.settings import Settings
+
+CALLBACK = "https://client.example/callback"
+GOOD: dict[str, Any] = {"redirect_uris": [CALLBACK], "client_name": "Robot"}
+DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+Open = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def opened(make_app: Callable[[Settings], Flask], settings: Settings) -> Open:
+    """Makes a visitor of an app that lets anybody register, unless told otherwise."""
+
+    def make(**changes: object) -> FlaskClient:
+        on = {
+            "dynamic_client_registration": True,
+            "open_client_registration": True,
+            "client_registration_rate_limit": "",
+            **changes,
+        }
+        app = make_app(replace(settings, **on))  # type: ignore[arg-type]
+        with app.app_context():
+            for name, is_admin in (("root", True), ("ada", False)):
+                db.session.add(
+                    User(
+                        username=name,
+                        email=f"{name}@people.example",
+                        name=name.capitalize(),
+                        password_hash="none that anybody could give",
+                        is_admin=is_admin,
+                        created_at=now(),
+                    )
+                )
+            db.session.commit()
+        return app.test_client()
+
+    return make
+
+
+def token_of(visitor: FlaskClient, name: str, scopes: str = "api") -> dict[str, str]:
+    with visitor.application.app_context():
+        session = db.session()
+        user_id = session.scalars(select(User.id).where(User.username == name)).one()
+        details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
+        keyring = services().keyring
+        made = create_token(user_id, details, session=session, keyring=keyring, now=now())
+        session.commit()
+        return {"Authorization": f"Bearer {made.clear}"}
+
+
+def register(
+    visitor: FlaskClient, body: Any = None, headers: dict[str, str] | None = None
+) -> TestResponse:
+    return visitor.post("/oauth/register", json=GOOD if body is None else body, headers=headers)
+
+
+def row_of(visitor: FlaskClient, answer: TestResponse) -> Application:
+    with visitor.application.app_context():
+        uid = answer.get_json()["client_id"]
+        return db.session.scalars(select(Application).where(Application.uid == uid)).one()
+
+
+def assert_wrong(answer: TestResponse, error: str, status: int = 400) -> None:
+    assert answer.status_code == status, answer.text
+    body = answer.get_json()
+    assert set(body) == {"error", "error_description"}
+    assert body["error"] == error
+    assert body["error_description"].isascii()
+    assert answer.headers["Cache-Control"] == "no-store"
