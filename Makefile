@@ -7,10 +7,10 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fmt migrate docs coverage pins clean
+.PHONY: help run test fuzz lint fmt migrate docs coverage bench-alerts pins clean
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/runtime ## Start the service: web server and background work, on embedded SQLite
 	@$(PY) -m web.serve
@@ -19,6 +19,9 @@ test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postg
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+
+fuzz: $(VENV)/development ## Send many values that nobody thought of, for an hour or so
+	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
 
 lint: $(VENV)/development ## Check style, types and the direction of imports
 	@$(PY) -m ruff check .
@@ -40,6 +43,9 @@ docs: $(VENV)/development ## Write the generated documents: settings and coverag
 
 coverage: docs ## Show which statements of the specification no test shows
 	@$(PY) -m tests.coverage_table --missing
+
+bench-alerts: $(VENV)/development ## Measure lists of a million alerts against ten thousand (takes minutes)
+	@$(PY) -m bench.alert_lists
 
 pins: $(VENV)/development ## Pin the newest versions of what requirements.in asks for
 	@scripts/pin

@@ -2,13 +2,15 @@
 
 from flask import Flask
 
-from blueprints import MACHINES, register_blueprints
+from blueprints import MACHINES, PAGES, register_blueprints
 from domain.clock import Clock, system_clock
-from web.cli import register_commands
+from web.commands import register_commands
 from web.cors import answer_other_origins
 from web.errors import render_errors
 from web.filters import init_app as register_filters
+from web.new_passwords import insist_on_own_passwords
 from web.page_context import give_pages_their_context
+from web.rate_limits import limit_pages
 from web.request_bodies import drain_refused_bodies
 from web.request_log import watch_requests
 from web.routes import know_names
@@ -35,5 +37,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     know_names(app)
     register_blueprints(app)
     spare_machines(app, MACHINES)
+    limit_pages(app, PAGES)
+    insist_on_own_passwords(app, PAGES)
     register_commands(app)
     return app

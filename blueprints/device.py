@@ -6,7 +6,7 @@ from flask_login import current_user
 
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth import devices
-from domain.oauth.applications import view as application_view
+from domain.oauth.application_views import view as application_view
 from domain.oauth.consent import Approval
 from domain.oauth.devices import Decision, DeviceRequest
 from domain.oauth.scopes import views as scope_views

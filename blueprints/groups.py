@@ -7,12 +7,21 @@ from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group
 from domain.projects.creation import create_group, make_owner
-from domain.projects.members import Gift, get_place, grant_role, list_members, remove_member
+from domain.projects.members import (
+    Gift,
+    get_place,
+    grant_role,
+    joined,
+    left,
+    list_members,
+    remove_member,
+)
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
 from forms.member import MemberForm
 from web.access import signed_in, viewer, visitor
+from web.audit import note
 from web.extensions import db
 from web.routes import reserved_names
 from web.services import now
@@ -53,10 +62,11 @@ def members(group_path: str) -> ResponseReturnValue:
     try:
         place = get_place(group.path, session=db.session())
         gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
-        grant_role(place, gift, session=db.session(), now=now())
+        user = grant_role(place, gift, session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
         form.object_to("user", str(error))
         return _members_page(group, form)
+    note(joined(place, user, form.chosen_role))
     flash(f"{form.user.data} is now {form.chosen_role.label} of {group.path}.")
     return redirect(url_for("groups.members", group_path=group.path))
 
@@ -70,7 +80,8 @@ def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
     giver = _maintained(group_path)
     place = get_place(group_path, session=db.session())
-    remove_member(place, member_id, giver=giver, session=db.session())
+    user = remove_member(place, member_id, giver=giver, session=db.session())
+    note(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("groups.members", group_path=place.path))
 

@@ -1,13 +1,17 @@
 """The first page: what waits for me."""
 
+from datetime import timedelta
+
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.queries import open_alerts
+from domain.oauth.personal_token_lists import TokenView, list_expiring
 from domain.projects.access import my_projects, visible_groups
 from web.access import open_to_anyone, signed_in, viewer, visitor
 from web.bootstrap import has_first_password
 from web.extensions import db
+from web.services import now, settings
 
 home = Blueprint("home", __name__)
 _MOST_ALERTS = 30
@@ -24,9 +28,15 @@ def index() -> ResponseReturnValue:
         "home/index.html",
         open_alerts=tuple((alert.project_path, alert) for alert in alerts),
         projects=projects,
+        expiring_tokens=_expiring_tokens(),
         is_first_visit=not projects,
         first_password_hint=has_first_password(visitor().username),
     )
+
+
+def _expiring_tokens() -> tuple[TokenView, ...]:
+    within = timedelta(days=settings().expiring_token_notice_days)
+    return list_expiring(visitor().id, within, session=db.session(), now=now())
 
 
 @home.get("/groups")

@@ -5,11 +5,13 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
 from domain.accounts.sign_ins import close_sign_in
+from domain.audit.events import Event, EventKind
 from domain.oauth.endpoints import logout as domain
 from domain.oauth.endpoints.logout import LogoutRequest, Step
 from domain.oauth.redirect_uris import destination_of
 from domain.oauth.wire import ProtocolError, ProtocolRequest
 from web.access import open_to_anyone, visitor
+from web.audit import note
 from web.extensions import csrf, db
 from web.logout_tickets import carry, read_carried, read_question, write_question
 from web.oauth import request_in_form, request_in_query, send
@@ -74,6 +76,9 @@ def _follow(asked: LogoutRequest) -> ResponseReturnValue:
 
 
 def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
+    note(
+        Event(kind=EventKind.SIGNED_OUT, user_id=visitor().id, subject=asked.application_name or "")
+    )
     close_sign_in(visitor().sign_in_id, session=db.session())
     logout_user()
     session.clear()

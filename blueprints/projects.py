@@ -5,16 +5,26 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.roles import Role
+from domain.alerts.filters import AlertFilter
 from domain.alerts.integrations import list_integrations
 from domain.alerts.queries import count_by_status, open_alerts
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups
 from domain.projects.creation import change_visibility, create_project, make_owner
-from domain.projects.members import Gift, get_place, grant_role, list_members, remove_member
+from domain.projects.members import (
+    Gift,
+    get_place,
+    grant_role,
+    joined,
+    left,
+    list_members,
+    remove_member,
+)
 from domain.projects.views import ProjectView
 from forms.member import MemberForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access import open_to_anyone, project_member, signed_in, viewer, visitor
+from web.audit import note
 from web.extensions import db
 from web.places import integration_place
 from web.routes import reserved_names
@@ -83,9 +93,13 @@ def _show(full_path: str) -> ResponseReturnValue:
         "projects/show.html",
         project=project,
         open_alerts=alerts if is_inside else (),
-        counts=count_by_status(project.id, session=db.session()) if is_inside else {},
+        counts=_counts(project) if is_inside else {},
         integrations=list_integrations(place, session=db.session()) if is_inside else (),
     )
+
+
+def _counts(project: ProjectView) -> dict[str, int]:
+    return count_by_status(AlertFilter(project_id=project.id), session=db.session())
 
 
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
@@ -112,10 +126,11 @@ def members(project: ProjectView) -> ResponseReturnValue:
     try:
         place = get_place(project.path, session=db.session())
         gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
-        grant_role(place, gift, session=db.session(), now=now())
+        user = grant_role(place, gift, session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
         form.object_to("user", str(error))
         return _members_page(project, form)
+    note(joined(place, user, form.chosen_role))
     flash(f"{form.user.data} is now {form.chosen_role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -128,7 +143,8 @@ def members(project: ProjectView) -> ResponseReturnValue:
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
     place = get_place(project.path, session=db.session())
-    remove_member(place, member_id, giver=_role_of(project), session=db.session())
+    user = remove_member(place, member_id, giver=_role_of(project), session=db.session())
+    note(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("projects.members", project_path=project.path))
 

@@ -2,11 +2,20 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import perf_counter_ns
 
 #: Gives the present moment, aware and in UTC.
 Clock = Callable[[], datetime]
+#: Gives the microseconds since it was started; no change of the clock disturbs it.
+Stopwatch = Callable[[], int]
 
 
 def system_clock() -> datetime:
     """Return the present moment in UTC."""
     return datetime.now(tz=UTC)
+
+
+def start_stopwatch() -> Stopwatch:
+    """Return what tells how long ago this was."""
+    started = perf_counter_ns()
+    return lambda: (perf_counter_ns() - started) // 1_000

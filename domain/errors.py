@@ -26,6 +26,15 @@ class ConflictError(InvalidError):
     """The value is taken, or the state has changed meanwhile."""
 
 
+class TooManyRequestsError(DomainError):
+    """Somebody asks more often than the instance allows; the status says all that there is."""
+
+    def __init__(self, *, retry_after: int) -> None:
+        """Say when to ask again, in seconds."""
+        super().__init__("")
+        self.retry_after = retry_after
+
+
 class TooManyAttemptsError(DomainError):
     """Somebody tried too often."""
 

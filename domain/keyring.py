@@ -28,6 +28,8 @@ class Kind(StrEnum):
     INTEGRATION_KEY = "gbk-"
     AUTHORIZATION_CODE = "gbc-"
     SIGN_IN = "gbi-"
+    PUSHED_REQUEST = "gbq-"
+    REGISTRATION = "gbg-"
 
 
 class UndecipherableError(Exception):

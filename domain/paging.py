@@ -1,7 +1,11 @@
 """Lists by key: the cost of a page does not depend on how far down it is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Row, Select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import InvalidError
 
@@ -20,11 +24,11 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Item]):
-    """A part of a list; the ids lead to its neighbours."""
+    """A part of a list; ids, or other places in its order, lead to its neighbours."""
 
     items: tuple[Item, ...]
-    next_before: int | None = None
-    previous_after: int | None = None
+    next_before: int | str | None = None
+    previous_after: int | str | None = None
 
 
 def read_cursor(text: str | None) -> int | None:
@@ -35,3 +39,34 @@ def read_cursor(text: str | None) -> int | None:
         message = "This page of the list does not exist; start again at the first one."
         raise InvalidError(message, field="cursor")
     return int(text)
+
+
+def fetch_page(
+    statement: Select[*tuple[Any, ...]],
+    key: InstrumentedAttribute[int],
+    part: Slice,
+    *,
+    session: Session,
+    view: Callable[[Row[*tuple[Any, ...]]], Item],
+) -> Page[Item]:
+    """Return a part of what a statement finds, the newest first; items have the key as `id`."""
+    limited = statement.limit(part.size + 1)
+    if part.after is not None:
+        newer = session.execute(limited.where(key > part.after).order_by(key)).all()
+        rows = newer[: part.size][::-1]
+        has_newer, has_older = len(newer) > part.size, True
+    else:
+        older = limited if part.before is None else limited.where(key < part.before)
+        found = session.execute(older.order_by(key.desc())).all()
+        rows = found[: part.size]
+        has_newer, has_older = part.before is not None, len(found) > part.size
+    items = tuple(view(row) for row in rows)
+    return Page(
+        items=items,
+        next_before=_id_of(items[-1]) if items and has_older else None,
+        previous_after=_id_of(items[0]) if items and has_newer else None,
+    )
+
+
+def _id_of(item: Any) -> int:
+    return int(item.id)

@@ -11,12 +11,20 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import (
     AccessToken,
     Alert,
+    Application,
+    ApplicationSecret,
     AttemptCount,
+    AuditEvent,
     Authorization,
+    Bot,
     Delivery,
     DeviceAuthorization,
     Integration,
+    Mail,
+    Member,
     PersonalAccessToken,
+    PushedRequest,
+    SeenProof,
     SignIn,
     SigningKey,
 )
@@ -26,16 +34,21 @@ _SLICE = 500
 _DEAD_TOKENS_STAY = timedelta(days=30)
 #: So long a device that polls without an end is told why.
 _SPENT_DEVICES_STAY = timedelta(days=1)
+#: So long nobody is written to twice about one thing; longer than any notice is given ahead.
+_LETTERS_STAY = timedelta(days=90)
 #: Personal ones are few, and their owners may want to know what a script could do, and when.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
+#: A client that registered itself without anybody's token, and never asked for one.
+_IDLE_CLIENTS_STAY = timedelta(days=30)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How much of the delivery log stays."""
+    """How much of the delivery log and of the audit trail stays."""
 
     keep_deliveries: int
     keep_for: timedelta
+    keep_audit_events_for: timedelta
 
 
 def prune(
@@ -70,9 +83,35 @@ def prune(
             session,
             between,
         ),
+        "application_secrets": _remove(
+            ApplicationSecret.id, ApplicationSecret.expires_at < now, session, between
+        ),
+        # A bot is nothing without its token.
+        "bot_members": _remove(Member.id, _is_idle_bot(now), session, between),
+        "letters": _remove(Mail.id, Mail.created_at < now - _LETTERS_STAY, session, between),
         "device_authorizations": _remove(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
+            session,
+            between,
+        ),
+        "audit_events": _remove(
+            AuditEvent.id,
+            AuditEvent.created_at < now - retention.keep_audit_events_for,
+            session,
+            between,
+        ),
+        "pushed_requests": _remove(
+            PushedRequest.id, PushedRequest.expires_at < now, session, between
+        ),
+        "seen_proofs": _remove(SeenProof.digest, SeenProof.expires_at < now, session, between),
+        # Nobody's, and of use to nobody: such a client may register again.
+        "idle_clients": _remove(
+            Application.id,
+            Application.registration_digest.is_not(None)
+            & Application.is_instance_wide
+            & Application.last_used_at.is_(None)
+            & (Application.created_at < now - _IDLE_CLIENTS_STAY),
             session,
             between,
         ),
@@ -87,6 +126,14 @@ def prune(
     }
     removed["deliveries"] = _prune_deliveries(retention, session, now, between)
     return removed
+
+
+def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
+    bots = select(Bot.user_id)
+    busy = select(PersonalAccessToken.user_id).where(
+        PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now
+    )
+    return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
 
 
 def _remove(

@@ -1,6 +1,12 @@
 """Which texts may become links."""
 
+import re
+from collections.abc import Iterator
 from urllib.parse import urlsplit
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
+#: What ends a sentence rather than an address.
+_AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
 def is_web_address(text: str | None) -> bool:
@@ -12,3 +18,16 @@ def is_web_address(text: str | None) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def link_parts(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut a text into pieces, and tell of each whether it is a web address."""
+    end = 0
+    for found in _ADDRESS.finditer(text):
+        address = found[0].rstrip(_AFTER)
+        if not is_web_address(address):
+            continue
+        yield text[end : found.start()], False
+        yield address, True
+        end = found.start() + len(address)
+    yield text[end:], False

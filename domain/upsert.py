@@ -8,6 +8,11 @@ from sqlalchemy.orm import Session
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:
     """Return an insert statement of the session's database that knows ON CONFLICT."""
-    if session.get_bind().dialect.name == "postgresql":
+    return insert_for(session.get_bind().dialect.name, table)
+
+
+def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
+    """Return the same for a database of this name."""
+    if dialect_name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)

@@ -21,11 +21,18 @@ from domain.oauth.bearer import (
     get_bearer,
     note_use,
 )
+from domain.oauth.wire import ProtocolError
 from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
 from models import User
-from web.bearer_token import API_PLACES, USERINFO_PLACES, presented_token
+from web.bearer_token import (
+    API_PLACES,
+    USERINFO_PLACES,
+    presented_token,
+)
 from web.extensions import db, login_manager
+from web.key_proofs import check_key
+from web.rate_limits import check_api_rate
 from web.services import now, services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -197,14 +204,31 @@ def bearer(*accepted: str) -> Callable[[View], View]:
     return mark
 
 
+def find_bearer(*accepted: str) -> Bearer | None:
+    """Return the token of a request that may come without one; what comes has to be good."""
+    return None if presented_token(*API_PLACES) is None else _bearer(accepted)
+
+
 def _bearer(accepted: tuple[str, ...]) -> Bearer:
+    moment, hot = now(), services().hot
+    try:
+        found = _api_bearer(moment)
+    except (ProtocolError, BearerRefusedError):
+        check_api_rate(None)
+        raise
+    check_api_rate(found.user_id)
+    found.require(*accepted)
+    note_use(found, address=request.remote_addr, hot=hot, now=moment)
+    g.bearer = found
+    return found
+
+
+def _api_bearer(moment: datetime) -> Bearer:
     token = presented_token(*API_PLACES)
     if token is None:
-        raise BearerRefusedError(Refusal.UNKNOWN)
-    moment, hot = now(), services().hot
-    found = get_bearer(token, hot=hot, keyring=services().keyring, now=moment)
-    found.require(*accepted)
-    note_use(found, hot=hot, now=moment)
+        raise BearerRefusedError(Refusal.MISSING)
+    found = get_bearer(token, hot=services().hot, keyring=services().keyring, now=moment)
+    check_key(found, token, now=moment)
     return found
 
 
@@ -225,8 +249,9 @@ def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
     token = presented_token(*USERINFO_PLACES)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    found = get_access_token_bearer(
-        token, hot=services().hot, keyring=services().keyring, now=now()
-    )
+    moment, hot = now(), services().hot
+    found = get_access_token_bearer(token, hot=hot, keyring=services().keyring, now=moment)
+    check_key(found, token, now=moment)
     found.require(*accepted)
+    note_use(found, address=request.remote_addr, hot=hot, now=moment)
     return found

@@ -74,7 +74,8 @@ def whole_number(
     given: Mapping[str, Any], name: str, *, least: int = 0, most: int = LARGEST_ID
 ) -> int | None:
     """Return a whole number within bounds."""
-    value = str(given.get(name) or "")
+    found = given.get(name)
+    value = "" if found is None else str(found)  # 0 is a number like any other
     if not value:
         return None
     is_number = value.isascii() and value.isdecimal() and len(value) < 20  # noqa: PLR2004 - 64 bits

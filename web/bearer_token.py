@@ -9,7 +9,7 @@ from flask import request
 class Place(Enum):
     """A place in a request that a token can be in."""
 
-    #: `Authorization: Bearer …`
+    #: `Authorization: Bearer …`, or `Authorization: DPoP …` (RFC 9449 section 7.1).
     HEADER = "header"
     #: `access_token=…` in the form of a POST (section 2.2).
     FORM = "form"
@@ -43,7 +43,7 @@ def _tokens_in(place: Place) -> list[str]:
     if place is Place.PRIVATE_HEADER:
         return [request.headers.get("PRIVATE-TOKEN", "")]
     scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
-    return [rest.strip()] if scheme.lower() == "bearer" else []
+    return [rest.strip()] if scheme.lower() in {"bearer", "dpop"} else []
 
 
 def presented_token(*places: Place) -> str | None:

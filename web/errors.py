@@ -32,9 +32,11 @@ from domain.errors import (
     InvalidError,
     NotFoundError,
     TooManyAttemptsError,
+    TooManyRequestsError,
 )
 from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refusal
 from domain.oauth.personal_tokens import NotPersonalError
+from web.services import settings
 from web.transactions import roll_back
 
 _log = logging.getLogger("gatebell.error")
@@ -53,6 +55,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (MetricsOverLimitError, 503),
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
+    (TooManyRequestsError, 429),
     (ConflictError, 409),
     (InvalidError, 422),
     (ForbiddenError, 403),
@@ -73,6 +76,8 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
 
 _OAUTH_JSON = (
     "/oauth/token",
+    "/oauth/par",
+    "/oauth/register",
     "/oauth/authorize_device",
     "/oauth/revoke",
     "/oauth/introspect",
@@ -80,6 +85,7 @@ _OAUTH_JSON = (
 )
 _OAUTH_CODES = {
     400: "invalid_request",
+    403: "access_denied",
     404: "invalid_request",
     405: "invalid_request",
     413: "invalid_request",
@@ -95,7 +101,7 @@ _SENTENCES = {
     404: ("There is nothing here", "The page may have moved, or you are not a member of it."),
     405: ("This is not how to ask", "Open the page from a link instead."),
     413: ("That is too much", "Send something smaller."),
-    429: ("Too many attempts", "Wait a few minutes, then try again."),
+    429: ("That was too often", "Wait a few minutes, then try again."),
     500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
     503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
 }
@@ -128,7 +134,7 @@ def _answer_known(error: Exception) -> Response:
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
-    if isinstance(error, OverLimitError | TooManyAttemptsError):
+    if isinstance(error, OverLimitError | TooManyAttemptsError | TooManyRequestsError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return {"WWW-Authenticate": _challenge(error)}
@@ -138,6 +144,9 @@ def _headers_of(error: Exception) -> dict[str, str]:
 def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
     """Return the challenge of RFC 6750 section 3; who came without a token is told no error."""
     realm = 'Bearer realm="Gatebell"'
+    if request.path.startswith("/api/"):  # where to get a token (RFC 9728 section 5.1)
+        description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
+        realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
         code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'
     elif error.refusal is Refusal.MISSING:
@@ -160,6 +169,11 @@ def _details_of(error: Exception) -> dict[str, Any]:
     return {}
 
 
+def bearer_refusal(error: BearerRefusedError) -> Response:
+    """Return the answer for a token that is refused, for who has to return it to keep a trace."""
+    return _bearer_answer(error, _headers_of(error))
+
+
 def _bearer_answer(
     error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
 ) -> Response:
@@ -167,8 +181,9 @@ def _bearer_answer(
     if isinstance(error, InsufficientScopeError):
         body = {"error": "insufficient_scope", "error_description": str(error)}
         return _json({**body, "scope": " ".join(error.accepted)}, 403, headers)
-    if error.refusal is Refusal.UNKNOWN and request.path.startswith("/api/"):
-        return _json({"message": "401 Unauthorized"}, 401, {})
+    is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
+    if is_untold and request.path.startswith("/api/"):
+        return _json({"message": "401 Unauthorized"}, 401, headers)
     body = {"error": "invalid_token", "error_description": str(error)}
     return _json(body, 401, {**headers, "Cache-Control": "no-store"})
 

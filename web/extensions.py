@@ -1,7 +1,5 @@
 """The Flask extensions, made here and given to the application in `app.py`."""
 
-from flask_limiter import Limiter
-from flask_limiter.util import get_remote_address
 from flask_login import LoginManager
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
@@ -13,5 +11,3 @@ db = SQLAlchemy(session_options={"expire_on_commit": False})
 migrations = Migrate(directory="migrations")
 login_manager = LoginManager()
 csrf = CSRFProtect()
-#: Counts in memory, or where RATELIMIT_STORAGE_URI says.
-limiter = Limiter(get_remote_address)

@@ -10,7 +10,8 @@ from typing import Any
 
 from flask import Flask, url_for
 
-from domain.text_links import is_web_address
+from domain.projects.access import MOST_COUNTED
+from domain.text_links import is_web_address, link_parts
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -38,6 +39,11 @@ _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignore
 def counted(number: int, word: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 alert`, `1,204 alerts`."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def capped(number: int) -> str:
+    """Return a count for people; counting stops somewhere: `1,204`, `10,000+`."""
+    return f"{number:,}" if number <= MOST_COUNTED else f"{MOST_COUNTED:,}+"
 
 
 def duration(seconds: float) -> str:
@@ -74,6 +80,11 @@ def file_size(size: int) -> str:
     return f"{size / _KIBI / _KIBI:.1f} MiB"
 
 
+def milliseconds(duration: int | None) -> str:
+    """Return a duration in microseconds for people: `3.4 ms`; older ones were not measured."""
+    return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
+
+
 def severity_icon(severity: str) -> str:
     """Return the name of the icon that stands for a severity."""
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
@@ -94,6 +105,11 @@ def visible(text: str | None, instead: str = "(blank)") -> str:
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
         return text.translate(_WITHOUT_OVERRIDES)
     return instead
+
+
+def readable(text: str) -> str:
+    """Return a text of several words that is read in the order in which it is written."""
+    return text.translate(_WITHOUT_OVERRIDES)
 
 
 def initial(text: str) -> str:
@@ -119,14 +135,18 @@ def init_app(app: Flask) -> None:
 
     filters: dict[str, Callable[..., Any]] = {
         "counted": counted,
+        "capped": capped,
+        "link_parts": link_parts,
         "duration": duration,
         "relative_time": relative_time,
         "exact_time": exact_time,
         "machine_time": machine_time,
         "file_size": file_size,
+        "milliseconds": milliseconds,
         "severity_icon": severity_icon,
         "status_action": status_action,
         "visible": visible,
+        "readable": readable,
         "initial": initial,
     }
     app.jinja_env.filters.update(filters)

@@ -31,6 +31,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
             retention = Retention(
                 keep_deliveries=current.delivery_keep_count,
                 keep_for=timedelta(days=current.delivery_keep_days),
+                keep_audit_events_for=timedelta(days=current.audit_event_keep_days),
             )
             return prune(retention, session=session, now=system_clock(), between=session.commit)
     finally:

@@ -12,6 +12,7 @@ from domain.accounts.sign_ins import Browser
 from domain.oauth.context import OAuthContext
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
+from web.audit import note
 from web.extensions import db
 from web.services import now, oauth_policy, services
 
@@ -24,6 +25,7 @@ def oauth_context() -> OAuthContext:
         now=now(),
         policy=oauth_policy(),
         origin=_origin(),
+        note=note,
     )
 
 

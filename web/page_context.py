@@ -20,13 +20,19 @@ class NavLink:
 
 _SIGNED_IN = (
     ("Home", "home.index", ("home.index",)),
-    ("Projects", "home.groups_and_projects", ("home.groups", "groups.", "projects.", "alerts.")),
+    (
+        "Projects",
+        "home.groups_and_projects",
+        ("home.groups", "groups.", "projects.", "place_tokens.", "alerts.", "environments."),
+    ),
     (
         "Applications",
         "applications.index",
         ("applications.", "authorized_applications.", "access_tokens."),
     ),
 )
+
+_ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit."))
 
 
 def give_pages_their_context(app: Flask) -> None:
@@ -47,7 +53,8 @@ def _nav() -> tuple[NavLink, ...]:
     if not current_user.is_authenticated:
         return ()
     here = request.endpoint or ""
+    more = (_ADMINISTRATOR,) if current_user.is_admin else ()
     return tuple(
         NavLink(label=label, href=url_for(endpoint), current=here.startswith(prefixes))
-        for label, endpoint, prefixes in _SIGNED_IN
+        for label, endpoint, prefixes in (*_SIGNED_IN, *more)
     )

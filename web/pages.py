@@ -26,7 +26,7 @@ def page_links(page: Page[Any]) -> LinkedPage:
     )
 
 
-def _link(**cursor: int | None) -> str | None:
+def _link(**cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
     kept = {

@@ -1,7 +1,14 @@
-"""Where things are, for domain functions that build addresses."""
+"""Where things are, for domain functions that build addresses, and for several views."""
 
-from domain.alerts.integrations import Place
+from domain.alerts.integrations import (
+    IntegrationRow,
+    IntegrationView,
+    Place,
+    get_integration,
+    view,
+)
 from domain.projects.views import ProjectView
+from web.extensions import db
 from web.services import settings
 
 
@@ -14,3 +21,13 @@ def integration_place(project: ProjectView) -> Place:
         base_url=current.base_url,
         allows_several=current.tier != "free",
     )
+
+
+def integration_of(project: ProjectView, integration_id: int) -> IntegrationRow:
+    """Return an integration of a project, or raise NotFoundError."""
+    return get_integration(integration_id, project_id=project.id, session=db.session())
+
+
+def shown(integration: IntegrationRow, project: ProjectView) -> IntegrationView:
+    """Return an integration as pages show it."""
+    return view(integration, integration_place(project), session=db.session())

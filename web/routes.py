@@ -10,7 +10,7 @@ from domain.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
 
 #: Names that no route begins with today and that people would still mistake for the service.
-_ALSO = frozenset({"-", "admin", "help", "dashboard", "explore", "search", "robots.txt"})
+_ALSO = frozenset({"-", "help", "dashboard", "explore", "search", "robots.txt"})
 
 
 def _reserved_in(url_map: Map) -> frozenset[str]:

@@ -30,6 +30,8 @@ def _protect(response: Response) -> Response:
         response.headers.setdefault(name, value)
     if response.mimetype == "text/html":
         _protect_page(response)
+    elif "bearer" in g:  # what a token opened is its holder's alone (RFC 6750 section 5.3)
+        response.headers.setdefault("Cache-Control", "private, no-cache")
     if request.is_secure:
         response.headers.setdefault("Strict-Transport-Security", f"max-age={_ONE_YEAR}")
     return response

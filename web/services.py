@@ -9,12 +9,19 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.accounts.knocks import KnockLimits
-from domain.alerts.deliveries import RefusalSampler
 from domain.alerts.formats import Reading
+from domain.alerts.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
-from domain.oauth.context import DevicePolicy, OAuthPolicy, PasswordPolicy
+from domain.oauth.context import (
+    DevicePolicy,
+    OAuthPolicy,
+    PasswordPolicy,
+    PushPolicy,
+    RegistrationPolicy,
+)
 from models import InstanceSetting
+from web.counters import Counters
 from web.database import HotDatabase
 from web.settings import Settings, override
 
@@ -32,6 +39,11 @@ class LiveSettings:
         self._current = settings
         self._hot = hot
         self._read_at = float("-inf")
+
+    @property
+    def environment(self) -> Settings:
+        """The settings without what the database has in their place."""
+        return self._environment
 
     def current(self) -> Settings:
         """Return the settings in force, at most a second old."""
@@ -57,6 +69,7 @@ class Services:
     hot: HotDatabase
     live_settings: LiveSettings
     refusals: RefusalSampler
+    counters: Counters
 
 
 def services() -> Services:
@@ -100,6 +113,14 @@ def oauth_policy() -> OAuthPolicy:
             works_without_client=current.password_grant_without_client,
             limits=knock_limits(),
         ),
+        pushed_requests=PushPolicy(
+            lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),
+            is_required=current.require_pushed_authorization_requests,
+        ),
+        registration=RegistrationPolicy(
+            is_offered=current.dynamic_client_registration,
+            is_open=current.open_client_registration,
+        ),
     )
 
 
@@ -121,5 +142,6 @@ def knock_limits() -> KnockLimits:
     return KnockLimits(
         per_account=current.sign_in_attempts_per_account,
         per_address=current.sign_in_attempts_per_address,
+        second_factor_per_account=current.second_factor_attempts_per_account,
         window=timedelta(seconds=current.sign_in_attempts_window_seconds),
     )

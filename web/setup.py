@@ -7,11 +7,12 @@ from flask import Blueprint, Flask
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.alerts.deliveries import RefusalSampler
+from domain.alerts.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
+from web.counters import open_counters
 from web.database import HotDatabase, engine_options, prepare_engine
-from web.extensions import csrf, db, limiter, login_manager, migrations
+from web.extensions import csrf, db, login_manager, migrations
 from web.page_sessions import PageSessions
 from web.services import LiveSettings, Services
 from web.settings import Settings
@@ -36,7 +37,6 @@ def configure(app: Flask, settings: Settings) -> None:
         PREFERRED_URL_SCHEME="https" if is_https else "http",
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
-        RATELIMIT_STORAGE_URI=settings.ratelimit_storage_uri,
         # The token lives as long as the session that it belongs to.
         WTF_CSRF_TIME_LIMIT=None,
         # The Referer is not sent by our own policy; the token and SameSite do the work.
@@ -61,7 +61,6 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     migrations.init_app(app, db)
     login_manager.init_app(app)
     csrf.init_app(app)
-    limiter.init_app(app)
     with app.app_context():
         prepare_engine(db.engine)
         hot = HotDatabase(db.engine)
@@ -71,6 +70,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         hot=hot,
         live_settings=LiveSettings(settings, hot),
         refusals=RefusalSampler(),
+        counters=open_counters(app, settings.ratelimit_storage_uri),
     )
 
 

@@ -14,7 +14,9 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: that knows its user may sign them out.
 _WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask"})
 #: A POST that writes through the hot connection alone: a lock of the session would be in its way.
-_READING_ENDPOINTS = frozenset({"integrations.test"})
+_READING_ENDPOINTS = frozenset(
+    {"trials.test", "deliveries.send_again", "integration_settings.preview_mapping"}
+)
 
 
 def commit_what_is_returned(app: Flask) -> None:

@@ -14,9 +14,12 @@ from huey.contrib.sql_huey import SqlHuey
 from peewee import PeeweeException, PostgresqlDatabase
 from sqlalchemy.engine import make_url
 
+from domain.clock import system_clock
+from web.letters import send_due_letters, write_due_letters
 from web.logging import configure_logging
 from web.maintenance import run_prune
 from web.settings import Settings, SettingsError, settings_from_environment
+from web.worker_pulse import add_pulse
 
 #: The queue's tables have general names, and are none of the migrations' business.
 _SCHEMA = "gatebell_queue"
@@ -39,20 +42,28 @@ class BriefOutages(logging.Filter):
 
 def open_queue(settings: Settings) -> Huey:
     """Open the queue, and make it if it is new."""
-    if settings.uses_sqlite:
-        # A file of its own, so that polling never waits for a webhook, nor a webhook for it.
-        file = settings.instance_path / "queue.db"
-        return SqliteHuey("gatebell", filename=str(file), results=False)
-    address = _address(settings)
+    if not settings.uses_sqlite:
+        _make_tables(_on_postgres(settings), _address(settings))
+    return look_at_queue(settings)
+
+
+def look_at_queue(settings: Settings) -> Huey:
+    """Open the queue without making its tables, where that is a matter of its own."""
+    if not settings.uses_sqlite:
+        return _on_postgres(settings)
+    # A file of its own, so that polling never waits for a webhook, nor a webhook for it.
+    file = settings.instance_path / "queue.db"
+    return SqliteHuey("gatebell", filename=str(file), results=False)
+
+
+def _on_postgres(settings: Settings) -> Huey:
     database = PostgresqlDatabase(
-        address,
+        _address(settings),
         prefer_psycopg3=True,
         connect_timeout=settings.database_connect_timeout_seconds,
         options=f"-c search_path={_SCHEMA}",
     )
-    queue = SqlHuey("gatebell", database=database, results=False, create_tables=False)
-    _make_tables(queue, address)
-    return queue
+    return SqlHuey("gatebell", database=database, results=False, create_tables=False)
 
 
 def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> TaskWrapper:
@@ -60,6 +71,12 @@ def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> TaskWrapper:
     # With several workers each of them asks; the lock lets one do it.
     locked = queue.lock_task("prune")(prune)
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
+
+
+def add_letters(queue: Huey, *, write: Callable[[], None], send: Callable[[], None]) -> None:
+    """Write the letters that are due every ten minutes, and send what waits every minute."""
+    queue.periodic_task(crontab(minute="*/10"), name="write_letters")(write)
+    queue.periodic_task(crontab(minute="*"), name="send_letters")(send)
 
 
 def main() -> None:
@@ -73,6 +90,8 @@ def main() -> None:
         handler.addFilter(BriefOutages())
     queue = open_queue(settings)
     add_tasks(queue, prune=run_prune)
+    add_letters(queue, write=write_due_letters, send=send_due_letters)
+    add_pulse(queue, clock=system_clock)
     queue.create_consumer(
         workers=settings.worker_threads,
         max_delay=_LONGEST_PAUSE_SECONDS,
