@@ -11,12 +11,10 @@ from flask.testing import FlaskClient
 
 from app import create_app
 from tests.garbage import FUZZ_EXAMPLES
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, close_app
 from tests.postgres import Postgres, running_postgres
 from tests.secrets_seen import SECRETS, watch
 from web.database import migrate
-from web.extensions import db
-from web.services import services
 from web.settings import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
@@ -92,10 +90,7 @@ def make_app() -> Iterator[Callable[[Settings], Flask]]:
 
     yield make
     for each in made:
-        with each.app_context():
-            services().hot.close()
-            db.session.remove()
-            db.engine.dispose()
+        close_app(each)
 
 
 @pytest.fixture

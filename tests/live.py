@@ -11,8 +11,12 @@ from time import monotonic, sleep
 from typing import Any
 
 import requests
+from flask import Flask
 
-from web.settings import Settings
+from app import create_app
+from web.extensions import db
+from web.services import services
+from web.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[1]
 _START_SECONDS = 60
@@ -95,6 +99,22 @@ class LiveGatebell:
         return session
 
     def cli(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
+        """Do what `flask …` does, in this process, and return the object that it prints.
+
+        To arrange things: a program of its own takes seconds to start. What the program itself
+        does is shown with `run_cli`.
+        """
+        app = create_app(read_settings(self._environment))
+        try:
+            done = app.test_cli_runner().invoke(args=arguments, input=stdin)
+        finally:
+            close_app(app)
+        assert done.exit_code == 0, f"flask {' '.join(arguments)}: {done.stderr}"
+        printed = json.loads(done.stdout)
+        assert isinstance(printed, dict)
+        return printed
+
+    def printed(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
         """Run `flask …` beside the running service and return the object that it prints."""
         done = self.run_cli(*arguments, stdin=stdin)
         assert done.returncode == 0, f"flask {' '.join(arguments)}: {done.stderr}"
@@ -124,6 +144,14 @@ class LiveGatebell:
             return requests.get(f"{self.url}/healthz", timeout=5).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
+
+
+def close_app(app: Flask) -> None:
+    """Close what an app in this process has opened."""
+    with app.app_context():
+        services().hot.close()
+        db.session.remove()
+        db.engine.dispose()
 
 
 def _free_port() -> int:

@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 def visitor(browser: Browser) -> Iterator[BrowserContext]:
     """A person with a browser of their own."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     yield context
     for cookie in context.cookies():
         SECRETS.remember(cookie.get("value"))

@@ -66,7 +66,7 @@ def look(
     context = browser.new_context(
         viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     for name, value in sign_in(live_sqlite, root).cookies.get_dict().items():
         context.add_cookies([{"name": name, "value": value, "url": live_sqlite.url}])
     yield context.new_page()

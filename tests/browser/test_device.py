@@ -82,7 +82,7 @@ def look(
     context = browser.new_context(
         viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     sign_in(page, live_sqlite, dora)
     yield page

@@ -13,6 +13,7 @@ from tests.browser.token_pages import token_pages
 from tests.live import LiveGatebell
 from tests.people import CALLBACK, Person, make_application, make_project, make_user, now
 from tests.personal_tokens import make_token
+from tests.stored import deliveries_of
 
 #: Text that a sender may put anywhere, and that no page may choke on.
 NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12
@@ -38,6 +39,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     )
     for body in bodies:
         requests.post(made["url"], json=body, headers=headers, timeout=10)
+    delivery = deliveries_of(live_sqlite, path)[0].id
     make_token(live_sqlite, alice, name=NASTY[:100], lifetime=timedelta(days=9))
     make_token(live_sqlite, alice, name=NASTY[:100], revoked_at=now())
     of_tokens = token_pages(live_sqlite, alice, application, path, NASTY)
@@ -60,7 +62,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *(f"{settings}/integrations", f"{settings}/integrations/new"),
         *(f"{integration}/{tab}" for tab in ("configure", "credentials", "test", "deliveries")),
         f"{integration}/delete",
-        *(f"{integration}/configure?sample=1", f"{integration}/deliveries/1"),
+        *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
         *(f"{integration}/deliveries?show={name}" for name in ("refused", "tests")),
         *(f"/-/user_settings/{tab}" for tab in ("profile", "security", "applications")),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
@@ -92,7 +94,7 @@ def look(
         viewport={"width": 1280 if width == "wide" else 360, "height": 800},
         color_scheme=scheme,
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     alice, _ = addresses
     page.goto(f"{live_sqlite.url}/users/sign_in")

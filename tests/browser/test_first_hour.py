@@ -78,7 +78,7 @@ def test_who_presses_cancel_goes_back_with_access_denied(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     alice = make_user(gatebell)
-    made = gatebell.cli(
+    made = gatebell.printed(
         *("applications", "create", "Nosy", "--owner", alice.username),
         *("--redirect-uri", CALLBACK, "--scopes", "api"),
     )

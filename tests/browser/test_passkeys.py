@@ -192,7 +192,7 @@ def look(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserCo
     context = browser.new_context(
         viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     yield context
     context.close()
 

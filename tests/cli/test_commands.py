@@ -40,16 +40,18 @@ def test_every_command_says_what_it_does(
 
 def test_an_installation_is_scripted_from_nothing(gatebell: LiveGatebell) -> None:
     name, group = unique("carol"), unique("crew")
-    user = gatebell.cli("users", "create", name, "--email", f"{name}@example.org")
+    user = gatebell.printed("users", "create", name, "--email", f"{name}@example.org")
     assert set(user) >= {"id", "username", "password"}
-    assert gatebell.cli("groups", "create", group, "--owner", name)["path"] == group
-    project = gatebell.cli(
+    assert gatebell.printed("groups", "create", group, "--owner", name)["path"] == group
+    project = gatebell.printed(
         "projects", "create", f"{group}/shop", "--visibility", "internal", "--owner", name
     )
     assert (project["path"], project["visibility"]) == (f"{group}/shop", "internal")
-    member = gatebell.cli("members", "add", f"{group}/shop", alice(gatebell).username, "developer")
+    member = gatebell.printed(
+        "members", "add", f"{group}/shop", alice(gatebell).username, "developer"
+    )
     assert member["role"] == "Developer"
-    made = gatebell.cli(
+    made = gatebell.printed(
         "integrations", "create", f"{group}/shop", "--type", "http", "--name", "Night shift"
     )
     assert set(made) >= {"url", "key", "endpoint_identifier"}
@@ -62,19 +64,19 @@ def test_an_installation_is_scripted_from_nothing(gatebell: LiveGatebell) -> Non
 
 def test_credentials_of_clients_are_made_and_work(gatebell: LiveGatebell) -> None:
     owner = alice(gatebell).username
-    token = gatebell.cli("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
+    token = gatebell.printed("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
     expires_at = datetime.fromisoformat(token["expires_at"])
     assert timedelta(364) < expires_at - datetime.now(UTC) <= timedelta(365)
     answer = requests.get(
         f"{gatebell.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
     )
     assert answer.json()["username"] == owner
-    application = gatebell.cli(
+    application = gatebell.printed(
         "applications", "create", "Deploy Board", "--owner", owner, "--scopes", "read_user api",
         "--redirect-uri", "https://a.example/cb", "--redirect-uri", "http://127.0.0.1/cb",
     )  # fmt: skip
     assert set(application) >= {"application_id", "secret"}
-    public = gatebell.cli(
+    public = gatebell.printed(
         "applications", "create", "App", "--owner", owner, "--scopes", "read_user", "--public",
         "--redirect-uri", "com.example:/cb",
     )  # fmt: skip
@@ -86,7 +88,7 @@ def test_a_given_password_is_read_from_standard_input_and_not_printed(
 ) -> None:
     name = unique("dave")
     arguments = ("users", "create", name, "--email", f"{name}@example.org", "--password-stdin")
-    made = gatebell.cli(*arguments, stdin="correct horse battery staple\n")
+    made = gatebell.printed(*arguments, stdin="correct horse battery staple\n")
     assert "password" not in made
     person = Person(username=name, email="", password="correct horse battery staple")
     assert sign_in(gatebell, person).get(gatebell.url).status_code == 200
@@ -145,7 +147,10 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
     endpoint = connect(gatebell)
     assert [endpoint.accepted()["iid"] for _ in range(2)] == [1, 1]
     set_to = ("settings", "set", "GENERIC_ALERT_FINGERPRINTING")
-    assert gatebell.cli(*set_to, "off") == {"name": "generic_alert_fingerprinting", "value": False}
+    assert gatebell.printed(*set_to, "off") == {
+        "name": "generic_alert_fingerprinting",
+        "value": False,
+    }
     try:
         sleep(2)
         iids = [endpoint.accepted()["iid"] for _ in range(12)]
@@ -153,14 +158,14 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
         # A fingerprint that was given still counts.
         assert len({endpoint.accepted(fingerprint="x")["iid"] for _ in range(4)}) == 1
     finally:
-        gatebell.cli(*set_to, "on")
+        gatebell.printed(*set_to, "on")
     began = monotonic()
     while len({endpoint.accepted(title="again")["iid"] for _ in range(6)}) > 1:
         assert monotonic() - began < 2
 
 
 def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
-    removed = gatebell.cli("prune")
+    removed = gatebell.printed("prune")
     assert set(removed) >= {"deliveries", "sign_ins", "access_tokens"}
     assert all(count >= 0 for count in removed.values())
 

@@ -17,8 +17,8 @@ def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebe
     kept, lost = make_token(gatebell, alice), make_token(gatebell, alice, name="lost")
     assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 200
 
-    listed = gatebell.cli("tokens", "list", alice.username)["tokens"]
-    revoked = gatebell.cli("tokens", "revoke", str(lost.id))
+    listed = gatebell.printed("tokens", "list", alice.username)["tokens"]
+    revoked = gatebell.printed("tokens", "revoke", str(lost.id))
 
     assert [each["id"] for each in listed] == [lost.id, kept.id]
     assert "token" not in listed[0]
@@ -49,7 +49,7 @@ def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> 
     change(gatebell, recent.id, revoked_at=now() - 300 * DAY)
     live = make_token(gatebell, alice)
 
-    removed = gatebell.cli("prune")
+    removed = gatebell.printed("prune")
 
     assert removed["personal_access_tokens"] == 2
     assert Api(gatebell, live.clear).listed() == [live.id, recent.id]

@@ -35,7 +35,8 @@ A_WHILE = 5
 
 @pytest.fixture(autouse=True)
 def as_before(gatebell: LiveGatebell) -> Iterator[None]:
-    """The service is shared: whatever a test changes, it changes back."""
+    """The service is shared: nothing is changed before a test, nor after it."""
+    forget_settings(gatebell)
     yield
     forget_settings(gatebell)
 

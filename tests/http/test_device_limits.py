@@ -209,6 +209,6 @@ def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
         )
         past = now() - timedelta(hours=25)
         session.execute(update(DeviceAuthorization).where(row).values(expires_at=past))
-    assert own.cli("prune")["device_authorizations"] == 1
+    assert own.printed("prune")["device_authorizations"] == 1
     assert_refused(poll(own, client, old["device_code"]), "invalid_grant")
     assert poll(own, client, fresh["device_code"]).json()["error"] != "invalid_grant"

@@ -1,6 +1,7 @@
 """The page of a user's security settings: authenticator app and recovery codes."""
 
 import re
+from functools import cache
 from html import unescape
 
 import pyotp
@@ -263,6 +264,12 @@ def test_the_password_cannot_be_guessed_at_here_either(gatebell: LiveGatebell, p
     assert statuses == [422] * 10 + [429]
 
 
+@cache
+def guesser(gatebell: LiveGatebell) -> Person:
+    """Somebody whose password is guessed at: not one whom other tests share."""
+    return make_user(gatebell, name="guesser")
+
+
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -270,7 +277,7 @@ def test_the_password_cannot_be_guessed_at_here_either(gatebell: LiveGatebell, p
 def test_a_form_may_be_garbage_all_over(
     live_postgres: LiveGatebell, code: str, password: str
 ) -> None:
-    browser = signed_in(live_postgres, alice(live_postgres))
+    browser = signed_in(live_postgres, guesser(live_postgres))
     page = browser.get(live_postgres.url + APP)
     values = {"code": code, "current_password": password}
     encoded = {name: text.encode("utf-8", "replace").decode() for name, text in values.items()}

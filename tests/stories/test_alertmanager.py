@@ -134,7 +134,7 @@ def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) 
             lambda: "503" in alertmanager.log_text(), "Alertmanager is told to come again later"
         )
     finally:
-        live_sqlite.cli("settings", "set", "alert_rate_limit", "")
+        live_sqlite.cli("settings", "reset", "alert_rate_limit")
     wait_until(lambda: len(alerts_of(live_sqlite, endpoint.project)) == 6, "all are there")
     assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
 
