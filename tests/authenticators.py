@@ -1,7 +1,7 @@
 """An authenticator made of software: it keeps passkeys and signs as Web Authentication wants."""
 
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -17,10 +17,6 @@ _PRESENT, _VERIFIED, _HAS_KEY = 0x01, 0x04, 0x40
 
 def base64url(raw: bytes) -> str:
     return urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def from_base64url(text: str) -> bytes:
-    return urlsafe_b64decode(text + "===")
 
 
 @dataclass

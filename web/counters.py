@@ -8,8 +8,6 @@ from flask import Flask
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 from limits.storage import MemoryStorage, Storage
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 _log = logging.getLogger("gatebell.counters")
 #: Nobody waits longer for a count, in seconds: it is there to protect the service.
@@ -76,6 +74,10 @@ def _patience(storage_uri: str) -> dict[str, Any]:
     """Return how long to wait, in the words of each client; the other stores have none."""
     scheme = storage_uri.partition(":")[0]
     if scheme in _REDIS:
+        # Every start and every command would pay for what few installations have.
+        from redis.backoff import NoBackoff  # noqa: PLC0415
+        from redis.retry import Retry  # noqa: PLC0415
+
         once = Retry(NoBackoff(), 0)  # the client itself would try again for seconds
         return {"socket_timeout": _PATIENCE, "socket_connect_timeout": _PATIENCE, "retry": once}
     if scheme == "memcached":

@@ -1,6 +1,7 @@
 """Every field of a payload as lines that a page can show, and a whole body laid out."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from domain.alerts.body import read_object
@@ -40,8 +41,7 @@ def flatten(value: Any) -> tuple[tuple[str, str], ...]:
 def pretty(body: bytes) -> str:
     """Return a body laid out for reading, or as it came if it cannot be."""
     if len(body) <= _LARGEST_PRETTY:
-        try:
+        # Refused bodies are shown as well, and some of them are no JSON.
+        with suppress(UnreadableBody):
             return pretty_json(read_object(body, nesting_limit=_DEEPEST_PRETTY))
-        except UnreadableBody:
-            pass  # refused bodies are shown as well, and some of them are no JSON
     return storable(body.decode("utf-8", "replace"))

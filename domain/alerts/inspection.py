@@ -14,7 +14,7 @@ from domain.alerts.formats import Reading, only_item, read_payload, shown_part
 from domain.alerts.grouping import Fields, Grouping, explain
 from domain.alerts.incoming import IncomingAlert, MissingAttributes, NoValidItem, UnreadableBody
 from domain.alerts.integrations import IntegrationType
-from domain.alerts.mapping import UNMAPPED, FieldMapping, read_mapping
+from domain.alerts.mapping import FieldMapping, kept_mapping
 from domain.alerts.queries import ROWS, AlertRow, row_of
 from domain.errors import NotFoundError
 from models import Alert, Delivery, Integration
@@ -62,7 +62,7 @@ def _mapping_of(alert: Alert, *, session: Session) -> FieldMapping:
     stored = (
         session.get_one(Integration, alert.integration_id).mapping if alert.integration_id else None
     )
-    return read_mapping(stored) if stored else UNMAPPED
+    return kept_mapping(stored)
 
 
 def _detail(
