@@ -17,6 +17,7 @@ from web.bootstrap import forget_first_password
 from web.extensions import db
 from web.passkey_questions import find_party
 from web.password_proof import is_current_password
+from web.password_rules import password_rules
 from web.services import now, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
@@ -73,7 +74,7 @@ def _password_form() -> PasswordForm:
 
 def _change_password(form: PasswordForm) -> None:
     user = visitor().user
-    change_password(user, form.new_password.data or "", now=now(), minimum=form.minimum)
+    change_password(user, form.new_password.data or "", now=now(), rules=password_rules(settings()))
     close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
     forget_first_password(user.username)
     note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id))

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from app import create_app
 from tests.garbage import FUZZ_EXAMPLES
 from tests.live import LiveGatebell, close_app
+from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.postgres import Postgres, running_postgres
 from tests.secrets_seen import SECRETS, watch
 from web.database import migrate
@@ -75,6 +76,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
         "SECRET_KEY": "a key that only tests have, and everybody knows",
         # All clients of the tests share one address.
         "OAUTH_RATE_LIMIT": "1000000/minute",
+        **CHEAP_PASSWORDS,
     }
     return read_settings(environment)
 

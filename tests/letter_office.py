@@ -13,6 +13,7 @@ from domain.letters.outbox import NewLetter, write_letters
 from domain.oauth.personal_tokens import TokenDetails, create_token
 from models import Mail, User
 from tests.mail_server import Mailbox
+from tests.password_rules import RULES
 from web.database import open_engine
 from web.letters import send_letters_of, write_letters_of
 from web.settings import Settings
@@ -40,7 +41,7 @@ class Office:
             password="a-pass-phrase-of-words",
         )
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
-            user = create_user(new, session=session, now=MADE, password_minimum=12)
+            user = create_user(new, session=session, now=MADE, rules=RULES)
             for column, value in changes.items():
                 setattr(user, column, value)
             return user

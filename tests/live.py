@@ -14,6 +14,7 @@ import requests
 from flask import Flask
 
 from app import create_app
+from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from web.extensions import db
 from web.services import services
 from web.settings import Settings, read_settings
@@ -42,6 +43,7 @@ class LiveGatebell:
             "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
             "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
             "OAUTH_RATE_LIMIT": "1000000/minute",
+            **CHEAP_PASSWORDS,
             **settings,
         }
         self._log = instance_path / "log"

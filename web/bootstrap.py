@@ -14,6 +14,7 @@ from domain.randomness import random_password
 from models import User
 from web.database import open_engine
 from web.instance_files import write_private_file
+from web.password_rules import password_rules
 from web.settings import Settings
 
 FIRST_USERNAME = "admin"
@@ -60,7 +61,7 @@ def _make(settings: Settings, session: Session) -> Credentials:
         first,
         session=session,
         now=system_clock(),
-        password_minimum=settings.password_min_length,
+        rules=password_rules(settings),
     )
     path = _file(settings.instance_path)
     write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")

@@ -22,7 +22,8 @@ from domain.oauth.context import (
 )
 from models import InstanceSetting
 from web.counters import Counters
-from web.database import HotDatabase
+from web.hot_database import HotDatabase
+from web.password_rules import hash_cost
 from web.settings import Settings, override
 
 _SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
@@ -144,4 +145,5 @@ def knock_limits() -> KnockLimits:
         per_address=current.sign_in_attempts_per_address,
         second_factor_per_account=current.second_factor_attempts_per_account,
         window=timedelta(seconds=current.sign_in_attempts_window_seconds),
+        cost=hash_cost(current),
     )

@@ -106,6 +106,18 @@ class Settings:
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "The shortest password that may be chosen."
     )
+    password_hash_memory_kib: int = fixed(
+        65_536,
+        kinds.whole_number(19_456, 4_194_304, "KiB"),
+        "Memory that hashing a password takes; a worker needs it once for each person who signs "
+        "in at the same moment.",
+    )
+    password_hash_passes: int = fixed(
+        3,
+        kinds.whole_number(2, 100),
+        "How often hashing a password goes over that memory. Hashes that were made at another "
+        "cost are made anew when their owner signs in.",
+    )
     sign_in_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),

@@ -31,6 +31,7 @@ from web.audit import note
 from web.bootstrap import forget_first_password
 from web.extensions import db
 from web.pages import page_links
+from web.password_rules import hash_cost, password_rules
 from web.services import now, services, settings
 from web.shown_once import show_once, take_shown_once
 
@@ -93,7 +94,9 @@ def new() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _form_page(form)
     try:
-        made = domain.create_account(form.details, session=db.session(), now=now())
+        made = domain.create_account(
+            form.details, session=db.session(), now=now(), rules=password_rules(settings())
+        )
     except InvalidError as error:
         # What the database refused left the transaction unusable.
         db.session.rollback()
@@ -157,7 +160,12 @@ def reset_password(user_id: int) -> ResponseReturnValue:
     session, keyring = db.session(), services().keyring
     user = get_account(user_id, session=session)
     password = domain.reset_password(
-        user, by=visitor().id, session=session, keyring=keyring, now=now()
+        user,
+        by=visitor().id,
+        cost=hash_cost(settings()),
+        session=session,
+        keyring=keyring,
+        now=now(),
     )
     _note(EventKind.PASSWORD_RESET, user)
     forget_first_password(user.username)

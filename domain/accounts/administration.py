@@ -3,13 +3,13 @@
 Who does it comes as `by`, the id of their account; None is an operator with a command line.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.passwords import hash_password
+from domain.accounts.passwords import HashCost, PasswordRules, hash_password
 from domain.accounts.sign_ins import close_all_sign_ins
 from domain.accounts.users import (
     ACTIVE,
@@ -65,7 +65,9 @@ def made_up_password(username: str) -> str:
     return password
 
 
-def create_account(details: AccountDetails, *, session: Session, now: datetime) -> NewAccount:
+def create_account(
+    details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
+) -> NewAccount:
     """Make an account with a password that its owner must change at the first sign-in.
 
     Raises InvalidError or ConflictError, which name the field.
@@ -78,7 +80,8 @@ def create_account(details: AccountDetails, *, session: Session, now: datetime) 
         password=password,
         is_admin=details.is_admin,
     )
-    user = create_user(new, session=session, now=now, password_minimum=len(password))
+    rules_for_made_up = replace(rules, minimum=len(password))
+    user = create_user(new, session=session, now=now, rules=rules_for_made_up)
     user.must_change_password = True
     return NewAccount(user=user, password=password)
 
@@ -101,7 +104,7 @@ def unlock(user: User, *, session: Session, keyring: Keyring) -> None:
 
 
 def reset_password(
-    user: User, *, by: int | None, session: Session, keyring: Keyring, now: datetime
+    user: User, *, by: int | None, cost: HashCost, session: Session, keyring: Keyring, now: datetime
 ) -> str:
     """Give an account a random password, sign it out everywhere, and return the password.
 
@@ -110,7 +113,7 @@ def reset_password(
     _refuse_oneself(user, by, "Change your own password in your settings.")
     _refuse_bot(user)
     password = made_up_password(user.username)
-    user.password_hash = hash_password(password)
+    user.password_hash = hash_password(password, cost)
     user.password_changed_at = now
     user.must_change_password = True
     forget_failed_sign_ins(user, session=session, keyring=keyring)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from domain.accounts.attempts import AttemptLimit
+from domain.accounts.passwords import HashCost
 from domain.accounts.users import Knock
 
 
@@ -15,6 +16,7 @@ class KnockLimits:
     per_address: int
     second_factor_per_account: int
     window: timedelta
+    cost: HashCost
 
     def knock(self, login: str, password: str, *, address: str | None) -> Knock:
         """Return somebody who knocks from an address, with the limits that apply."""
@@ -27,6 +29,7 @@ class KnockLimits:
                 window=self.window,
             ),
             address_limit=self.address_limit(address),
+            cost=self.cost,
         )
 
     def address_limit(self, address: str | None) -> AttemptLimit:

@@ -1,10 +1,11 @@
-"""Passwords: Argon2id, with the parameters that RFC 9106 section 4 recommends second."""
+"""Passwords: Argon2id, at a cost that the operator chooses."""
 
+from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from argon2.profiles import RFC_9106_LOW_MEMORY
 
 #: Longer texts would let a stranger make us hash megabytes.
 LONGEST_PASSWORD = 1000
@@ -13,23 +14,35 @@ LONGEST_PASSWORD = 1000
 _LEAST_SCORE = 2
 #: So much of a password is judged: the work grows much faster than the length.
 _JUDGED_CHARACTERS = 24
+#: Lanes are filled by threads of their own; RFC 9106 recommends four.
+_LANES = 4
 #: zxcvbn keeps the words of the present user in a global.
 _judging = Lock()
 
-_hasher = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-#: The hash of a password that nobody has.
-_NOBODY = (
-    "$argon2id$v=19$m=65536,t=3,p=4$NeMzuYNWXAiCBnpUzPY3Aw$"
-    "IRhamh+DTcWDWysDioH2qLyOo1N2DDOkVWwUq4VDKpM"
-)
+
+@dataclass(frozen=True, kw_only=True)
+class HashCost:
+    """What one guess costs; the defaults are the second choice of RFC 9106, section 4."""
+
+    memory_kib: int = 65_536
+    passes: int = 3
 
 
-def hash_password(password: str) -> str:
+@dataclass(frozen=True, kw_only=True)
+class PasswordRules:
+    """What the instance asks of a password, and how it keeps it."""
+
+    #: In characters.
+    minimum: int
+    cost: HashCost
+
+
+def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash in PHC string form."""
-    return _hasher.hash(password)
+    return _hasher(cost).hash(password)
 
 
-def is_password(password: str, password_hash: str | None) -> bool:
+def is_password(password: str, password_hash: str | None, cost: HashCost) -> bool:
     """Tell whether this is the password.
 
     Without a hash (nobody by that name) it takes as long and is never right, so that the time
@@ -38,10 +51,25 @@ def is_password(password: str, password_hash: str | None) -> bool:
     if len(password) > LONGEST_PASSWORD:
         return False
     try:
-        _hasher.verify(password_hash or _NOBODY, password)
+        _hasher(cost).verify(password_hash or _hash_of_nobody(cost), password)
     except (VerificationError, InvalidHashError):
         return False
     return password_hash is not None
+
+
+def is_hash_outdated(password_hash: str, cost: HashCost) -> bool:
+    """Tell whether a hash was made at another cost than a new one would be."""
+    return _hasher(cost).check_needs_rehash(password_hash)
+
+
+@cache
+def _hasher(cost: HashCost) -> PasswordHasher:
+    return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=_LANES)
+
+
+@cache
+def _hash_of_nobody(cost: HashCost) -> str:
+    return hash_password("a password that nobody has", cost)
 
 
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:

@@ -15,7 +15,14 @@ from domain.accounts.attempts import (
     give_back_attempt,
 )
 from domain.accounts.names import check_username
-from domain.accounts.passwords import check_password_strength, hash_password, is_password
+from domain.accounts.passwords import (
+    HashCost,
+    PasswordRules,
+    check_password_strength,
+    hash_password,
+    is_hash_outdated,
+    is_password,
+)
 from domain.accounts.second_factors import has_second_factor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
@@ -37,15 +44,13 @@ class NewUser:
     is_admin: bool = False
 
 
-def create_user(new: NewUser, *, session: Session, now: datetime, password_minimum: int) -> User:
+def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> User:
     """Store a new account, or raise InvalidError or ConflictError naming the field."""
     try:
         check_username(new.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
-    check_new_password(
-        new.password, username=new.username, email=new.email, minimum=password_minimum
-    )
+    check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
     email = checked_email(new.email)
     if find_user(new.username, session=session) or find_user(email, session=session):
         message = f"A user with the name “{new.username}” or the address {email} exists already."
@@ -54,7 +59,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, password_minim
         username=new.username,
         email=email,
         name=new.name or new.username,
-        password_hash=hash_password(new.password),
+        password_hash=hash_password(new.password, rules.cost),
         is_admin=new.is_admin,
         state=ACTIVE,
         created_at=now,
@@ -124,6 +129,7 @@ class Knock:
     account_limit: AttemptLimit
     #: What many people share; their right answers clear nobody's count.
     address_limit: AttemptLimit
+    cost: HashCost
 
 
 def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
@@ -166,9 +172,11 @@ def _let_in(
         claim_attempt(limit, session=session, keyring=keyring, now=now)
     # Asked before the password is looked at: the answer takes as long whatever that is.
     is_welcome = is_enough(user)
-    is_right = is_password(knock.password, user.password_hash if user else None)
-    if not (is_welcome and is_right):
+    is_right = is_password(knock.password, user.password_hash if user else None, knock.cost)
+    if not (user and is_welcome and is_right):
         return None
+    if is_hash_outdated(user.password_hash, knock.cost):
+        user.password_hash = hash_password(knock.password, knock.cost)
     forget_attempts(account_limit, session=session, keyring=keyring)
     give_back_attempt(knock.address_limit, session=session, keyring=keyring)
     return user
@@ -200,10 +208,12 @@ def _subject(login: str) -> str:
     return f"sign-in account {login.strip().lower()}"
 
 
-def change_password(user: User, new_password: str, *, now: datetime, minimum: int) -> None:
+def change_password(user: User, new_password: str, *, now: datetime, rules: PasswordRules) -> None:
     """Give the user another password of their own, or raise InvalidError."""
-    check_new_password(new_password, username=user.username, email=user.email, minimum=minimum)
-    user.password_hash = hash_password(new_password)
+    check_new_password(
+        new_password, username=user.username, email=user.email, minimum=rules.minimum
+    )
+    user.password_hash = hash_password(new_password, rules.cost)
     user.password_changed_at = now
     user.must_change_password = False
 

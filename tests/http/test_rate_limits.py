@@ -17,6 +17,7 @@ from domain.accounts.users import NewUser, create_user, get_user
 from domain.errors import NotFoundError
 from domain.oauth.personal_tokens import TokenDetails, create_token
 from domain.randomness import random_password
+from tests.password_rules import RULES
 from web.extensions import db
 from web.live_changes import store_setting
 from web.services import now, services
@@ -59,7 +60,7 @@ def _user_id(name: str) -> int:
     with suppress(NotFoundError):
         return get_user(name, session=db.session()).id
     new = NewUser(username=name, email=f"{name}@a.example", name=name, password=random_password())
-    return create_user(new, session=db.session(), now=now(), password_minimum=12).id
+    return create_user(new, session=db.session(), now=now(), rules=RULES).id
 
 
 def call(client: FlaskClient, token: str, path: str = "/user") -> TestResponse:

@@ -9,6 +9,7 @@ from itsdangerous import TimestampSigner
 from domain.accounts.second_factors import remove_second_factors
 from domain.accounts.users import NewUser, create_user
 from models import TotpDevice, User
+from tests.password_rules import RULES
 from tests.people import now
 from web.extensions import db
 from web.two_factor_tickets import find_ticket, give_ticket, spend
@@ -24,7 +25,7 @@ def charlie(app: Flask) -> Iterator[User]:
         password="rain on tin roofs",
     )
     with app.test_request_context():
-        user = create_user(new, session=db.session(), now=now(), password_minimum=12)
+        user = create_user(new, session=db.session(), now=now(), rules=RULES)
         device = TotpDevice(
             user_id=user.id, seed_ciphertext="", created_at=now(), confirmed_at=now()
         )

@@ -22,6 +22,7 @@ from web.audit import note
 from web.bootstrap import forget_first_password
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.password_rules import hash_cost, password_rules
 from web.services import now, services, settings
 
 users = AppGroup("users", help="People who sign in.")
@@ -47,7 +48,7 @@ def create_user_command(
         new,
         session=db.session(),
         now=now(),
-        password_minimum=settings().password_min_length,
+        rules=password_rules(settings()),
     )
     created = {"administrator": user.is_admin}
     note(
@@ -96,7 +97,14 @@ def reset_password_command(*, name: str) -> dict[str, Any]:
     """Give the user NAME a random password, to be changed at the next sign-in, and print it."""
     session, keyring = db.session(), services().keyring
     user = get_user(name, session=session)
-    password = reset_password(user, by=None, session=session, keyring=keyring, now=now())
+    password = reset_password(
+        user,
+        by=None,
+        cost=hash_cost(settings()),
+        session=session,
+        keyring=keyring,
+        now=now(),
+    )
     forget_first_password(user.username)
     return {**_noted(EventKind.PASSWORD_RESET, user), "password": password}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
@@ -33,6 +34,7 @@ from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
 from domain.paging import Slice
 from models import Passkey, User
+from tests.password_rules import CHEAPEST, RULES
 from web.database import open_engine
 from web.settings import Settings
 
@@ -56,7 +58,7 @@ def session(engine: Engine) -> Iterator[Session]:
 
 def account(session: Session, name: str, *, is_admin: bool = False) -> User:
     details = AccountDetails(username=name, email=f"{name}@people.example", is_admin=is_admin)
-    return create_account(details, session=session, now=NOON).user
+    return create_account(details, session=session, now=NOON, rules=RULES).user
 
 
 def bot(session: Session) -> User:
@@ -68,8 +70,8 @@ def bot(session: Session) -> User:
 def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Session) -> None:
     # A name of one letter is in nearly every random password.
     details = AccountDetails(username="a", email="a@people.example", name="Anna")
-    made = create_account(details, session=session, now=NOON)
-    assert is_password(made.password, made.user.password_hash)
+    made = create_account(details, session=session, now=NOON, rules=RULES)
+    assert is_password(made.password, made.user.password_hash, CHEAPEST)
     assert made.user.must_change_password
     assert made.password not in repr(made)
 
@@ -132,9 +134,34 @@ def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None
     with pytest.raises(ConflictError, match="bot"):
         make_administrator(robot)
     with pytest.raises(ConflictError, match="bot"):
-        reset_password(robot, by=None, session=session, keyring=KEYRING, now=NOON)
+        reset_password(robot, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON)
     lock(robot, by=None, session=session)
     assert robot.state == "locked"
+
+
+def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
+    session: Session,
+) -> None:
+    user = account(session, "dora")
+    password = reset_password(
+        user, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON
+    )
+    before = user.password_hash
+    dearer = replace(CHEAPEST, passes=CHEAPEST.passes + 1)
+    limit = AttemptLimit(subject="any", attempts=9, window=timedelta(hours=1))
+
+    def knock(password: str) -> User | None:
+        found = Knock(
+            login="Dora", password=password, account_limit=limit, address_limit=limit, cost=dearer
+        )
+        return authenticate(found, session=session, keyring=KEYRING, now=NOON)
+
+    assert knock("wrong") is None
+    assert user.password_hash == before
+    assert knock(password) is user
+    assert user.password_hash != before
+    assert "t=3" in user.password_hash
+    assert knock(password) is user
 
 
 def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
@@ -146,15 +173,21 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
             for subject in ("account", "address")
         ]
         found = Knock(
-            login="Carla", password=password, account_limit=limits[0], address_limit=limits[1]
+            login="Carla",
+            password=password,
+            account_limit=limits[0],
+            address_limit=limits[1],
+            cost=CHEAPEST,
         )
         return authenticate(found, session=session, keyring=KEYRING, now=NOON)
 
     assert knock("wrong") is None
-    password = reset_password(user, by=None, session=session, keyring=KEYRING, now=NOON)
+    password = reset_password(
+        user, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON
+    )
     assert knock(password) is user
     assert knock("wrong") is None
-    assert is_password(password, user.password_hash)
+    assert is_password(password, user.password_hash, CHEAPEST)
     with pytest.raises(TooManyAttemptsError):
         [knock("wrong") for _ in range(3)]
     unlock(user, session=session, keyring=KEYRING)

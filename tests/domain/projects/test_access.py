@@ -30,6 +30,7 @@ from domain.projects.paths import ancestors, parent
 from domain.projects.views import Viewer
 from models import Alert
 from models.base import Base
+from tests.password_rules import RULES
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 NOBODY = Viewer(user_id=None)
@@ -49,7 +50,7 @@ def session() -> Iterator[Session]:
 
 def person(name: str, session: Session) -> Viewer:
     new = NewUser(username=name, email=f"{name}@example.org", name="", password="fair words 1234")
-    return Viewer(user_id=create_user(new, session=session, now=NOW, password_minimum=12).id)
+    return Viewer(user_id=create_user(new, session=session, now=NOW, rules=RULES).id)
 
 
 def group(path: str, session: Session) -> None:
