@@ -16,6 +16,7 @@ from web.access import open_to_anyone, signed_in, visitor
 from web.device_tickets import read_ticket, write_ticket
 from web.extensions import db
 from web.oauth import oauth_context
+from web.qr_codes import qr_code
 from web.services import now, settings
 
 device = Blueprint("device", __name__, url_prefix="/oauth/device")
@@ -54,6 +55,32 @@ def open_request() -> ResponseReturnValue:
     return _question(asked)
 
 
+@device.get("/phone")
+@open_to_anyone
+def ask_for_phone() -> ResponseReturnValue:
+    """Ask for the code that is to go to a phone; never one from an address.
+
+    Whoever scans a picture does not read the code any more. So no link may lead to one: only
+    whoever has the device in front of them, and types its code, sees it.
+    """
+    return _phone_page(UserCodeForm(formdata=None))
+
+
+@device.post("/phone")
+@open_to_anyone
+def show_to_phone() -> ResponseReturnValue:
+    """Draw the address of the code; whether there is such a request is not looked up."""
+    form = UserCodeForm()
+    if not form.validate_on_submit():
+        return _phone_page(form), 422
+    code = read_user_code(form.user_code.data or "")
+    if code is None:
+        form.object_to("user_code", "A code has eight letters. Compare it with the device.")
+        return _phone_page(form), 422
+    address = f"{settings().base_url}{url_for('device.enter', user_code=shown(code))}"
+    return render_template("device/scan.html", address=address, picture=qr_code(address))
+
+
 @device.get("/decision")
 @signed_in
 def begin_again() -> ResponseReturnValue:
@@ -83,6 +110,10 @@ def _pressed() -> Decision:
 
 def _approval() -> Approval:
     return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+
+
+def _phone_page(form: UserCodeForm) -> str:
+    return render_template("device/phone.html", form=form)
 
 
 def _code_page(form: UserCodeForm) -> str:

@@ -155,4 +155,5 @@ def _page(form: SignInForm) -> str:
         form=form,
         application_name=application.name if application else None,
         has_passkeys=find_party() is not None,
+        leads_to_device=wanted_page().partition("?")[0] == url_for("device.enter"),
     )

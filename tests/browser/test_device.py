@@ -118,6 +118,11 @@ def test_nothing_is_wrong_with_any_of_the_pages(live_sqlite: LiveGatebell, look:
         problems += problems_of(look)
         look.get_by_role("button", name=decision).click()
         problems += problems_of(look)
+    look.goto(f"{live_sqlite.url}/oauth/device/phone")
+    problems += problems_of(look)
+    look.get_by_label("Code").fill("bcdf ghjk")
+    look.get_by_role("button", name="Show the QR code").click()
+    problems += problems_of(look)
     assert problems == []
     assert told == []
     look.goto(f"{live_sqlite.url}/oauth/device?user_code=nonsense")
