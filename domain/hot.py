@@ -3,12 +3,31 @@
 `web/database.py` provides it; `speed.md`'s lesson is that a round trip costs more than all else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Executable, Row
+from sqlalchemy import Executable
 
 Outcome = TypeVar("Outcome")
+
+
+class HotRow(Protocol):
+    """A row: its columns by name and by number."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value of a column."""
+
+    def __getitem__(self, index: int) -> Any:
+        """Return the value of a column."""
+
+    def __len__(self) -> int:
+        """Return how many columns there are."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the values."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return names and values."""
 
 
 class HotConnection(Protocol):
@@ -18,14 +37,14 @@ class HotConnection(Protocol):
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
+    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
         """Run a read and return its first row; tried again once if the connection was stale."""
 
     def all(
         self,
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    ) -> Sequence[Row[Any]]:
+    ) -> Sequence[HotRow]:
         """Run one statement and return its rows, if it has any."""
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:

@@ -1,6 +1,8 @@
 """What all tables share: the declarative base, constraint names, and times in UTC."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData
 from sqlalchemy.orm import DeclarativeBase
@@ -15,6 +17,12 @@ class UTCDateTime(TypeDecorator[datetime]):
 
     impl = DateTime(timezone=True)
     cache_ok = True
+
+    def result_processor(
+        self, dialect: Dialect, coltype: object
+    ) -> Callable[[Any], datetime | None] | None:
+        """Leave alone what Postgres hands out: our connections are in UTC, so it is right."""
+        return None if dialect.name == "postgresql" else super().result_processor(dialect, coltype)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Store in UTC; a naive value is a mistake of the caller."""

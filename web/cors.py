@@ -5,8 +5,10 @@ allow; here such a preflight gets no Access-Control header at all, and neither d
 that is not in the table.
 """
 
+from collections.abc import Callable
+
 from flask import Flask, Response, request
-from flask_cors import CORS
+from flask_cors import cross_origin
 
 #: Every address that answers a preflight, and the methods that may follow it.
 _METHODS = {
@@ -21,19 +23,34 @@ _KEPT_SECONDS = 7_200
 
 def answer_other_origins(app: Flask) -> None:
     """Add the headers, to errors as well; any origin may call, and none with a cookie."""
-    # Hooks after a request run in reverse: this one sees what Flask-Cors wrote.
-    app.after_request(_answer_bluntly)
-    CORS(
-        app,
-        resources={path: {"methods": methods} for path, methods in _METHODS.items()},
+    # By hand and not as an extension: that would ask at every address whether it is one of these.
+    openers = {path: _opener(methods) for path, methods in _METHODS.items()}
+
+    def answer(response: Response) -> Response:
+        opener = openers.get(request.path)
+        return _blunt(opener(response)) if opener else response
+
+    app.after_request(answer)
+
+
+def _opener(methods: list[str]) -> Callable[[Response], Response]:
+    """Return what adds the headers of an address to an answer."""
+    opened: Callable[[Response], Response] = cross_origin(
+        methods=methods,
         origins="*",
         send_wildcard=True,
         allow_headers=_HEADERS,
         max_age=_KEPT_SECONDS,
-    )
+        automatic_options=False,
+    )(_same)
+    return opened
 
 
-def _answer_bluntly(response: Response) -> Response:
+def _same(response: Response) -> Response:
+    return response
+
+
+def _blunt(response: Response) -> Response:
     """Take every Access-Control header from a preflight that asks for too much."""
     method = request.headers.get("Access-Control-Request-Method")
     if request.method == "OPTIONS" and method is not None and not _is_allowed(method):

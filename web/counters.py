@@ -1,20 +1,55 @@
 """Counts requests: where all processes do it together, or here while that place is away."""
 
 import logging
+from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from flask import Flask
-from flask_limiter import Limiter
-from flask_limiter.util import get_remote_address
-from limits.storage import MemoryStorage, Storage
 
 _log = logging.getLogger("gatebell.counters")
 #: Nobody waits longer for a count, in seconds: it is there to protect the service.
 _PATIENCE = 0.5
 #: So many seconds a store that failed is left alone.
 _RECOVERY = 5.0
+#: So many seconds pass before expired counts of this process are looked for again.
+_SWEEP = 10.0
+_IN_MEMORY = "memory://"
 _REDIS = frozenset({"redis", "rediss", "redis+unix"})
+
+
+class Store(Protocol):
+    """Where counts are kept: a storage of the package limits, or this process."""
+
+    def incr(self, key: str, expiry: int) -> int:
+        """Count one more, and return how many there are; forget them after `expiry` seconds."""
+
+
+class ProcessCounts:
+    """Counts of this process alone.
+
+    The in-memory storage of limits starts a thread to forget what has expired, under load for
+    every other request; here whoever counts something new forgets, now and then.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._counts: dict[str, tuple[int, float]] = {}
+        self._lock = Lock()
+        self._next_sweep = monotonic() + _SWEEP
+
+    def incr(self, key: str, expiry: int) -> int:
+        """Count one more, and return how many there are; forget them after `expiry` seconds."""
+        moment = monotonic()
+        with self._lock:
+            count, ends = self._counts.get(key, (0, moment + expiry))
+            if moment >= ends:
+                count, ends = 0, moment + expiry
+            self._counts[key] = (count + 1, ends)
+            if moment >= self._next_sweep:
+                self._next_sweep = moment + _SWEEP
+                self._counts = {k: kept for k, kept in self._counts.items() if moment < kept[1]}
+        return count + 1
 
 
 class Counters:
@@ -23,10 +58,10 @@ class Counters:
     Meanwhile each process counts for itself, so that a limit is still one, if a wider one.
     """
 
-    def __init__(self, shared: Storage) -> None:
-        """Take the store that RATELIMIT_STORAGE_URI names."""
+    def __init__(self, shared: Store, own: ProcessCounts) -> None:
+        """Take the store that RATELIMIT_STORAGE_URI names, and our own for when it is away."""
         self._shared = shared
-        self._own = shared if isinstance(shared, MemoryStorage) else MemoryStorage()
+        self._own = own
         #: When a store that failed is asked again; None while all is well.
         self._next_try: float | None = None
 
@@ -61,13 +96,22 @@ def open_counters(app: Flask, storage_uri: str) -> Counters:
 
     The few places that have a limit ask for it themselves (`web/rate_limits.py`).
     """
+    own = ProcessCounts()
+    return Counters(own if storage_uri == _IN_MEMORY else _shared_store(app, storage_uri), own)
+
+
+def _shared_store(app: Flask, storage_uri: str) -> Store:
+    # Loads much that most installations never use, a terminal's colours among it.
+    from flask_limiter import Limiter  # noqa: PLC0415
+    from flask_limiter.util import get_remote_address  # noqa: PLC0415
+
     limiter = Limiter(
         get_remote_address, storage_uri=storage_uri, storage_options=_patience(storage_uri)
     )
     app.config["RATELIMIT_STORAGE_URI"] = storage_uri
     app.extensions["limiter"] = {limiter}  # known already: so it registers no hooks
     limiter.init_app(app)
-    return Counters(limiter.storage)
+    return limiter.storage
 
 
 def _patience(storage_uri: str) -> dict[str, Any]:

@@ -1,31 +1,25 @@
-"""Opens the database the way each kind wants it, keeps hot connections, and migrates."""
+"""Opens the database the way each kind wants it, and migrates it."""
 
 import fcntl
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from threading import local
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, Executable, Row, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
-from domain.hot import Outcome
 from web.settings import Settings
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 #: Any number, as long as nobody else locks it.
 _MIGRATION_LOCK = 7_240_118_364
-#: deadlock_detected and serialization_failure: the transaction is gone and may be done again.
-_VICTIM_STATES = frozenset({"40P01", "40001"})
-_MOST_TRIES = 3
 
 #: How a transaction on SQLite begins. One that reads first and writes later must take the write
 #: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile.
@@ -89,109 +83,6 @@ def open_engine(settings: Settings) -> Engine:
     engine = create_engine(settings.database_url, **engine_options(settings))
     prepare_engine(engine)
     return engine
-
-
-class HotDatabase:
-    """Keeps one connection a thread, in autocommit mode: see `domain.hot.HotConnection`."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the engine's pool."""
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT", is_hot=True)
-        self._kept = local()
-
-    @property
-    def dialect_name(self) -> str:
-        """`postgresql` or `sqlite`."""
-        return self._engine.dialect.name
-
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row[Any] | None:
-        """Run a read; once more on a new connection if the kept one had gone stale."""
-        try:
-            return self._connection().execute(statement, parameters).first()
-        except DBAPIError as error:
-            self._forget_if_broken(error)
-            if not error.connection_invalidated:
-                raise
-        try:
-            return self._connection().execute(statement, parameters).first()
-        except DBAPIError as error:
-            self._forget_if_broken(error)
-            raise
-
-    def all(
-        self,
-        statement: Executable,
-        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    ) -> Sequence[Row[Any]]:
-        """Run a statement once: whether a lost one took effect nobody can tell."""
-        try:
-            result = self._connection().execute(statement, parameters)
-            return result.all() if result.returns_rows else ()
-        except DBAPIError as error:
-            self._forget_if_broken(error)
-            raise
-
-    def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""
-        for _ in range(_MOST_TRIES - 1):
-            try:
-                return self._attempt(work)
-            except DBAPIError as error:
-                if not _is_victim(error):
-                    raise
-        return self._attempt(work)
-
-    def close(self) -> None:
-        """Close the connection that this thread keeps."""
-        self._forget()
-
-    def _attempt(self, work: Callable[[], Outcome]) -> Outcome:
-        begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
-        connection = self._connection()
-        try:
-            connection.exec_driver_sql(begin)
-            outcome = work()
-            connection.exec_driver_sql("COMMIT")
-        except BaseException as error:
-            self._roll_back(connection, error)
-            raise
-        return outcome
-
-    def _roll_back(self, connection: Connection, error: BaseException) -> None:
-        if isinstance(error, DBAPIError):
-            self._forget_if_broken(error)
-        try:
-            connection.exec_driver_sql("ROLLBACK")
-        except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
-            self._forget()
-
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._kept, "connection", None)
-        if connection is None or connection.closed:
-            connection = self._engine.connect()
-            self._kept.connection = connection
-        return connection
-
-    def _forget_if_broken(self, error: DBAPIError) -> None:
-        # A server that became read-only after a failover is of no use either (25006).
-        if error.connection_invalidated or _state(error) == "25006":
-            self._forget()
-
-    def _forget(self) -> None:
-        connection: Connection | None = getattr(self._kept, "connection", None)
-        self._kept.connection = None
-        if connection is not None:
-            with suppress(Exception):
-                connection.invalidate()
-                connection.close()
-
-
-def _state(error: DBAPIError) -> str | None:
-    return getattr(error.orig, "sqlstate", None)
-
-
-def _is_victim(error: DBAPIError) -> bool:
-    return isinstance(error, IntegrityError) or _state(error) in _VICTIM_STATES
 
 
 def _alembic(connection: Connection | None = None) -> Config:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 from flask import g, has_app_context
 
 from web.settings import Settings
@@ -49,8 +50,12 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
-        # ASCII only: a lone surrogate in a name must not cost us the line.
-        return without_secrets(json.dumps(dict(self._fields(record)), default=str))
+        fields = dict(self._fields(record))
+        try:
+            line = orjson.dumps(fields, default=str).decode()
+        except TypeError:  # a lone surrogate in a name must not cost us the line
+            line = json.dumps(fields, default=str)
+        return without_secrets(line)
 
     def _fields(self, record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
         yield "time", datetime.fromtimestamp(record.created, tz=UTC).isoformat()
@@ -103,6 +108,13 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
     }
 
 
+def spare_what_no_line_says() -> None:
+    """Let records do without caller, thread and process, as the standard library advises."""
+    logging._srcfile = None  # noqa: SLF001 - documented
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+
 def configure_logging(settings: Settings) -> None:
     """Set up the logs of this process."""
+    spare_what_no_line_says()
     logging.config.dictConfig(logging_configuration(settings))

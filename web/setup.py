@@ -11,8 +11,9 @@ from domain.alerts.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
 from web.counters import open_counters
-from web.database import HotDatabase, engine_options, prepare_engine
+from web.database import engine_options, prepare_engine
 from web.extensions import csrf, db, login_manager, migrations
+from web.hot_database import HotDatabase
 from web.page_sessions import PageSessions
 from web.services import LiveSettings, Services
 from web.settings import Settings

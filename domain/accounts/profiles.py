@@ -4,25 +4,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, select
-
-from domain.errors import NotFoundError
-from domain.hot import HotConnection
+from domain.hot import HotRow
 from models import User
 
-_PROFILE = select(
-    User.id,
+#: What a statement has to select so that `profile_of` can read its rows.
+PROFILE = (
+    User.id.label("user_id"),
     User.username,
-    User.name,
+    User.name.label("user_name"),
     User.email,
     User.state,
     User.is_admin,
-    User.created_at,
+    User.created_at.label("user_created_at"),
     User.last_sign_in_at,
-).where(User.id == bindparam("user_id"))
+)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
     """A user as the API shows them to themselves."""
 
@@ -56,10 +54,15 @@ def _moment(moment: datetime | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment else None
 
 
-def get_profile(user_id: int, *, hot: HotConnection) -> Profile:
-    """Return a user's profile, or raise NotFoundError."""
-    row = hot.first(_PROFILE, {"user_id": user_id})
-    if row is None:
-        message = "There is no such user."
-        raise NotFoundError(message)
-    return Profile(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public accessor
+def profile_of(row: HotRow) -> Profile:
+    """Return the profile in a row that has the columns of PROFILE."""
+    return Profile(
+        id=row.user_id,
+        username=row.username,
+        name=row.user_name,
+        email=row.email,
+        state=row.state,
+        is_admin=row.is_admin,
+        created_at=row.user_created_at,
+        last_sign_in_at=row.last_sign_in_at,
+    )

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Case, Row, Text, bindparam, case, cast, exists, func, or_, select, update
+from sqlalchemy import Case, Text, bindparam, case, cast, exists, func, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.mapping import FieldMapping, written_mapping
 from domain.errors import DomainError, ForbiddenError, NotFoundError
-from domain.hot import HotConnection
+from domain.hot import HotConnection, HotRow
 from domain.keyring import Keyring
 from models import Integration, Project
 
@@ -152,7 +152,7 @@ def find_oldest_receiver(
     return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
 
 
-def _receiver(row: Row[Any] | None, now: datetime) -> Receiver:
+def _receiver(row: HotRow | None, now: datetime) -> Receiver:
     if row is None or row.type == IntegrationType.EXTERNAL:
         message = "No alert integration answers at this address."
         raise UnknownReceiverError(message)
@@ -167,7 +167,7 @@ def _receiver(row: Row[Any] | None, now: datetime) -> Receiver:
     )
 
 
-def _live_keys(row: Row[Any], now: datetime) -> tuple[LiveKey, ...]:
+def _live_keys(row: HotRow, now: datetime) -> tuple[LiveKey, ...]:
     present = LiveKey(digest=row.key_digest, last_used_at=row.key_last_used_at)
     digest, expires_at = row.previous_key_digest, row.previous_key_expires_at
     if digest is None or expires_at is None or expires_at <= now:
@@ -183,7 +183,9 @@ def presented_key(authorization: str | None) -> str | None:
     if scheme.lower() != "basic":
         return None
     try:
-        user, colon, password = base64.b64decode(rest, validate=True).decode().partition(":")
+        user, colon, password = (
+            base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+        )
     except (binascii.Error, UnicodeError):
         return None
     return password if colon and not user and password else None

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, Update, bindparam, select, update
+from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.exc import DBAPIError
 
+from domain.accounts.profiles import PROFILE, Profile, profile_of
 from domain.accounts.users import ACTIVE, BOT
-from domain.hot import HotConnection
+from domain.hot import HotConnection, HotRow
 from domain.keyring import Keyring, Kind
 from models import AccessToken, Application, PersonalAccessToken, User
 
@@ -49,14 +50,12 @@ class InsufficientScopeError(Exception):
 class Bearer:
     """A live token and its user."""
 
-    user_id: int
-    username: str
+    profile: Profile
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
     #: client_id of the application; nothing for a personal token.
     application_uid: str | None
-    is_admin: bool = False
     #: The bot of a project's or group's access token.
     is_bot: bool = False
     #: Row of an OAuth token, or else …
@@ -67,6 +66,21 @@ class Bearer:
     last_used_at: datetime | None = None
     #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
     key_thumbprint: str | None = None
+
+    @property
+    def user_id(self) -> int:
+        """The user's id."""
+        return self.profile.id
+
+    @property
+    def username(self) -> str:
+        """The user's name."""
+        return self.profile.username
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the user is an administrator of the instance."""
+        return self.profile.is_admin
 
     def seconds_left(self, now: datetime) -> int | None:
         """Remaining lifetime in whole seconds; nothing if it never ends."""
@@ -82,10 +96,7 @@ class Bearer:
 
 _ACCESS_TOKEN = (
     select(
-        AccessToken.user_id,
-        User.username,
-        User.state,
-        User.is_admin,
+        *PROFILE,
         AccessToken.id.label("access_token_id"),
         AccessToken.last_used_at,
         AccessToken.scopes,
@@ -102,10 +113,7 @@ _ACCESS_TOKEN = (
 
 _PERSONAL_TOKEN = (
     select(
-        PersonalAccessToken.user_id,
-        User.username,
-        User.state,
-        User.is_admin,
+        *PROFILE,
         User.kind,
         PersonalAccessToken.id.label("personal_token_id"),
         PersonalAccessToken.last_used_at,
@@ -168,7 +176,7 @@ def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: da
 
 def _find(
     token: str, statements: tuple[Any, ...], *, hot: HotConnection, keyring: Keyring
-) -> Row[Any] | None:
+) -> HotRow | None:
     for kind, statement in statements:
         for digest in keyring.credential_digests(token, kind):
             row = hot.first(statement, {"digest": digest})
@@ -177,22 +185,20 @@ def _find(
     return None
 
 
-def _checked(row: Row[Any] | None, now: datetime) -> Bearer:
+def _checked(row: HotRow | None, now: datetime) -> Bearer:
     if row is None or row.state != ACTIVE:
         raise BearerRefusedError(Refusal.UNKNOWN)
     if row.revoked_at is not None:
         raise BearerRefusedError(Refusal.REVOKED)
     if row.expires_at is not None and row.expires_at <= now:
         raise BearerRefusedError(Refusal.EXPIRED)
-    more = row._mapping  # noqa: SLF001 - SQLAlchemy's public accessor
+    more = row._asdict()
     return Bearer(
-        user_id=row.user_id,
-        username=row.username,
+        profile=profile_of(row),
         scopes=tuple(row.scopes.split()),
         created_at=row.created_at,
         expires_at=row.expires_at,
         application_uid=more.get("uid"),
-        is_admin=row.is_admin,
         is_bot=more.get("kind") == BOT,
         access_token_id=more.get("access_token_id"),
         personal_token_id=more.get("personal_token_id"),

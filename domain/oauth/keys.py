@@ -172,7 +172,7 @@ def _published(now: datetime) -> Executable:
 
 def find_published_keys(*, hot: HotConnection, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the set, the oldest first; none if none was made so far."""
-    return tuple(PublishedKey(**row._mapping) for row in hot.all(_published(now)))  # noqa: SLF001
+    return tuple(PublishedKey(**row._asdict()) for row in hot.all(_published(now)))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:

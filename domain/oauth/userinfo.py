@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import aliased
 
-from domain.accounts.profiles import Profile, get_profile
+from domain.accounts.profiles import Profile
 from domain.hot import HotConnection
 from domain.oauth.bearer import Bearer
 from domain.oauth.id_tokens import subject
@@ -38,9 +38,9 @@ _GROUPS = (
 
 
 def userinfo(bearer: Bearer, *, issuer: str, hot: HotConnection) -> dict[str, Any]:
-    """Return the claims that the token's scopes open; raise InsufficientScopeError or NotFound."""
+    """Return the claims that the token's scopes open; raise InsufficientScopeError."""
     bearer.require("openid")
-    known = _claims(get_profile(bearer.user_id, hot=hot), issuer)
+    known = _claims(bearer.profile, issuer)
     known["groups"] = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
     return {
         name: known[name]

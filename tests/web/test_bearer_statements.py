@@ -1,18 +1,16 @@
 """How often checking a personal access token asks the database."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import event
 
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.personal_tokens import TokenDetails, create_token
 from domain.randomness import random_password
+from tests.password_rules import RULES
+from tests.statements import statements_of
 from web.extensions import db
 from web.services import now, services
 
@@ -23,7 +21,7 @@ def token(app: Flask) -> str:
     with app.app_context():
         password = random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
-        user = create_user(new, session=db.session(), now=now(), password_minimum=12)
+        user = create_user(new, session=db.session(), now=now(), rules=RULES)
         made = create_token(
             user.id,
             TokenDetails(name="x", scopes="api", expires_at=now() + timedelta(days=9)),
@@ -35,28 +33,13 @@ def token(app: Flask) -> str:
         return made.clear
 
 
-@contextmanager
-def statements(app: Flask) -> Iterator[list[str]]:
-    """Write down the first words of what is asked of the table of tokens."""
-    asked: list[str] = []
-
-    def write_down(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
-        if "personal_access_tokens" in text:
-            asked.append(text.partition(" ")[0])
-
-    with app.app_context():
-        engine = db.engine
-    event.listen(engine, "before_cursor_execute", write_down)
-    yield asked
-    event.remove(engine, "before_cursor_execute", write_down)
-
-
 def test_a_check_is_one_statement_and_a_use_is_written_down_once_a_minute(
     app: Flask, client: FlaskClient, token: str
 ) -> None:
-    with statements(app) as asked:
+    with statements_of(app) as found:
         for _ in range(5):
             answer = client.get("/api/v4/version", headers={"PRIVATE-TOKEN": token})
             assert answer.status_code == 200
 
+    asked = [each.partition(" ")[0] for each in found if "personal_access_tokens" in each]
     assert asked == ["SELECT", "UPDATE", *["SELECT"] * 4]

@@ -1,0 +1,142 @@
+"""How statements of the hot paths reach the driver.
+
+SQLAlchemy writes them, and on SQLite runs them as well. On Postgres they go to psycopg directly:
+what happens in between (a context, a result, a cursor's description for each execution) costs
+about as much as Flask does for a whole request. See docs/adr/0020.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from psycopg import Connection as DriverConnection
+from psycopg import Cursor, Error
+from sqlalchemy import Connection, Engine, Executable, Insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from domain.hot import HotRow
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+_Convert = Callable[[Any], Any]
+
+
+class CoreStatements:
+    """Runs statements through SQLAlchemy."""
+
+    def run(
+        self, connection: Connection, statement: Executable, parameters: Parameters
+    ) -> Sequence[HotRow]:
+        """Run one and return its rows, if it has any."""
+        result = connection.execute(statement, parameters)
+        return cast("Sequence[HotRow]", result.all()) if result.returns_rows else ()
+
+
+class DirectStatements:
+    """Runs statements on psycopg, in the words that SQLAlchemy compiled once for each."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Compile for the dialect of this engine."""
+        self._dialect = engine.dialect
+        #: None for those that only SQLAlchemy can run.
+        self._known: dict[Executable, _Direct | None] = {}
+        self._core = CoreStatements()
+
+    def run(
+        self, connection: Connection, statement: Executable, parameters: Parameters
+    ) -> Sequence[HotRow]:
+        """Run one and return its rows, if it has any; raises DBAPIError as SQLAlchemy does."""
+        # Whatever comes with parameters is a constant of its module; the rest is made each time.
+        direct = self._direct(statement) if isinstance(parameters, Mapping) else None
+        if direct is None:
+            return self._core.run(connection, statement, parameters)
+        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
+        try:
+            return direct.run(driver, cast("Mapping[str, Any]", parameters))
+        except Error as error:
+            raise self._translated(error, connection, direct) from error
+
+    def _direct(self, statement: Executable) -> "_Direct | None":
+        try:
+            return self._known[statement]
+        except KeyError:
+            return self._known.setdefault(statement, self._compiled(statement))
+
+    def _compiled(self, statement: Executable) -> "_Direct | None":
+        if isinstance(statement, Insert):
+            return None  # its columns are those of the values
+        compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
+        return _Direct(compiled, statement) if _is_whole(compiled) else None
+
+    def _translated(
+        self, error: Error, connection: Connection, direct: "_Direct"
+    ) -> DBAPIError | Exception:
+        driver = connection.connection.driver_connection
+        is_gone = self._dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
+        translated = DBAPIError.instance(
+            *(direct.sql, None, error, Error),
+            hide_parameters=True,
+            connection_invalidated=is_gone,
+            dialect=self._dialect,
+        )
+        if is_gone:
+            connection.invalidate(error)
+        return cast("DBAPIError", translated)
+
+
+def _is_whole(compiled: SQLCompiler) -> bool:
+    """Tell whether a text does not depend on the values, as that of `IN` with a list does."""
+    return not (compiled.literal_execute_params or compiled.post_compile_params)
+
+
+class _Direct:
+    """A compiled statement."""
+
+    def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
+        self.sql = str(compiled)
+        dialect = compiled.dialect
+        #: Values that are part of the statement.
+        self._given = {
+            name: bind.effective_value
+            for bind, name in compiled.bind_names.items()
+            if not bind.required
+        }
+        processors = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect)
+            for bind, name in compiled.bind_names.items()
+        }
+        self._bind: dict[str, _Convert] = {
+            name: convert for name, convert in processors.items() if convert
+        }
+        columns: Iterable[Any] = getattr(statement, "exported_columns", ())
+        self._results = [
+            each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
+        ]
+        self._make: Callable[[Sequence[Any]], Any] | None = None
+
+    def run(self, driver: DriverConnection[Any], parameters: Mapping[str, Any]) -> Sequence[Any]:
+        values = {**self._given, **parameters}
+        for name, convert in self._bind.items():
+            values[name] = convert(values[name])
+        with driver.cursor(row_factory=self._rows_of) as cursor:
+            cursor.execute(self.sql, values)
+            return cursor.fetchall() if cursor.pgresult and cursor.pgresult.nfields else ()
+
+    def _rows_of(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a row of its values; the first execution tells the names."""
+        if self._make is None and cursor.description:
+            self._make = self._maker([column.name for column in cursor.description])
+        return self._make or tuple
+
+    def _maker(self, names: list[str]) -> Callable[[Sequence[Any]], Any]:
+        row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - names unknown
+        make: Callable[[Iterable[Any]], Any] = row._make
+        if not any(self._results):
+            return make
+        results = self._results
+
+        def converted(values: Sequence[Any]) -> Any:
+            pairs = zip(results, values, strict=True)
+            return make(convert(value) if convert else value for convert, value in pairs)
+
+        return converted
