@@ -1,12 +1,15 @@
 """Full-text search: alerts that have all the words, each of them whole or its beginning.
 
-Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite. What is found decides how
-it is sorted. Few alerts are named one by one. Where there are many, the list is walked in its
-order and each alert is asked whether it has the words: the first page is full soon.
+Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite. How many have them decides
+how they are sorted. Few alerts are named one by one. Where there are many, the list is walked in
+its order and each alert is asked whether it has the words: the first page is full soon. On Postgres
+a look at the newest alerts comes first, since the index would collect all of very many before it
+named any.
 """
 
 import string
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -31,6 +34,10 @@ from models import Alert
 
 #: Beyond this many, alerts with a word are not named one by one.
 MOST_NAMED = 2_000
+#: So many of the newest alerts tell how many of all have certain words …
+_SAMPLE = 500
+#: … if at least so many of them do.
+_FEWEST_OF_SAMPLE = 5
 _MOST_WORDS = 10
 _LONGEST_WORD = 100
 _SEARCH = table("alert_search", column("alert_id", BigInteger), column("document", String))
@@ -71,10 +78,11 @@ def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -
 
 def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
     query = func.to_tsquery("simple", terms, type_=TSQUERY)
-    ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
-    if len(ids) <= MOST_NAMED:
-        named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-        return Matches(condition=Alert.id == any_(named), are_many=False)
+    if not _are_frequent(query, project_id, session=session):
+        ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
+        if len(ids) <= MOST_NAMED:
+            named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
+            return Matches(condition=Alert.id == any_(named), are_many=False)
     # A subquery for each alert: the planner cannot turn it into looking for all of them first.
     has_them = (
         select(_SEARCH.c.document.op("@@", return_type=Boolean())(query))
@@ -83,6 +91,24 @@ def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
         .scalar_subquery()
     )
     return Matches(condition=type_coerce(has_them, Boolean), are_many=True)
+
+
+def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Session) -> bool:
+    """Tell whether far too many to be named have the words, to judge by the newest alerts."""
+    newest = (
+        select(Alert.id, Alert.iid)
+        .where(Alert.project_id == project_id)
+        .order_by(Alert.iid.desc())
+        .limit(_SAMPLE)
+        .subquery()
+    )
+    has_them = _SEARCH.c.document.op("@@", return_type=Boolean())(query)
+    found, total = session.execute(
+        select(func.count().filter(has_them), func.coalesce(func.max(newest.c.iid), 0)).select_from(
+            newest.join(_SEARCH, _SEARCH.c.alert_id == newest.c.id)
+        )
+    ).one()
+    return bool(found >= _FEWEST_OF_SAMPLE and found * total > 2 * MOST_NAMED * _SAMPLE)
 
 
 def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
