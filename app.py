@@ -17,13 +17,14 @@ from web.routes import know_names
 from web.security_headers import protect_answers
 from web.settings import Settings, settings_from_environment
 from web.setup import configure, spare_machines, start_extensions
+from web.synchronous import SynchronousFlask
 from web.transactions import commit_what_is_returned
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
     """Build the application from its settings; by default those of the environment."""
     settings = settings or settings_from_environment()
-    app = Flask(__name__, instance_path=str(settings.instance_path))
+    app = SynchronousFlask(__name__, instance_path=str(settings.instance_path))
     configure(app, settings)
     watch_requests(app)
     protect_answers(app)

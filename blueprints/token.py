@@ -1,6 +1,6 @@
 """POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
 
-from flask import Blueprint, jsonify, request
+from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
@@ -8,6 +8,7 @@ from domain.oauth.bearer import BearerRefusedError, Refusal, get_access_token_be
 from domain.oauth.endpoints.token_info import token_info
 from web.access import checks_its_client, open_to_anyone
 from web.bearer_token import OAUTH_PLACES, presented_token
+from web.fast_json import json_response
 from web.key_proofs import check_key
 from web.metrics import count_token
 from web.oauth import authorization_server, request_in_form, send
@@ -75,6 +76,6 @@ def info() -> ResponseReturnValue:
         presented, hot=services().hot, keyring=services().keyring, now=moment
     )
     check_key(found, presented, now=moment)
-    response = jsonify(token_info(found, now=moment))
+    response = json_response(token_info(found, now=moment))
     response.headers["Cache-Control"] = "no-store"
     return response
