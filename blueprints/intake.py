@@ -137,6 +137,6 @@ def _log_refusal(parcel: Parcel, error: DomainError) -> None:
     per_minute = settings().refused_delivery_samples_per_minute
     if sampler.is_kept(kind, now=parcel.received_at, per_minute=per_minute):
         known = parcel.without_body() if isinstance(error, receivers.WrongKeyError) else parcel
-        row = refusals.store_refusal(known, status, str(error), hot=hot)
+        row = refusals.store_refusal(known, status, error, hot=hot)
         refusals.tell(sampler.remember(kind, row), hot=hot)
     refusals.tell(sampler.due(now=parcel.received_at), hot=hot)

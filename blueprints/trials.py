@@ -10,6 +10,7 @@ from domain.alerts.examples import example_body
 from domain.alerts.integrations import IntegrationRow, IntegrationType, IntegrationView
 from domain.alerts.parcel import Parcel
 from domain.alerts.receivers import BodyTooLargeError, DisabledReceiverError
+from domain.alerts.remarks import remarks_on
 from domain.alerts.samples import mapping_of
 from domain.alerts.trial import TrialResult, rehearse, send_trial
 from domain.clock import start_stopwatch
@@ -25,6 +26,9 @@ trials = Blueprint(
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
+
+#: An error is a few sentences; what is wrong with the first items is wrong with the rest.
+_MOST_REASONS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,7 @@ def test(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     try:
         result = _rehearse(page, form.body) if is_dry else _send(page, form.body)
     except DomainError as error:
-        form.object_to("payload", str(error))
+        form.object_to("payload", " ".join([str(error), *remarks_on(error)[:_MOST_REASONS]]))
         return _page(page, form)
     return _page(page, form, result)
 

@@ -85,14 +85,14 @@ class Alert(Base):
         # One open alert a fingerprint: what makes grouping safe under load.
         Index(
             "uq_alerts_open_fingerprint",
-            "project_id",
             "fingerprint",
+            "project_id",
             unique=True,
             postgresql_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
             sqlite_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
         ),
         # Finds the resolved alert that a late recovery belongs to.
-        Index("ix_alerts_project_id_fingerprint_id", "project_id", "fingerprint", "id"),
+        Index("ix_alerts_fingerprint", "fingerprint", "project_id", "id"),
     )
 
 

@@ -15,6 +15,7 @@ from domain.alerts import express
 from domain.alerts.incoming import IncomingAlert, ParsedBody, State
 from domain.alerts.lifecycle import Action, Answer, Existing, ExistingAnswer, NewAlert, Plan, plan
 from domain.alerts.parcel import Parcel, alert_values, delivery_values
+from domain.alerts.remarks import remarks_of
 from domain.hot import HotConnection
 from models import Alert, AlertCounter, Delivery, Occurrence
 
@@ -42,23 +43,6 @@ class Receipt:
     items: tuple[ReceiptItem, ...]
     #: One for each item that is an alert, in order.
     by_item: tuple[ReceiptItem, ...]
-
-
-def remarks_of(parsed: ParsedBody) -> list[str]:
-    """Return everything that a maintainer should know about how the body was read."""
-    remarks = list(parsed.remarks)
-    is_batch = len(parsed.alerts) + len(parsed.refused) > 1
-    for alert in parsed.alerts:
-        prefix = f"Item {alert.item_index + 1}: " if is_batch else ""
-        remarks.extend(prefix + remark for remark in alert.remarks)
-    remarks.extend(
-        f"Item {refused.item_index + 1} was refused: {refused.reason}" for refused in parsed.refused
-    )
-    return remarks[:_REMARKS_KEPT]
-
-
-#: A body of 5,000 bad items need not say so 5,000 times.
-_REMARKS_KEPT = 100
 
 
 def receive(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
@@ -113,10 +97,12 @@ def _store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt
     )
 
 
+#: Not a bare column: so only indexes that begin with the fingerprint can be used (migration 0007).
+_OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 _EXISTING_COLUMNS = select(Alert.id, Alert.iid, Alert.title, Alert.fingerprint, Alert.status)
 
 _OPEN = _EXISTING_COLUMNS.where(
-    Alert.project_id == bindparam("project_id"),
+    _OF_PROJECT,
     Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
     Alert.status != RESOLVED,
 )
@@ -125,7 +111,7 @@ _LAST_RESOLVED = _EXISTING_COLUMNS.where(
     Alert.id.in_(
         select(func.max(Alert.id))
         .where(
-            Alert.project_id == bindparam("project_id"),
+            _OF_PROJECT,
             Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
         )
         .group_by(Alert.fingerprint)

@@ -11,6 +11,8 @@ from threading import Lock
 from sqlalchemy import bindparam, insert, update
 
 from domain.alerts.parcel import Parcel, delivery_values
+from domain.alerts.remarks import remarks_on
+from domain.errors import DomainError
 from domain.hot import HotConnection
 from models import Delivery
 
@@ -91,16 +93,18 @@ _SKIP = (
 )
 
 
-def store_refusal(parcel: Parcel, status_code: int, reason: str, *, hot: HotConnection) -> int:
-    """Write a refused delivery into the log and return its id."""
+def store_refusal(
+    parcel: Parcel, status_code: int, error: DomainError, *, hot: HotConnection
+) -> int:
+    """Write a refused delivery with its reasons into the log and return its id."""
     values = {
         **delivery_values(parcel),
         "status_code": status_code,
-        "reason": reason,
+        "reason": str(error),
         "opened": 0,
         "joined": 0,
         "resolved": 0,
-        "remarks": [],
+        "remarks": remarks_on(error),
         "truncated_alerts": 0,
         "skipped": 0,
     }

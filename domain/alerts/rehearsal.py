@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats import Reading, read_body, read_payload
 from domain.alerts.incoming import IncomingAlert, UnreadableBody
-from domain.alerts.intake import remarks_of
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.mapping import FieldMapping
+from domain.alerts.remarks import remarks_of
 from domain.alerts.samples import MappingDraft
 from domain.alerts.trial import ExplainedAlert, explain
 from models import Delivery

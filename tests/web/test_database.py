@@ -14,19 +14,12 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from domain.keyring import Kind
 from models import AccessToken
+from tests.commands import operate
 from tests.people import now
 from tests.senders import JSON, item, resolved, webhook
 from tests.statements import statements_of
 from web.extensions import db
 from web.hot_database import HotDatabase
-
-
-def operate(app: Flask, *arguments: str) -> dict[str, Any]:
-    done = app.test_cli_runner().invoke(args=arguments)
-    assert done.exit_code == 0, done.output
-    made = app.json.loads(done.stdout)
-    assert isinstance(made, dict)
-    return made
 
 
 def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:

@@ -1,0 +1,14 @@
+"""Commands of the operator's, in an app of this process."""
+
+from typing import Any
+
+from flask import Flask
+
+
+def operate(app: Flask, *arguments: str) -> dict[str, Any]:
+    """Do what `flask …` does and return the object that it prints."""
+    done = app.test_cli_runner().invoke(args=arguments)
+    assert done.exit_code == 0, done.output
+    made = app.json.loads(done.stdout)
+    assert isinstance(made, dict)
+    return made

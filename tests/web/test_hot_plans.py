@@ -1,0 +1,84 @@
+"""What the hot paths ask of Postgres finds its rows by the right index, however new the tables."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from flask import Flask
+
+from tests.commands import operate
+from tests.senders import JSON, item, resolved, webhook
+from web.extensions import db
+
+pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+
+Question = tuple[str, Any]
+
+
+def questions_of(app: Flask, ask: Callable[[], object]) -> list[Question]:
+    """Return what a request asks the driver, with the values."""
+    found: list[Question] = []
+    execute = psycopg.Cursor.execute
+
+    def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
+        found.append((str(query), values))
+        return execute(cursor, query, values, **more)
+
+    with pytest.MonkeyPatch.context() as patch, app.app_context():
+        patch.setattr(psycopg.Cursor, "execute", note)
+        ask()
+    return found
+
+
+def plan_of(app: Flask, question: Question) -> str:
+    """Return how Postgres would answer before it has counted any table."""
+    query, values = question
+    with app.app_context():
+        connection: Any = db.session.connection().connection.driver_connection
+        # A table without rows is read whole, whatever indexes there are.
+        connection.execute("SET LOCAL enable_seqscan = off")
+        lines = connection.execute(f"EXPLAIN {query}", values).fetchall()
+        db.session.rollback()
+    return "\n".join(line for (line,) in lines)
+
+
+def made(app: Flask, kind: str) -> dict[str, Any]:
+    operate(app, "users", "create", "alice", "--email", "alice@example.org")
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    return operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", "Hook")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("http", b'{"title": "new"}', "WITH joined"),
+        ("prometheus", webhook(item("a"), item("b")), "alerts.fingerprint IN"),
+        ("prometheus", webhook(resolved("a"), item("b")), "max(alerts.id)"),
+    ],
+)
+def test_an_alert_is_found_by_its_fingerprint(
+    app: Flask, kind: str, body: bytes, words: str
+) -> None:
+    integration = made(app, kind)
+    path = integration["url"].removeprefix("http://localhost")
+    headers = {"Authorization": f"Bearer {integration['key']}", "Content-Type": JSON}
+    client = app.test_client()
+    crowd = webhook(*(item(f"other {number}") for number in range(300)))
+    assert client.post(path, data=crowd, headers=headers).status_code == 200
+    asked = questions_of(app, lambda: client.post(path, data=body, headers=headers))
+    (question,) = (each for each in asked if words in each[0])
+    plan = plan_of(app, question)
+    assert "fingerprint" in plan.partition("Index Cond: ")[2].partition("\n")[0], plan
+    (lookup,) = (each for each in asked if "integrations.endpoint_identifier =" in each[0])
+    assert "uq_integrations_endpoint_identifier" in plan_of(app, lookup)
+
+
+def test_a_token_is_found_by_its_digest(app: Flask) -> None:
+    made(app, "http")
+    token = operate(app, "tokens", "create", "alice", "--name", "n", "--scopes", "api")["token"]
+    headers = {"PRIVATE-TOKEN": token}
+    asked = questions_of(app, lambda: app.test_client().get("/api/v4/user", headers=headers))
+    (question,) = (each for each in asked if each[0].startswith("SELECT users"))
+    assert "uq_personal_access_tokens_digest" in plan_of(app, question)
