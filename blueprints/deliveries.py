@@ -5,6 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.alerts import deliveries as domain
+from domain.alerts.delivery_warnings import warnings_of
 from domain.alerts.integrations import IntegrationRow, IntegrationType
 from domain.alerts.parcel import Parcel
 from domain.alerts.receivers import DisabledReceiverError
@@ -47,6 +48,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         wanted=wanted,
         shows=tuple(domain.Show),
         refusals=domain.count_refusals(integration_id, session=db.session()),
+        warnings=warnings_of(integration_id, session=db.session()),
         recent=domain.RECENT,
         page=page_links(domain.list_deliveries(wanted, part, session=db.session())),
     )
@@ -92,7 +94,7 @@ def _receive(parcel: Parcel, row: IntegrationRow, earlier_id: int) -> int:
         )
     except DomainError as error:
         flash("It was read once more, and refused.", "error")
-        return store_refusal(parcel, status_of(error), str(error), hot=hot)
+        return store_refusal(parcel, status_of(error), error, hot=hot)
     flash(f"Delivery {earlier_id} came in once more, as this one.")
     return receipt.delivery_id
 

@@ -113,6 +113,7 @@ def _form_of(row: IntegrationRow, *, is_posted: bool) -> IntegrationForm:
     values = {"name": row.name, "active": row.active, "api_url": api_url}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = row.type != IntegrationType.HTTP
+    form.name.flags.required = domain.needs_name(row, session=db.session())
     return form
 
 

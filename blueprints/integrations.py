@@ -86,5 +86,11 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 def _new_page(form: NewIntegrationForm, project: ProjectView) -> ResponseReturnValue:
-    page = render_template("integrations/new.html", project=project, integration=None, form=form)
+    page = render_template(
+        "integrations/new.html",
+        project=project,
+        integration=None,
+        form=form,
+        types=domain.types_of(project.id, session=db.session()),
+    )
     return page, 422 if form.errors else 200

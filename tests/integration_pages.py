@@ -27,3 +27,14 @@ def words(page: str) -> str:
     """Return what somebody reads on a page, without what is a choice of a drop-down."""
     seen = re.sub(r"<(option|script|style).*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", seen)).split())
+
+
+def snippets_on(page: requests.Response) -> dict[str, str]:
+    """Return what the copy buttons of the credentials page copy, by title."""
+    blocks = re.findall(
+        r'<h3>([^<]*)</h3>.*?<code id="snippet-\d+">(.*?)</code>', page.text, re.DOTALL
+    )
+    return {
+        html.unescape(title): html.unescape(re.sub(r"</?span[^>]*>", "", text))
+        for title, text in blocks
+    }

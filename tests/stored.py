@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from sqlalchemy import Select, Update, select
+from sqlalchemy import Select, Update, func, select
 
 from domain.alerts.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
@@ -35,6 +35,19 @@ def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
     )
 
 
+def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
+    """Return what a project received last; however much that was before."""
+    (newest,) = _detached(
+        gatebell,
+        select(Delivery)
+        .join(Project, Project.id == Delivery.project_id)
+        .where(Project.path == project)
+        .order_by(Delivery.id.desc())
+        .limit(1),
+    )
+    return newest
+
+
 def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
     """Return which alert each item touched and how, delivery by delivery."""
     actions = tuple(Action)
@@ -47,6 +60,13 @@ def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int,
     )
     with database_of(gatebell) as session:
         return [(iid, index, actions[rank]) for iid, index, rank in session.execute(statement)]
+
+
+def reports_in(gatebell: LiveGatebell, delivery: Delivery) -> int:
+    """Return how many items of a delivery are reports of alerts."""
+    counted = select(func.count()).where(Occurrence.delivery_id == delivery.id)
+    with database_of(gatebell) as session:
+        return session.scalar(counted) or 0
 
 
 def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:

@@ -19,9 +19,11 @@ _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
 )
-#: A spreadsheet takes a cell that begins like this for a formula and runs it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_BLANKS = " \u00a0\u200b\ufeff"
+#: A spreadsheet takes a cell that begins like this for a formula and runs it; those of East Asia
+#: know the wide forms as well.
+_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+#: A cell is cut here by some that read the file.
+_BREAKS = frozenset("\t\r\n")
 
 
 def as_json(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[str]:
@@ -46,9 +48,12 @@ def _all_rows(wanted: AlertFilter, order: Order, *, session: Session) -> Iterato
     place = None
     while True:
         part = AlertSlice(size=_CHUNK, order=order, following=place)
-        page = list_alerts(wanted, part, session=session)
+        try:
+            page = list_alerts(wanted, part, session=session)
+        finally:
+            # Whoever reads slowly, or hangs up, must not keep a connection; nobody else ends it.
+            session.close()
         yield from page.items
-        session.expunge_all()
         if page.next_before is None:
             return
         place = read_cursor(str(page.next_before), order)
@@ -79,12 +84,19 @@ def _time(moment: datetime | None) -> str | None:
 
 def _harmless(value: Any) -> Any:
     """Return a cell with an apostrophe before what a spreadsheet would run."""
-    if isinstance(value, str) and value.lstrip(_BLANKS).startswith(_FORMULA):
+    if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return "" if value is None else value
 
 
+def _is_formula(text: str) -> bool:
+    """Tell whether the first character that can be seen begins a formula."""
+    seen = (each for each in text if each.isprintable() and not each.isspace())
+    return text[:1] in _BREAKS or next(seen, "") in _FORMULA
+
+
 def _line(values: Any) -> str:
     line = StringIO()
-    csv.writer(line).writerow(values)
+    # All in quotes: in some countries a spreadsheet ends a cell at each semicolon.
+    csv.writer(line, quoting=csv.QUOTE_ALL).writerow(values)
     return line.getvalue()

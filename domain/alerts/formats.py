@@ -53,17 +53,17 @@ def read_payload(
         payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
     )
     if mapping is UNMAPPED and payload.keys() >= _WEBHOOK_MARKS:
-        return replace(parsed, remarks=(*parsed.remarks, _LOOKS_LIKE_A_WEBHOOK))
+        return replace(parsed, remarks=(*parsed.remarks, LOOKS_LIKE_A_WEBHOOK))
     return parsed
 
 
 #: What every webhook of Alertmanager has, and hardly anything else.
 _WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
-_LOOKS_LIKE_A_WEBHOOK = (
+LOOKS_LIKE_A_WEBHOOK = (
     "This looks like a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
     "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
 )
-_LOOKS_LIKE_ONE_ALERT = (
+LOOKS_LIKE_ONE_ALERT = (
     "This looks like a single alert: send it to an integration of the type “HTTP Endpoint”."
 )
 
@@ -74,7 +74,7 @@ def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
     except MissingAttributes as error:
         if _WEBHOOK_MARKS & payload.keys():
             raise
-        raise MissingAttributes(error.names, hint=_LOOKS_LIKE_ONE_ALERT) from error
+        raise MissingAttributes(error.names, hint=LOOKS_LIKE_ONE_ALERT) from error
 
 
 def only_item(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:

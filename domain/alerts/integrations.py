@@ -145,6 +145,22 @@ def change_integration(
     integration.api_url = details.api_url or None
 
 
+def needs_name(integration: Integration, *, session: Session) -> bool:
+    """Tell whether the project has others of the type, so that the type would not do as a name."""
+    same = [
+        each.id
+        for each in _integrations(integration.project_id, session=session)
+        if each.type == integration.type
+    ]
+    return len(same) > 1
+
+
+def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
+    """Return the types that a project has integrations of: a new one of these needs a name."""
+    found = _integrations(project_id, session=session)
+    return tuple(dict.fromkeys(each.type for each in found))
+
+
 def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
     if not clean.isprintable():

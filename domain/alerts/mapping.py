@@ -218,7 +218,7 @@ def values_of(sample: Mapping[str, Any]) -> tuple[SampleValue, ...]:
     for path, value in _walk((), sample):
         if len(found) == _MOST_SAMPLE_VALUES:
             break
-        found.append(SampleValue(path=path, kind=_kind(value), example=excerpt(value)))
+        found.append(SampleValue(path=path, kind=kind_of(value), example=excerpt(value)))
     return tuple(found)
 
 
@@ -235,14 +235,18 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         yield from _walk((*path, step), child)
 
 
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float() | LongNumber():
-            return "number"
-        case list():
-            return "array"
-    return "string"
+_KINDS: Mapping[type, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    LongNumber: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
+
+
+def kind_of(value: Any) -> str:
+    """Return the type of a JSON value, by the name that JSON has for it."""
+    return _KINDS[type(value)]

@@ -19,6 +19,7 @@ from domain.alerts.mapping import (
     values_of,
     written,
 )
+from domain.alerts.sample_tree import Branch, tree_of
 from domain.alerts.text import canonical_json
 from domain.errors import InvalidError
 from models import Integration
@@ -49,6 +50,11 @@ class Sample:
     text: str
     payload: Mapping[str, Any]
     values: tuple[SampleValue, ...]
+
+    @property
+    def tree(self) -> tuple[Branch, ...]:
+        """Its fields as they lie within each other."""
+        return tree_of(self.payload)
 
     @property
     def digest(self) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from models import Integration
 from tests.html_forms import form_to, form_with, submit
-from tests.integration_pages import address, opened
+from tests.integration_pages import address, opened, words
 from tests.live import LiveGatebell
 from tests.senders import Endpoint, captured, connect, item, webhook
 from tests.stored import alerts_of, change, deliveries_of
@@ -125,6 +125,68 @@ def test_a_body_in_the_format_of_the_other_type_is_told_of(
     assert sentence in page.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        ("http", "grafana.json", "type “Prometheus Alertmanager”"),
+        ("prometheus", "apprise.json", "type “HTTP Endpoint”"),
+    ],
+)
+def test_wrong_formats_are_told_once_above_the_log(
+    gatebell: LiveGatebell, kind: str, body: str, told: str
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    assert "another type's format" not in log_of(gatebell, endpoint)
+    endpoint.post(captured(body))
+    assert "1 delivery looks like another type's format, the last one " in log_of(
+        gatebell, endpoint
+    )
+    endpoint.post(captured(body))
+    seen = log_of(gatebell, endpoint)
+    assert seen.count("2 deliveries look like another type's format") == 1
+    assert told in seen
+
+
+def test_alerts_that_were_left_out_are_told_once_above_the_log(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    assert "Senders left out" not in log_of(gatebell, endpoint)
+    for _ in range(2):
+        endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
+    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, the last time ") == 1
+
+
+def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
+    """Return what a maintainer reads on the page of the log."""
+    return words(opened(gatebell, endpoint, "{id}/deliveries")[1].text).replace(" ,", ",")
+
+
+def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    body = webhook(item("x", labels={}), "nonsense")
+    assert endpoint.post(body).status_code == 422
+    browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=remarks")
+    assert "(2 remarks)" in page.text
+    first = deliveries_of(gatebell, endpoint.project)[0]
+    page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")[1]
+    assert "Item 1 was refused: it has no title" in page.text
+    assert "Item 2 was refused: it is not an object" in page.text
+    submit(browser, page, form_to(page, "/send_again"))
+    again = deliveries_of(gatebell, endpoint.project)[-1]
+    assert (again.status_code, again.remarks) == (422, first.remarks)
+
+
+def test_of_very_many_remarks_the_log_says_how_many_there_were(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    strange = [item(f"t{number}", startsAt="soon") for number in range(120)]
+    assert endpoint.post(webhook(*strange, *["nonsense"] * 30)).status_code == 200
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert len(delivery.remarks) == 100
+    # What is lost comes before what is only strange.
+    assert [" was refused: " in remark for remark in delivery.remarks[:31]] == [True] * 30 + [False]
+    assert delivery.remarks[-1] == "And 51 more remarks, which are not kept."
+
+
 def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.send(event="Disk full", id=7)
@@ -165,9 +227,9 @@ def test_what_was_not_kept_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
     stranger, good = deliveries_of(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{stranger.id}")
     assert "Send again" not in page.text
-    page = browser.get(page.url.replace(f"/{stranger.id}", f"/{good.id}"))
+    page = browser.get(page.url.replace(f"/deliveries/{stranger.id}", f"/deliveries/{good.id}"))
     form = form_to(page, "/send_again")
-    form.action = form.action.replace(f"/{good.id}/", f"/{stranger.id}/")
+    form.action = form.action.replace(f"/deliveries/{good.id}/", f"/deliveries/{stranger.id}/")
     assert submit(browser, page, form).status_code == 404
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(active=False))
     assert submit(browser, page, form_to(page, "/send_again")).status_code == 403

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from models import Integration
 from tests.live import LiveGatebell
-from tests.senders import Endpoint, basic, connect, item, webhook
+from tests.senders import Endpoint, basic, connect, item, request_head, spoken, webhook
 from tests.stored import alerts_of, change, deliveries_of
 
 RECEIVERS = ("http", "prometheus")
@@ -28,13 +28,14 @@ def test_an_alert_is_answered_with_its_number_and_title(gatebell: LiveGatebell, 
 @pytest.mark.spec("I2")
 @pytest.mark.parametrize(
     "header",
-    ["Bearer {key}", "bearer {key}", "BEARER  {key}", "basic"],
+    ["Bearer {key}", "bearer {key}", "BEARER  {key}", "Basic {basic}", "BASIC  {basic}"],
 )
 def test_the_key_comes_as_a_bearer_token_or_as_a_password_without_a_user(
     gatebell: LiveGatebell, header: str
 ) -> None:
     endpoint = connect(gatebell)
-    value = basic("", endpoint.key) if header == "basic" else header.format(key=endpoint.key)
+    packed = basic("", endpoint.key).partition(" ")[2]
+    value = header.format(key=endpoint.key, basic=packed)
     assert endpoint.post(b"{}", Authorization=value).status_code == 200
 
 
@@ -222,6 +223,15 @@ def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell, media_
     assert answer.json()["message"].endswith("The Content-Type must be application/json.")
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert (delivery.status_code, delivery.body) == (415, b"{}")
+
+
+@pytest.mark.spec("I1")
+def test_a_body_that_does_not_say_its_type_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    key = f"Authorization: Bearer {endpoint.key}"
+    head = request_head(endpoint, key, "Content-Length: 2")
+    assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
+    assert alerts_of(gatebell, endpoint.project) == []
 
 
 def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> None:

@@ -1,6 +1,5 @@
 """The keys of an integration: reset with and without overlap, ended, and what to paste."""
 
-import html
 import json
 import re
 import subprocess
@@ -9,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 import requests
-import yaml
 from sqlalchemy import update
 
 from models import Integration
 from tests.html_forms import form_to, submit
-from tests.integration_pages import opened
+from tests.integration_pages import opened, snippets_on
 from tests.live import LiveGatebell
 from tests.people import now
 from tests.senders import Endpoint, connect
@@ -149,40 +147,3 @@ def test_snippets_for_the_command_line_work_as_they_are_pasted(
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout
-
-
-@pytest.mark.spec("H5")
-def test_snippets_for_senders_of_webhooks_carry_address_and_key(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    texts = snippets_on(opened(gatebell, endpoint, "{id}/credentials")[1])
-    alertmanager, operator, grafana = (
-        list(yaml.safe_load_all(text))
-        for title, text in texts.items()
-        if title.startswith(("Alertmanager", "Prometheus Operator", "Grafana"))
-    )
-    (hook,) = alertmanager[0]["receivers"][0]["webhook_configs"]
-    assert (hook["url"], hook["http_config"]["authorization"]["credentials"]) == (
-        endpoint.url,
-        endpoint.key,
-    )
-    secret, config = operator
-    assert secret["stringData"] == {"key": endpoint.key}
-    (operated,) = config["spec"]["receivers"][0]["webhookConfigs"]
-    assert operated["url"] == endpoint.url
-    credentials = operated["httpConfig"]["authorization"]["credentials"]
-    assert credentials == {"name": secret["metadata"]["name"], "key": "key"}
-    (point,) = grafana[0]["contactPoints"][0]["receivers"]
-    assert point["settings"]["url"] == endpoint.url
-    assert point["settings"]["authorization_credentials"] == endpoint.key
-
-
-def snippets_on(page: requests.Response) -> dict[str, str]:
-    """Return what the copy buttons copy, by title."""
-    blocks = re.findall(
-        r'<h3>([^<]*)</h3>.*?<code id="snippet-\d+">(.*?)</code>', page.text, re.DOTALL
-    )
-    return {html.unescape(title): html.unescape(plain(text)) for title, text in blocks}
-
-
-def plain(text: str) -> str:
-    return re.sub(r"</?span[^>]*>", "", text)

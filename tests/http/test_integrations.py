@@ -169,7 +169,9 @@ def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     form = form_with(page, "name")
     assert submit(browser, page, form, name="").status_code == 302
+    assert "(optional)" in page.text
     connect(gatebell, endpoint.project, name="Other")
+    assert "(optional)" not in opened(gatebell, endpoint, "{id}/configure")[1].text
     refused = submit(browser, page, form, name=" ")
     assert refused.status_code == 422
     assert "Give it a name" in refused.text

@@ -84,6 +84,28 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     assert dict(editor.form.fields)["map_title"] == TITLE
 
 
+@pytest.mark.spec("H8")
+def test_the_fields_of_a_sample_are_a_tree_with_types(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    assert "Fields of the sample" not in editor.page.text
+    seen = words(editor.press("read", sample=json.dumps(SAMPLE)).text)
+    for field in (
+        "event object 3 in it name string “Disk full” level string “High” text string “”",
+        "machines array 2 in it [0] object 1 in it fqdn string “db-1” [1] object",
+        "recovered_at null null id number 17",
+    ):
+        assert field in seen
+
+
+def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    for sample in ('{"a":' * 99 + "{}" + "}" * 99, json.dumps({"many": list(range(9_000))})):
+        page = editor.press("read", sample=sample)
+        assert page.status_code == 200
+        assert "Fields of the sample" in page.text
+    assert editor.press("read", sample="{}").status_code == 200
+
+
 @pytest.mark.spec("H8", "I5", "I18")
 def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

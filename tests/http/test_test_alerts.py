@@ -77,6 +77,20 @@ def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
     assert "<i>x" not in answer.text
 
 
+@pytest.mark.spec("H6", "I12")
+@pytest.mark.parametrize("button", ["send", "rehearse"])
+def test_a_webhook_without_a_good_item_is_explained_item_by_item(
+    gatebell: LiveGatebell, button: str
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = webhook(item("x", labels={}), "nonsense").decode()
+    answer = submit(browser, page, form_with(page, "payload"), payload=payload, do=button)
+    assert answer.status_code == 422
+    assert "Item 1 was refused: it has no title" in answer.text
+    assert "Item 2 was refused: it is not an object" in answer.text
+
+
 @pytest.mark.spec("H6", "I17")
 def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
     gatebell: LiveGatebell,

@@ -1,14 +1,18 @@
 """What stories need: clients that accept plain http on loopback, and their connections closed."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live import LiveGatebell
+from tests.monitoring import Alertmanager
 from tests.people import ClientCredentials, bob, make_application
 from tests.stories.third_parties import KINDS, Addresses, ThirdParty
 
 Meet = Callable[..., ThirdParty]
+Notify = Callable[..., Alertmanager]
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +42,19 @@ def meet() -> Iterator[Meet]:
 def third_party(request: pytest.FixtureRequest, gatebell: LiveGatebell, meet: Meet) -> ThirdParty:
     """Every kind of client in turn."""
     return meet(request.param, gatebell)
+
+
+@pytest.fixture
+def notify(tmp_path: Path) -> Iterator[Notify]:
+    """Starts Alertmanagers, and stops them in the end."""
+    started: list[Alertmanager] = []
+
+    def start(webhook: dict[str, Any], **options: str) -> Alertmanager:
+        made = Alertmanager(tmp_path / f"alertmanager-{len(started)}", webhook, **options)
+        started.append(made)
+        made.start()
+        return made
+
+    yield start
+    for each in started:
+        each.stop()
