@@ -164,7 +164,9 @@ def test_counting_stops_at_ten_thousand(gatebell: LiveGatebell) -> None:
         many = [
             {
                 **row,
-                "id": row["id"] + 10_000_000 + n, "iid": n, "fingerprint": None,
+                "id": row["id"] + 10_000_000 + n,
+                "iid": n,
+                "fingerprint": None,
                 "title": "old one" if n < 3_000 else "one",
             }
             for n in range(2, 10_003)
