@@ -7,7 +7,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint fmt migrate docs coverage bench-alerts pins clean
+.PHONY: help run test fuzz lint fmt migrate docs coverage bench bench-alerts pins clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ docs: $(VENV)/development ## Write the generated documents: settings and coverag
 
 coverage: docs ## Show which statements of the specification no test shows
 	@$(PY) -m tests.coverage_table --missing
+
+bench: $(VENV)/development ## Measure the service against the floors and its peers (takes half an hour)
+	@$(PY) -m bench.compare $(BENCH_ARGS)
 
 bench-alerts: $(VENV)/development ## Measure lists of a million alerts against ten thousand (takes minutes)
 	@$(PY) -m bench.alert_lists

@@ -1,0 +1,65 @@
+"""Alerts as senders send them."""
+
+import json
+
+from bench.shots import HOLE
+from bench.workloads import LARGE_ALERTS
+
+
+def generic_alert(title: str) -> str:
+    """Return the body of an alert as a script sends it."""
+    fields = {
+        "title": title,
+        "description": "Less than 5 % of the space is free.",
+        "severity": "high",
+        "service": "web",
+        "monitoring_tool": "cron",
+        "hosts": ["web-1.example.com"],
+        "gitlab_environment_name": "production",
+    }
+    return as_json(fields)
+
+
+def metrics_webhook(count: int, mark: str) -> str:
+    """Return the body of a metrics webhook with so many alerts."""
+    items = [
+        {
+            "status": "firing",
+            "labels": {
+                "alertname": f"DiskFull{mark}n{number}",
+                "instance": "web-1.example.com:9100",
+                "severity": "critical",
+                "environment": "Production",
+                "service": "web",
+            },
+            "annotations": {"summary": "Less than 5 % of the space is free."},
+            "startsAt": "2026-11-21T07:52:39.502249Z",
+            "endsAt": "0001-01-01T00:00:00Z",
+            "generatorURL": "http://metrics.example/graph",
+            "fingerprint": f"{mark}n{number}",
+        }
+        for number in range(count)
+    ]
+    envelope = {
+        "version": "4",
+        "groupKey": "{}:{}",
+        "status": "firing",
+        "receiver": "gatebell",
+        "externalURL": "http://alertmanager.example",
+        "groupLabels": {},
+        "commonLabels": {},
+        "commonAnnotations": {},
+        "alerts": items,
+    }
+    return as_json(envelope)
+
+
+def large_webhook(number: int) -> bytes:
+    """Return a webhook of new alerts whose rows nobody has sent before."""
+    return metrics_webhook(LARGE_ALERTS, f"large{number:05d}x").encode()
+
+
+def as_json(value: object) -> str:
+    """Write JSON in which the hole stays one."""
+    # The hole is not to be escaped.
+    return json.dumps(value).replace(json.dumps(HOLE)[1:-1], HOLE)

@@ -1,0 +1,136 @@
+"""Gatebell against the floors and its peers: `make bench`.
+
+It starts all of them on this machine, on a Postgres of its own whose commits are durable, loads one
+after the other with wrk in interleaved rounds, and writes a report, the figures and a chart to
+bench/results/. One path in a minute:
+
+    python -m bench.compare --only token-info --rounds 3 --seconds 4 --no-peers
+"""
+
+import signal
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.chart import chart
+from bench.contenders import EMPTY_VIEW, Field, opened_field
+from bench.load import find_wrk
+from bench.machine import BUSY, describe, wait_for_calm
+from bench.options import Options, read_options
+from bench.report import Report, as_json, as_markdown
+from bench.rounds import Outcome, measure_all
+from bench.soak import Soak, soak
+from bench.targets import verdicts
+from domain.clock import system_clock
+
+RESULTS = Path(__file__).parent / "results"
+#: How far the floor's own runs may lie apart, without their outer tenths, of their median.
+_SPREAD = 0.25
+#: With fewer runs there are no tenths to speak of.
+_FEW = 4
+#: How long what has just been installed and filled may keep the machine at work.
+_PATIENCE_SECONDS = 90
+_TOO_BUSY = 3
+_STOPPED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that was measured."""
+
+    outcomes: Sequence[Outcome]
+    soak: Soak | None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and report; return the exit status, 3 if the machine had too much else to do."""
+    # Else whoever stops this would leave a dozen servers behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
+    options = read_options(arguments)
+    find_wrk()
+    doubts = _doubts_beforehand(options)
+    if doubts and not options.anyway:
+        return _refuse(doubts)
+    with opened_field(options) as field:
+        doubts += _doubts_beforehand(options)
+        if doubts and not options.anyway:
+            return _refuse(doubts)
+        outcomes = tuple(measure_all(field.contenders, options))
+        soaked = soak(field.ours, options.soak) if options.soak else None
+        doubts += _doubts_afterwards(outcomes)
+        report = _report(field, options, Findings(outcomes, soaked), doubts)
+    if doubts and not options.anyway:
+        return _refuse(doubts)
+    _write(report)
+    return 0
+
+
+def _doubts_beforehand(options: Options) -> list[str]:
+    busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
+    if busy <= BUSY:
+        return []
+    return [f"{busy:.2f} processors were at work before anything was measured (at most {BUSY:g})."]
+
+
+def _doubts_afterwards(outcomes: Sequence[Outcome]) -> list[str]:
+    rates = sorted(
+        sample.rate for each in outcomes if each.name == EMPTY_VIEW for sample in each.samples
+    )
+    if not rates:
+        return []
+    low, high = _outer_tenths(rates)
+    spread = (high - low) / statistics.median(rates)
+    if spread <= _SPREAD:
+        return []
+    doubt = (
+        f"The runs of the {EMPTY_VIEW}, which should be alike, lie {spread:.0%} apart"
+        f" (at most {_SPREAD:.0%})."
+    )
+    return [doubt]
+
+
+def _outer_tenths(rates: Sequence[float]) -> tuple[float, float]:
+    if len(rates) < _FEW:
+        return rates[0], rates[-1]
+    tenths = statistics.quantiles(rates, n=10, method="inclusive")
+    return tenths[0], tenths[-1]
+
+
+def _report(field: Field, options: Options, findings: Findings, doubts: Sequence[str]) -> Report:
+    found = {(each.work, each.name): each for each in findings.outcomes}
+    return Report(
+        moment=system_clock(),
+        machine=describe(field.postgres_url),
+        options=options,
+        outcomes=found,
+        verdicts=verdicts(found, field.ours, findings.soak),
+        soak=findings.soak,
+        missing=dict(field.missing),
+        doubts=tuple(dict.fromkeys(doubts)),
+    )
+
+
+def _write(report: Report) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    markdown = as_markdown(report)
+    drawing = chart(report.outcomes, report.options.works)
+    texts = {"md": markdown, "json": as_json(report), "svg": drawing}
+    for suffix, text in texts.items():
+        (RESULTS / f"comparison.{suffix}").write_text(text, encoding="utf-8")
+    sys.stdout.write(f"\n{markdown}\nAlso in {RESULTS}.\n")
+
+
+def _refuse(doubts: Sequence[str]) -> int:
+    for doubt in doubts:
+        sys.stderr.write(f"{doubt}\n")
+    sys.stderr.write(
+        "No report: the figures could not be trusted. Let the machine do nothing else, or say"
+        " --anyway to see them with a warning.\n"
+    )
+    return _TOO_BUSY
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Everything that is measured, started and ready."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from psycopg import sql
+
+from bench.gatebell import THREADS, WORKERS, running_gatebell
+from bench.history import LITTLE
+from bench.installs import ROOT
+from bench.large_webhook import send_large_webhook
+from bench.load import Target
+from bench.options import Options
+from bench.peer_programs import PEERS_IN_ORDER, Peer, running_peer
+from bench.pgbench import floors_in, prepare_place
+from bench.processes import Program, inherited, worker_memory
+from bench.samples import CannotMeasureError, Measure
+from bench.seed_counts import Counts, counts_for
+from bench.shots import Shot
+from bench.workloads import Work
+from tests.postgres import Postgres, own_server
+
+ON_POSTGRES = "Gatebell, Postgres"
+MUCH_STORED = "Gatebell, much stored"
+ON_SQLITE = "Gatebell, SQLite"
+EMPTY_VIEW = "empty Flask view"
+PGBENCH = "pgbench"
+#: All servers with all their connections.
+_MOST_CONNECTIONS = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """Something that is measured."""
+
+    name: str
+    measures: Mapping[Work, Measure]
+    #: What looks at one answer beforehand.
+    probes: Mapping[Work, Callable[[int], None]] = field(default_factory=dict)
+    #: The largest of its workers, in MiB; 0 if it has none.
+    memory: Callable[[], float] = lambda: 0.0
+    #: From the command to the first answer; nothing if that is not looked at.
+    start_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """Who is measured, and who could not be."""
+
+    contenders: tuple[Contender, ...]
+    #: By name, why it could not.
+    missing: Mapping[str, str]
+    #: A database in which nothing happens.
+    postgres_url: str
+
+    @property
+    def ours(self) -> Contender:
+        """The one that the targets are for."""
+        return next(each for each in self.contenders if each.name == ON_POSTGRES)
+
+
+@contextmanager
+def opened_field(options: Options) -> Iterator[Field]:
+    """Start everything that the chosen work needs."""
+    with ExitStack() as stack:
+        postgres = stack.enter_context(_durable_postgres())
+        directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-bench-")))
+        opener = _Opener(stack, options, postgres, directory)
+        yield opener.open()
+
+
+@contextmanager
+def _durable_postgres() -> Iterator[Postgres]:
+    with own_server() as server:
+        change = f"ALTER SYSTEM SET max_connections = {_MOST_CONNECTIONS}"
+        Postgres(server.get_uri()).execute(sql.SQL(change).format())
+        server.stop()
+        server.ensure_postgres_running()
+        yield Postgres(server.get_uri())
+
+
+class _Opener:
+    def __init__(
+        self, stack: ExitStack, options: Options, postgres: Postgres, directory: Path
+    ) -> None:
+        self._stack = stack
+        self._options = options
+        self._postgres = postgres
+        self._directory = directory
+        self._counts: Counts = counts_for(
+            runs=options.runs, seconds=options.seconds, has_codes=Work.CODE in options.works
+        )
+
+    def open(self) -> Field:
+        found = [self._empty_view(), self._on_postgres(ON_POSTGRES, LITTLE)]
+        if self._options.history:
+            found.append(self._on_postgres(MUCH_STORED, self._options.history))
+        if self._options.has_sqlite:
+            found.append(self._gatebell(ON_SQLITE, "", history=0))
+        if self._wants({Work.INTAKE, Work.METRICS}):
+            found.append(self._pgbench())
+        missing = {}
+        for peer in PEERS_IN_ORDER if self._options.has_peers else ():
+            try:
+                found += [self._peer(peer)] if self._wants(peer.works) else []
+            except CannotMeasureError as error:
+                missing[peer.name] = str(error)
+        url = self._postgres.new_database()
+        return Field(contenders=tuple(found), missing=missing, postgres_url=url)
+
+    def _wants(self, works: set[Work] | frozenset[Work]) -> bool:
+        return not works.isdisjoint(self._options.works)
+
+    def _empty_view(self) -> Contender:
+        _say(f"Starting: {EMPTY_VIEW}")
+        workers = ("--workers", str(WORKERS), "--threads", str(THREADS))
+        place = ("--bind", "127.0.0.1:{port}", "--no-control-socket")
+        config = ("--worker-class", "gthread", *workers, "--keep-alive", "65", *place)
+        program = Program(
+            (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
+            directory=ROOT,
+            environment=inherited(),
+            log=self._directory / "empty-view.log",
+        )
+        self._stack.enter_context(program)
+        works = [work for work in Work if work is not Work.LARGE]
+        shots: dict[Work, Shot] = {work: Shot(method="GET", path="/") for work in works}
+        return _of_shots(
+            EMPTY_VIEW, shots, program.port, partial(worker_memory, program.pid, "gunicorn")
+        )
+
+    def _on_postgres(self, name: str, history: int) -> Contender:
+        return self._gatebell(name, self._postgres.new_database(), history=history)
+
+    def _gatebell(self, name: str, url: str, *, history: int) -> Contender:
+        _say(f"Starting: {name}")
+        place = self._directory / name.replace(", ", "-").lower()
+        running = self._stack.enter_context(
+            running_gatebell(place, url, self._counts, history=history)
+        )
+        live = running.live
+        of_shots = _of_shots(
+            name, running.shots, live.port, partial(worker_memory, live.pid, "gunicorn")
+        )
+        large = partial(send_large_webhook, running.metrics)
+        return Contender(
+            name=name,
+            measures={**of_shots.measures, Work.LARGE: large},
+            probes=of_shots.probes,
+            memory=of_shots.memory,
+            start_seconds=running.start_seconds,
+        )
+
+    def _pgbench(self) -> Contender:
+        _say(f"Preparing: {PGBENCH}")
+        place = prepare_place(self._directory / "pgbench", self._postgres.new_database())
+        return Contender(name=PGBENCH, measures=floors_in(place))
+
+    def _peer(self, peer: Peer) -> Contender:
+        _say(f"Installing and starting: {peer.name}")
+        running = self._stack.enter_context(
+            running_peer(
+                peer,
+                self._directory / peer.folder,
+                self._postgres.new_database(),
+                self._counts,
+            )
+        )
+        memory = partial(worker_memory, running.pid, peer.worker)
+        return _of_shots(peer.name, running.shots, running.port, memory)
+
+
+def _of_shots(
+    name: str, shots: Mapping[Work, Shot], port: int, memory: Callable[[], float]
+) -> Contender:
+    targets = {work: Target(shot, port=port) for work, shot in shots.items()}
+    return Contender(
+        name=name,
+        measures={work: target.measure for work, target in targets.items()},
+        probes={work: target.probe for work, target in targets.items()},
+        memory=memory,
+    )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

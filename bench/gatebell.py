@@ -1,0 +1,107 @@
+"""Gatebell itself, started as its operators do."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from bench.alert_bodies import generic_alert, metrics_webhook
+from bench.gatebell_seed import seed_gatebell
+from bench.history import store_history
+from bench.oauth_shots import Paths, Seed, oauth_shots
+from bench.seed_counts import Counts
+from bench.shots import HOLE, Magazine, Mode, Shot
+from bench.workloads import METRICS_ALERTS, Work
+from tests.live import LiveGatebell
+from tests.people import make_project
+from tests.senders import JSON, Endpoint, connect
+from web.database import migrate
+from web.settings import read_settings
+
+#: As many as the floor has (gunicorn's gthread).
+WORKERS, THREADS = 2, 4
+_PATHS = Paths(
+    token="/oauth/token",  # noqa: S106 - an address
+    introspection="/oauth/introspect",
+    device="/oauth/authorize_device",
+)
+#: All load comes from one address, and is to be served.
+_LIFTED = {
+    "OAUTH_RATE_LIMIT": "100000000/minute",
+    "API_RATE_LIMIT": "100000000/minute",
+    "ALERT_BODY_LIMIT_BYTES": str(16 * 2**20),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningGatebell:
+    """A service under load."""
+
+    live: LiveGatebell
+    shots: Mapping[Work, Shot]
+    metrics: Endpoint
+    #: From the command to the first answer.
+    start_seconds: float
+
+
+@contextmanager
+def running_gatebell(
+    directory: Path, database_url: str, counts: Counts, *, history: int = 0
+) -> Iterator[RunningGatebell]:
+    """Seed a database and serve it; `history` is how many alerts and tokens it has besides."""
+    directory.mkdir(parents=True)
+    live = LiveGatebell(
+        instance_path=directory,
+        database_url=database_url,
+        WEB_CONCURRENCY=str(WORKERS),
+        WEB_THREADS=str(THREADS),
+        **_LIFTED,
+    )
+    migrate(read_settings({"INSTANCE_PATH": str(directory), "DATABASE_URL": live.database_url}))
+    seed, alice = seed_gatebell(live, counts)
+    project = make_project(live, alice)
+    generic = connect(live, project)
+    metrics = connect(live, project, kind="prometheus", name="Metrics")
+    if history:
+        store_history(directory, database_url, history)
+    began = perf_counter()
+    live.start()
+    took = perf_counter() - began
+    try:
+        shots = {
+            **oauth_shots(_PATHS, seed),
+            **_bearer_shots(seed),
+            **_alert_shots(generic, metrics),
+        }
+        yield RunningGatebell(live=live, shots=shots, metrics=metrics, start_seconds=took)
+    finally:
+        live.stop()
+
+
+def _bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
+    paths = {Work.TOKEN_INFO: "/oauth/token/info", Work.USER: "/api/v4/user"}
+    return {
+        work: Shot(
+            method="GET",
+            path=path,
+            headers={"Authorization": f"Bearer {HOLE}"},
+            mode=Mode.ROTATE,
+            values=Magazine(seed.access_tokens),
+        )
+        for work, path in paths.items()
+    }
+
+
+def _alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
+    hundred = metrics_webhook(METRICS_ALERTS, HOLE)
+    return {
+        Work.INTAKE: _post(generic, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),
+        Work.DUPLICATES: _post(generic, generic_alert("Disk full"), Mode.SAME),
+        Work.METRICS: _post(metrics, hundred, Mode.COUNT),
+    }
+
+
+def _post(endpoint: Endpoint, body: str, mode: Mode) -> Shot:
+    headers = {"Content-Type": JSON, **endpoint.bearer}
+    return Shot(method="POST", path=endpoint.path, headers=headers, body=body, mode=mode)

@@ -1,0 +1,121 @@
+"""Puts into Gatebell's database what the measurements need: through its own models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from bench.oauth_shots import CALLBACK, Seed
+from bench.seed_counts import Counts
+from domain.accounts.users import get_user
+from domain.keyring import Keyring, Kind
+from domain.randomness import random_credential, random_hex
+from models import AccessToken, Authorization, DeviceAuthorization
+from tests.live import LiveGatebell
+from tests.people import Person, database_of, make_application, make_user, now, settings_of
+
+_SCOPES = "read_user read_api"
+_LIFETIME = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Whom tokens are for."""
+
+    application_id: int
+    user_id: int
+    keyring: Keyring
+    moment: datetime
+
+
+def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]:
+    """Make a user, two applications, and tokens and codes of theirs."""
+    alice = make_user(gatebell)
+    changes = {"scopes": _SCOPES, "redirect_uris": (CALLBACK,)}
+    server = make_application(gatebell, alice, name="Server", **changes)
+    device = make_application(gatebell, alice, name="Device", confidential=False, **changes)
+    keyring, moment = Keyring(settings_of(gatebell).secret_key), now()
+    with database_of(gatebell) as session:
+        user_id = get_user(alice.username, session=session).id
+        ours = Family(application_id=server.id, user_id=user_id, keyring=keyring, moment=moment)
+        devices = Family(application_id=device.id, user_id=user_id, keyring=keyring, moment=moment)
+        seed = Seed(
+            client_id=server.client_id,
+            client_secret=server.secret,
+            device_client_id=device.client_id,
+            scope="read_user",
+            access_tokens=_store_pairs(ours, Kind.ACCESS_TOKEN, counts.access_tokens, session),
+            refresh_tokens=_store_pairs(ours, Kind.REFRESH_TOKEN, counts.refresh_tokens, session),
+            codes=_store_codes(ours, counts.codes, session),
+            device_codes=_store_device_codes(devices, counts.device_codes, session),
+        )
+    return seed, alice
+
+
+def _store_grants(family: Family, codes: Sequence[str | None], session: Session) -> Sequence[int]:
+    rows = [
+        {
+            "application_id": family.application_id,
+            "user_id": family.user_id,
+            "scopes": _SCOPES,
+            "redirect_uri": CALLBACK,
+            "auth_time": family.moment,
+            "code_digest": family.keyring.digest(code) if code else None,
+            "code_expires_at": family.moment + _LIFETIME,
+            "created_at": family.moment,
+        }
+        for code in codes
+    ]
+    stored = session.scalars(insert(Authorization).returning(Authorization.id), rows)
+    return stored.all()
+
+
+def _store_pairs(family: Family, kind: Kind, count: int, session: Session) -> Sequence[str]:
+    """Store pairs, each of a grant of its own, and return one half of each."""
+    digest = family.keyring.digest
+    pairs = [
+        {each: random_credential(each) for each in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN)}
+        for _ in range(count)
+    ]
+    grants = _store_grants(family, [None] * count, session)
+    rows = [
+        {
+            "authorization_id": grant,
+            "application_id": family.application_id,
+            "user_id": family.user_id,
+            "digest": digest(pair[Kind.ACCESS_TOKEN]),
+            "refresh_digest": digest(pair[Kind.REFRESH_TOKEN]),
+            "scopes": _SCOPES,
+            "created_at": family.moment,
+            "expires_at": family.moment + _LIFETIME,
+        }
+        for grant, pair in zip(grants, pairs, strict=True)
+    ]
+    session.execute(insert(AccessToken), rows)
+    return [pair[kind] for pair in pairs]
+
+
+def _store_codes(family: Family, count: int, session: Session) -> Sequence[str]:
+    codes = [random_credential(Kind.AUTHORIZATION_CODE) for _ in range(count)]
+    _store_grants(family, codes, session)
+    return codes
+
+
+def _store_device_codes(family: Family, count: int, session: Session) -> Sequence[str]:
+    codes = [random_hex(32) for _ in range(count)]
+    rows = [
+        {
+            "application_id": family.application_id,
+            "scopes": "read_user",
+            "device_code_digest": family.keyring.digest(code),
+            "user_code_digest": family.keyring.digest(random_hex(8)),
+            "created_at": family.moment,
+            "expires_at": family.moment + _LIFETIME,
+            "interval": 5,
+        }
+        for code in codes
+    ]
+    session.execute(insert(DeviceAuthorization), rows)
+    return codes

@@ -1,0 +1,72 @@
+"""What a database has when the service has been at work for long: alerts and tokens."""
+
+from pathlib import Path
+
+from sqlalchemy import text
+
+from app import create_app
+from bench.alert_lists import fill, say
+from tests.live import close_app
+from web.extensions import db
+from web.settings import read_settings
+
+#: What every database has at least.
+LITTLE = 10_000
+_AT_ONCE = 50_000
+_TOKENS = text(
+    """
+WITH grants AS (
+  INSERT INTO authorizations (application_id, user_id, scopes, auth_time, code_expires_at,
+    code_used_at, created_at)
+  SELECT application.id, application.owner_id, 'read_user', moment, moment, moment, moment
+  FROM (SELECT id, owner_id FROM applications ORDER BY id LIMIT 1) AS application,
+    generate_series(1, CAST(:count AS int)) AS n,
+    LATERAL (SELECT now() - n * interval '1 s' AS moment) AS clock
+  RETURNING id, application_id, user_id, created_at
+)
+INSERT INTO access_tokens (authorization_id, application_id, user_id, digest, refresh_digest,
+  scopes, created_at, expires_at)
+SELECT id, application_id, user_id, sha256(convert_to('access ' || id, 'UTF8')),
+  sha256(convert_to('refresh ' || id, 'UTF8')), 'read_user', created_at,
+  created_at + interval '30 days'
+FROM grants
+"""
+)
+_COUNTERS = text(
+    """
+UPDATE alert_counters SET last_iid = (
+  SELECT coalesce(max(iid), 0) FROM alerts WHERE alerts.project_id = alert_counters.project_id
+)
+"""
+)
+
+
+def store_history(directory: Path, database_url: str, rows: int) -> None:
+    """Store so many alerts in the one project, and so many pairs of tokens; on Postgres alone."""
+    settings = {
+        "INSTANCE_PATH": str(directory),
+        "DATABASE_URL": database_url,
+        "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
+    }
+    app = create_app(read_settings(settings))
+    try:
+        with app.app_context():
+            fill(rows)
+            db.session.execute(_COUNTERS)
+            _store_tokens(rows)
+            db.session.commit()
+            _vacuum()
+    finally:
+        close_app(app)
+    say(f"{rows:,} pairs of tokens stored")
+
+
+def _store_tokens(rows: int) -> None:
+    for stored in range(0, rows, _AT_ONCE):
+        db.session.execute(_TOKENS, {"count": min(_AT_ONCE, rows - stored)})
+
+
+def _vacuum() -> None:
+    with db.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        for table in ("authorizations", "access_tokens"):
+            connection.execute(text(f"VACUUM ANALYZE {table}"))

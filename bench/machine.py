@@ -1,0 +1,102 @@
+"""What the figures were taken on, and whether it had nothing else to do."""
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import gettempdir
+from time import monotonic, sleep
+
+import psycopg
+
+_LOOK_SECONDS = 5.0
+#: Of one processor; what a desktop or a quiet server does by itself is less.
+BUSY = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A machine and what runs on it."""
+
+    processor: str
+    cores: int
+    memory_gib: float
+    kernel: str
+    python: str
+    postgres: str
+    #: What the databases lie on.
+    storage: str
+    gunicorn: str
+
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Return what to print, each with its name."""
+        return (
+            ("Processor", f"{self.processor}, {self.cores} cores"),
+            ("Memory", f"{self.memory_gib:.1f} GiB"),
+            ("Kernel", self.kernel),
+            ("Python", self.python),
+            ("Postgres", self.postgres),
+            ("Storage", self.storage),
+            ("gunicorn", self.gunicorn),
+        )
+
+
+def describe(postgres_url: str) -> Machine:
+    """Look at this machine, and at the Postgres of the measurements."""
+    with psycopg.connect(postgres_url) as connection:
+        row = connection.execute(
+            "SELECT current_setting('server_version'), current_setting('fsync'),"
+            " current_setting('synchronous_commit')"
+        ).fetchone()
+    release, fsync, synchronous = row or ("?", "?", "?")
+    return Machine(
+        processor=_named(Path("/proc/cpuinfo"), "model name") or platform.machine(),
+        cores=os.cpu_count() or 1,
+        memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        kernel=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        postgres=f"{release}, fsync {fsync}, synchronous_commit {synchronous}",
+        storage=_file_system(Path(gettempdir())),
+        gunicorn=version("gunicorn"),
+    )
+
+
+def wait_for_calm(patience: float) -> float:
+    """Wait until the machine has little to do, so many seconds at most; return how busy it is."""
+    deadline = monotonic() + patience
+    while (busy := busy_processors()) > BUSY and monotonic() < deadline:
+        pass
+    return busy
+
+
+def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
+    """Watch for a while how many processors are at work, for us or for others."""
+    busy, total = _ticks()
+    sleep(seconds)
+    busy_then, total_then = _ticks()
+    passed = max(total_then - total, 1)
+    return (busy_then - busy) / passed * (os.cpu_count() or 1)
+
+
+def _ticks() -> tuple[int, int]:
+    """Return the ticks of the clock spent at work, and all of them (proc_stat(5))."""
+    first = Path("/proc/stat").read_text().partition("\n")[0]
+    spent = [int(each) for each in first.split()[1:9]]
+    idle = spent[3] + spent[4]
+    return sum(spent) - idle, sum(spent)
+
+
+def _named(path: Path, name: str) -> str:
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return ""
+
+
+def _file_system(place: Path) -> str:
+    """Return the kind of file system of a directory; on tmpfs no commit outlives the machine."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    above = [mount for mount in mounts if place.is_relative_to(mount[1])]
+    return max(above, key=lambda mount: len(mount[1]))[2] if above else "unknown"

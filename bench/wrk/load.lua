@@ -1,0 +1,163 @@
+-- Sends what a plan says (bench/load.py writes it) and counts the answers.
+--
+-- Where each answer should be 200, wrk itself counts the others: no hook in Lua then, which would
+-- take a good part of the processor from the server. What is answered was looked at beforehand.
+
+local ffi = require("ffi")
+ffi.cdef [[
+  typedef struct { long seconds; long microseconds; } moment_t;
+  int gettimeofday(moment_t *moment, void *zone);
+]]
+
+local plan = dofile(os.getenv("LOAD_PLAN"))
+local moment = ffi.new("moment_t")
+local threads = {}
+
+local function now()
+  ffi.C.gettimeofday(moment, nil)
+  return tonumber(moment.seconds) + tonumber(moment.microseconds) / 1e6
+end
+
+function setup(thread)
+  thread:set("number", #threads)
+  table.insert(threads, thread)
+end
+
+-- Of the values in the file, each thread has every so-manieth.
+local function own_values()
+  local own, line_number = {}, 0
+  if plan.values == "" then
+    return own
+  end
+  for line in io.lines(plan.values) do
+    if line_number % plan.threads == number then
+      own[#own + 1] = line
+    end
+    line_number = line_number + 1
+  end
+  return own
+end
+
+local values, first, last, taken = {}, 1, 0, 0
+right, wrong, began, ended = 0, 0, 0, 0
+statuses = {}
+
+function init()
+  values = own_values()
+  last = #values
+end
+
+local choose = {}
+
+function choose.same()
+  return ""
+end
+
+function choose.count()
+  taken = taken + 1
+  return string.format("%05d%02d%010d", plan.run, number, taken)
+end
+
+function choose.rotate()
+  taken = taken % last + 1
+  return values[taken]
+end
+
+-- The queue: each value once. An answer may put a new one to its end (chain).
+function choose.once()
+  if first > last then
+    return values[last] or "" -- a connection that asks once more while the thread stops
+  end
+  first = first + 1
+  return values[first - 1]
+end
+
+choose.chain = choose.once
+local value_of = choose[plan.mode]
+
+function request()
+  if began == 0 then
+    began = now()
+  end
+  return table.concat(plan.parts, value_of())
+end
+
+-- Of the texts for a status, the body must have one; none is asked for when there are none.
+local function is_right(status, body)
+  local texts = plan.expected[status] or {}
+  for _, text in ipairs(texts) do
+    if string.find(body, text, 1, true) then
+      return true
+    end
+  end
+  return plan.expected[status] ~= nil and #texts == 0
+end
+
+local function follow(body)
+  local successor = string.match(body, plan.successor)
+  if successor ~= nil then
+    last = last + 1
+    values[last] = successor
+    values[first - 1] = nil
+  end
+end
+
+if plan.looks then
+  function response(status, _, body)
+    ended = now()
+    statuses[tostring(status)] = (statuses[tostring(status)] or 0) + 1
+    if is_right(status, body) then
+      right = right + 1
+      if plan.mode == "chain" then
+        follow(body)
+      end
+    else
+      wrong = wrong + 1
+    end
+    if (plan.mode == "once" or plan.mode == "chain") and first > last then
+      wrk.thread:stop()
+    end
+  end
+end
+
+-- A pool may be empty before the time is over: what counts is from the first request to the last
+-- answer.
+local function of_the_hooks(summary)
+  local from, to, good, bad, seen = nil, 0, 0, 0, {}
+  for _, thread in ipairs(threads) do
+    local start, stop = thread:get("began"), thread:get("ended")
+    from = (from == nil or start < from) and start or from
+    to = math.max(to, stop)
+    good, bad = good + thread:get("right"), bad + thread:get("wrong")
+    for status, times in pairs(thread:get("statuses")) do
+      seen[status] = (seen[status] or 0) + times
+    end
+  end
+  return good, bad, math.max(to - from, 1e-6), seen
+end
+
+local function of_wrk(summary)
+  local bad = summary.errors.status
+  local good = summary.requests - bad
+  return good, bad, summary.duration / 1e6, { ["200"] = good, ["400 and more"] = bad }
+end
+
+local function as_json(numbers)
+  local pairs_of = {}
+  for name, count in pairs(numbers) do
+    pairs_of[#pairs_of + 1] = string.format('"%s": %d', name, count)
+  end
+  return "{" .. table.concat(pairs_of, ", ") .. "}"
+end
+
+function done(summary, latency)
+  local good, bad, seconds, seen = (plan.looks and of_the_hooks or of_wrk)(summary)
+  local errors = summary.errors
+  local broken = errors.connect + errors.read + errors.write + errors.timeout
+  io.write(string.format(
+    'LOADED {"right": %d, "wrong": %d, "broken": %d, "seconds": %.6f, '
+      .. '"p50": %.3f, "p95": %.3f, "p99": %.3f, "statuses": %s}\n',
+    good, bad, broken, seconds, latency:percentile(50) / 1000, latency:percentile(95) / 1000,
+    latency:percentile(99) / 1000, as_json(seen)
+  ))
+end
