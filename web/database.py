@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from alembic import command
@@ -14,12 +15,16 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from web.settings import Settings
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 #: Any number, as long as nobody else locks it.
 _MIGRATION_LOCK = 7_240_118_364
+#: A connection that was in use so short a time ago is not asked whether it lives.
+_TRUSTED_SECONDS = 1.0
 
 #: How a transaction on SQLite begins. One that reads first and writes later must take the write
 #: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile.
@@ -42,7 +47,6 @@ def engine_options(settings: Settings) -> dict[str, Any]:
             "check_same_thread": False,
         }
         return options
-    options["pool_pre_ping"] = True
     options["connect_args"] = {
         "connect_timeout": settings.database_connect_timeout_seconds,
         "options": f"-c statement_timeout={settings.database_statement_timeout_ms} -c timezone=UTC",
@@ -55,11 +59,35 @@ def engine_options(settings: Settings) -> dict[str, Any]:
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Teach a SQLite engine durability and transactions; Postgres needs no lesson."""
+    """Teach a SQLite engine durability and transactions, and one of Postgres whom to trust."""
     if engine.dialect.name != "sqlite":
+        _ask_who_was_idle(engine)
         return
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
+
+
+def _ask_who_was_idle(engine: Engine) -> None:
+    """Replace a connection that was lost while nobody used it.
+
+    One that was used a moment ago is taken at its word: asking each time would cost every request
+    more than any of its own questions. If it was lost in that moment, one request fails, and the
+    pool replaces all that are as old.
+    """
+
+    def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info["rests_since"] = monotonic()
+
+    def wake(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+        if monotonic() - record.info.get("rests_since", monotonic()) < _TRUSTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError from error
+
+    event.listen(engine, "checkin", rest)
+    event.listen(engine, "checkout", wake)
 
 
 def _on_connect(connection: Any, _record: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.orm import Session
 
 from domain.hot import HotRow, Outcome
 from web.hot_statements import CoreStatements, DirectStatements
@@ -53,6 +54,24 @@ class HotDatabase:
         except DBAPIError as error:
             self._forget_if_broken(error)
             raise
+
+    def read(self, work: Callable[[Session], Outcome]) -> Outcome:
+        """Do reads of the ORM; once more on a new connection if the kept one had gone stale.
+
+        Each statement stands for itself: there is no transaction whose begin and end would be
+        round trips of their own.
+        """
+        try:
+            return self._reading(work)
+        except DBAPIError as error:
+            self._forget_if_broken(error)
+            if not error.connection_invalidated:
+                raise
+            return self._reading(work)
+
+    def _reading(self, work: Callable[[Session], Outcome]) -> Outcome:
+        with Session(self._connection()) as session:
+            return work(session)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""

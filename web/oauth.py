@@ -5,6 +5,7 @@ from typing import Any
 
 from flask import Response, has_request_context, json, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
@@ -17,10 +18,10 @@ from web.extensions import db
 from web.services import now, oauth_policy, services
 
 
-def oauth_context() -> OAuthContext:
-    """Return the collaborators of this request."""
+def oauth_context(session: Session | None = None) -> OAuthContext:
+    """Return the collaborators of this request; the session is the request's own by default."""
     return OAuthContext(
-        session=db.session(),
+        session=session or db.session(),
         keyring=services().keyring,
         now=now(),
         policy=oauth_policy(),
@@ -35,9 +36,9 @@ def _origin() -> Browser:
     return Browser(address=request.remote_addr, user_agent=request.user_agent.string)
 
 
-def authorization_server() -> AuthorizationServer:
+def authorization_server(session: Session | None = None) -> AuthorizationServer:
     """Return a server for this request."""
-    return AuthorizationServer(oauth_context())
+    return AuthorizationServer(oauth_context(session))
 
 
 def request_in_form() -> ProtocolRequest:

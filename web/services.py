@@ -1,8 +1,10 @@
 """What one application is made of, found in one place."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from time import monotonic
+from typing import Any, TypeVar, cast
 
 from flask import current_app
 from sqlalchemy import select
@@ -13,18 +15,14 @@ from domain.alerts.formats import Reading
 from domain.alerts.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
-from domain.oauth.context import (
-    DevicePolicy,
-    OAuthPolicy,
-    PasswordPolicy,
-    PushPolicy,
-    RegistrationPolicy,
-)
+from domain.oauth.context import OAuthPolicy
 from models import InstanceSetting
+from web import policies
 from web.counters import Counters
 from web.hot_database import HotDatabase
-from web.password_rules import hash_cost
 from web.settings import Settings, override
+
+Made = TypeVar("Made")
 
 _SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
 #: How long a change of a setting may take to reach a process.
@@ -40,6 +38,7 @@ class LiveSettings:
         self._current = settings
         self._hot = hot
         self._read_at = float("-inf")
+        self._derived: dict[Callable[[Settings], Any], tuple[Settings, Any]] = {}
 
     @property
     def environment(self) -> Settings:
@@ -53,12 +52,23 @@ class LiveSettings:
             self._refresh()
         return self._current
 
+    def derived(self, make: Callable[[Settings], Made]) -> Made:
+        """Return what a function makes of the settings in force; made once for each state."""
+        current = self.current()
+        origin, made = self._derived.get(make, (None, None))
+        if origin is not current:
+            made = make(current)
+            self._derived[make] = (current, made)
+        return cast("Made", made)
+
     def _refresh(self) -> None:
         try:
             stored = {row.name: row.value for row in self._hot.all(_SETTINGS)}
         except SQLAlchemyError:
             return  # while the database is away the last known settings stay in force
-        self._current = override(self._environment, stored)
+        current = override(self._environment, stored)
+        if current != self._current:  # else what was derived from it stays good
+            self._current = current
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,59 +101,14 @@ def settings() -> Settings:
 
 def reading() -> Reading:
     """Return how alert bodies are read."""
-    current = settings()
-    return Reading(
-        nesting_limit=current.alert_nesting_limit,
-        automatic_fingerprint=current.generic_alert_fingerprinting,
-    )
+    return services().live_settings.derived(policies.reading)
 
 
 def oauth_policy() -> OAuthPolicy:
     """Return the choices of this instance for the authorization server."""
-    current = settings()
-    return OAuthPolicy(
-        issuer=current.base_url,
-        access_token_lifetime=timedelta(seconds=current.access_token_lifetime_seconds),
-        id_token_lifetime=timedelta(seconds=current.id_token_lifetime_seconds),
-        code_lifetime=timedelta(seconds=current.authorization_code_lifetime_seconds),
-        require_https_redirect_uris=current.require_https_redirect_uris,
-        refresh_replay=timedelta(seconds=current.refresh_replay_seconds),
-        devices=_device_policy(current),
-        passwords=PasswordPolicy(
-            is_offered=current.password_authentication_enabled_for_git,
-            works_without_client=current.password_grant_without_client,
-            limits=knock_limits(),
-        ),
-        pushed_requests=PushPolicy(
-            lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),
-            is_required=current.require_pushed_authorization_requests,
-        ),
-        registration=RegistrationPolicy(
-            is_offered=current.dynamic_client_registration,
-            is_open=current.open_client_registration,
-        ),
-    )
-
-
-def _device_policy(current: Settings) -> DevicePolicy:
-    return DevicePolicy(
-        is_offered=current.oauth2_device_grant_flow,
-        code_lifetime=timedelta(seconds=current.device_code_lifetime_seconds),
-        poll_interval=current.device_poll_interval_seconds,
-        guesses_per_user=current.user_code_attempts_per_user,
-        guesses_per_address=current.user_code_attempts_per_address,
-        guesses_in_all=current.user_code_attempts_in_all,
-        guess_window=timedelta(seconds=current.user_code_attempts_window_seconds),
-    )
+    return services().live_settings.derived(policies.oauth_policy)
 
 
 def knock_limits() -> KnockLimits:
     """Return how often somebody may say who they are."""
-    current = settings()
-    return KnockLimits(
-        per_account=current.sign_in_attempts_per_account,
-        per_address=current.sign_in_attempts_per_address,
-        second_factor_per_account=current.second_factor_attempts_per_account,
-        window=timedelta(seconds=current.sign_in_attempts_window_seconds),
-        cost=hash_cost(current),
-    )
+    return services().live_settings.derived(policies.knock_limits)

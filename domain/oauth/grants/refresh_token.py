@@ -27,6 +27,8 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one dies at once."""
 
     request: ProtocolRequest
+    #: Of the presented token, once that was found.
+    _authorization: Authorization | None
 
     @property
     def _context(self) -> OAuthContext:
@@ -44,6 +46,7 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             self._refuse_reuse(token, client)
         self._check_key(token, client)
         self._check_origin(authorization)
+        self._authorization = authorization
         self.request.scope = self._narrowed_scope(token.scopes)
         self.request.refresh_token = token
 
@@ -152,13 +155,11 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
             application_id=token.application_id,
             authorization_id=token.authorization_id,
             scopes=self.request.scope,
-            authentication=self._authentication(token),
+            authentication=self._authentication(),
         )
 
-    def _authentication(self, token: AccessToken) -> Authentication | None:
+    def _authentication(self) -> Authentication | None:
         """Repeat when the user signed in, without the nonce (OpenID Connect Core section 12.2)."""
-        if token.authorization_id is None:
+        if self._authorization is None:
             return None
-        # Read a moment ago with the token, so this asks no database.
-        authorization = self._context.session.get_one(Authorization, token.authorization_id)
-        return Authentication(auth_time=authorization.auth_time)
+        return Authentication(auth_time=self._authorization.auth_time)
