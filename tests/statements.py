@@ -45,3 +45,18 @@ def _watch_psycopg(patch: pytest.MonkeyPatch, found: list[str]) -> None:
 
     patch.setattr(psycopg.Cursor, "execute", note)
     patch.setattr(psycopg.Cursor, "executemany", note_many)
+
+
+@contextmanager
+def round_trips() -> Iterator[list[None]]:
+    """Collect one entry each time this process waits for Postgres."""
+    found: list[None] = []
+    wait = psycopg.Connection.wait
+
+    def note(connection: Any, *rest: Any, **more: Any) -> Any:
+        found.append(None)
+        return wait(connection, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Connection, "wait", note)
+        yield found
