@@ -10,6 +10,10 @@ from flask import Flask
 from sqlalchemy import event
 
 from web.extensions import db
+from web.prepared import Prepared
+
+#: A text and its values: by name in psycopg's way, or by number in that of Postgres.
+Question = tuple[str, Any]
 
 
 @contextmanager
@@ -19,9 +23,9 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "postgresql":
-        with pytest.MonkeyPatch.context() as patch:
-            _watch_psycopg(patch, found)
+        with questions() as asked:
             yield found
+        found += [text for text, _ in asked]
         return
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -32,31 +36,47 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
     event.remove(engine, "before_cursor_execute", note)
 
 
-def _watch_psycopg(patch: pytest.MonkeyPatch, found: list[str]) -> None:
+@contextmanager
+def questions() -> Iterator[list[Question]]:
+    """Collect what Postgres is asked."""
+    found: list[Question] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
+    run = Prepared.run
 
-    def note(cursor: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        found.append(str(query))
-        return execute(cursor, query, *rest, **more)
+    def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
+        found.append((str(query), values))
+        return execute(cursor, query, values, **more)
 
-    def note_many(cursor: Any, query: Any, *rest: Any, **more: Any) -> Any:
-        found.append(str(query))
-        return execute_many(cursor, query, *rest, **more)
+    def note_many(cursor: Any, query: Any, rows: Any, **more: Any) -> Any:
+        found.append((str(query), rows))
+        return execute_many(cursor, query, rows, **more)
 
-    patch.setattr(psycopg.Cursor, "execute", note)
-    patch.setattr(psycopg.Cursor, "executemany", note_many)
+    def note_prepared(prepared: Prepared, connection: Any, values: Any) -> Any:
+        found.append((prepared.text.decode(), values))
+        return run(prepared, connection, values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", note)
+        patch.setattr(psycopg.Cursor, "executemany", note_many)
+        patch.setattr(Prepared, "run", note_prepared)
+        yield found
 
 
 @contextmanager
 def round_trips() -> Iterator[list[None]]:
     """Collect one entry each time this process waits for Postgres."""
     found: list[None] = []
-    wait = psycopg.Connection.wait
+    wait, run = psycopg.Connection.wait, Prepared.run
 
     def note(connection: Any, *rest: Any, **more: Any) -> Any:
         found.append(None)
         return wait(connection, *rest, **more)
 
+    def note_prepared(prepared: Prepared, connection: Any, values: Any) -> Any:
+        found.append(None)
+        return run(prepared, connection, values)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg.Connection, "wait", note)
+        patch.setattr(Prepared, "run", note_prepared)
         yield found

@@ -5,20 +5,22 @@ what happens in between (a context, a result, a cursor's description for each ex
 about as much as Flask does for a whole request. See docs/adr/0020.
 """
 
+import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from psycopg import Connection as DriverConnection
-from psycopg import Cursor, Error
+from psycopg import Error
 from sqlalchemy import Connection, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.hot import HotRow
+from web.prepared import Prepared
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-_Convert = Callable[[Any], Any]
+_PLACE = re.compile(r"%\((\w+)\)s")
 
 
 class CoreStatements:
@@ -101,34 +103,27 @@ class _Direct:
             for bind, name in compiled.bind_names.items()
             if not bind.required
         }
-        processors = {
-            name: bind.type.dialect_impl(dialect).bind_processor(dialect)
-            for bind, name in compiled.bind_names.items()
-        }
-        self._bind: dict[str, _Convert] = {
-            name: convert for name, convert in processors.items() if convert
-        }
         columns: Iterable[Any] = getattr(statement, "exported_columns", ())
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
-        self._make: Callable[[Sequence[Any]], Any] | None = None
+        text, names = _numbered(self.sql)
+        binds = {name: bind for bind, name in compiled.bind_names.items()}
+        self._values = [
+            (name, binds[name].type.dialect_impl(dialect).bind_processor(dialect)) for name in names
+        ]
+        self._prepared = Prepared(text.encode(), len(names), self._rows_of)
 
     def run(self, driver: DriverConnection[Any], parameters: Mapping[str, Any]) -> Sequence[Any]:
-        values = {**self._given, **parameters}
-        for name, convert in self._bind.items():
-            values[name] = convert(values[name])
-        with driver.cursor(row_factory=self._rows_of) as cursor:
-            cursor.execute(self.sql, values)
-            return cursor.fetchall() if cursor.pgresult and cursor.pgresult.nfields else ()
+        """Run it and return its rows, if it has any."""
+        given = {**self._given, **parameters}
+        values = [
+            convert(given[name]) if convert else given[name] for name, convert in self._values
+        ]
+        return self._prepared.run(driver, values)
 
-    def _rows_of(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return what makes a row of its values; the first execution tells the names."""
-        if self._make is None and cursor.description:
-            self._make = self._maker([column.name for column in cursor.description])
-        return self._make or tuple
-
-    def _maker(self, names: list[str]) -> Callable[[Sequence[Any]], Any]:
+    def _rows_of(self, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a row of its values."""
         row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - names unknown
         make: Callable[[Iterable[Any]], Any] = row._make
         if not any(self._results):
@@ -140,3 +135,13 @@ class _Direct:
             return make(convert(value) if convert else value for convert, value in pairs)
 
         return converted
+
+
+def _numbered(text: str) -> tuple[str, list[str]]:
+    """Return a text with `$1` in the place of `%(name)s`, and the names in that order."""
+    names: dict[str, int] = {}
+
+    def place(found: re.Match[str]) -> str:
+        return f"${names.setdefault(found[1], len(names) + 1)}"
+
+    return _PLACE.sub(place, text).replace("%%", "%"), list(names)

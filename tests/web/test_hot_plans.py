@@ -9,24 +9,15 @@ from flask import Flask
 
 from tests.commands import operate
 from tests.senders import JSON, item, resolved, webhook
+from tests.statements import Question, questions
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
-Question = tuple[str, Any]
-
 
 def questions_of(app: Flask, ask: Callable[[], object]) -> list[Question]:
-    """Return what a request asks the driver, with the values."""
-    found: list[Question] = []
-    execute = psycopg.Cursor.execute
-
-    def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
-        found.append((str(query), values))
-        return execute(cursor, query, values, **more)
-
-    with pytest.MonkeyPatch.context() as patch, app.app_context():
-        patch.setattr(psycopg.Cursor, "execute", note)
+    """Return what a request asks, with the values."""
+    with app.app_context(), questions() as found:
         ask()
     return found
 
@@ -38,7 +29,8 @@ def plan_of(app: Flask, question: Question) -> str:
         connection: Any = db.session.connection().connection.driver_connection
         # A table without rows is read whole, whatever indexes there are.
         connection.execute("SET LOCAL enable_seqscan = off")
-        lines = connection.execute(f"EXPLAIN {query}", values).fetchall()
+        kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
+        lines = kind(connection).execute(f"EXPLAIN {query}", values).fetchall()
         db.session.rollback()
     return "\n".join(line for (line,) in lines)
 

@@ -1,0 +1,72 @@
+"""Runs prepared statements through libpq itself, one call and one release of the interpreter each.
+
+psycopg's cursors take turns with the interpreter for every step (send, flush, wait, consume, take
+the result), so that threads can be interrupted and coroutines served. Where four threads share a
+process those turns cost more than the statement. Converting values is psycopg's work here, too.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from psycopg import Connection
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import OperationalError, error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq.abc import PGconn, PGresult
+
+Row = Any
+#: What was prepared on a connection, by text and types of the values.
+_Names = dict[tuple[bytes, tuple[int, ...]], bytes]
+_names: WeakKeyDictionary[Connection[Any], _Names] = WeakKeyDictionary()
+
+
+class Prepared:
+    """A text with `$1`, `$2` … that each connection prepares when it first meets it."""
+
+    def __init__(
+        self, text: bytes, values: int, rows: Callable[[Sequence[str]], Callable[..., Row]]
+    ) -> None:
+        """Take the text, how many values it has, and what makes rows of columns with such names."""
+        self.text = text
+        self._formats = [PyFormat.AUTO] * values
+        self._rows = rows
+        self._make: Callable[..., Row] | None = None
+
+    def run(self, connection: Connection[Any], values: Sequence[Any]) -> Sequence[Row]:
+        """Run it and return its rows, if it has any; raise psycopg's errors."""
+        transformer, link = Transformer(connection), connection.pgconn
+        # Its types know nothing of NULL here, though libpq does.
+        given: Any = transformer.dump_sequence(values, self._formats)
+        name = self._name(connection, transformer.types or ())
+        result = link.exec_prepared(name, given, transformer.formats, Format.BINARY)
+        if result.status != ExecStatus.TUPLES_OK:
+            _check(result, link)
+            return ()
+        transformer.set_pgresult(result)
+        make = self._make or self._learn(result)
+        return transformer.load_rows(0, result.ntuples, make)
+
+    def _name(self, connection: Connection[Any], types: tuple[int, ...]) -> bytes:
+        known = _names.get(connection)
+        if known is None:
+            known = _names.setdefault(connection, {})
+        name = known.get((self.text, types))
+        if name is None:
+            name = b"gatebell_%d" % len(known)
+            _check(connection.pgconn.prepare(name, self.text, types), connection.pgconn)
+            known[self.text, types] = name
+        return name
+
+    def _learn(self, result: PGresult) -> Callable[..., Row]:
+        names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+        self._make = self._rows(names)
+        return self._make
+
+
+def _check(result: PGresult, link: PGconn) -> None:
+    if result.status == ExecStatus.COMMAND_OK:
+        return
+    if link.status == ConnStatus.BAD:
+        raise OperationalError(result.get_error_message())
+    raise error_from_result(result)
