@@ -1,6 +1,6 @@
 """Tables, and nothing but tables: plain SQLAlchemy, no Flask, no rules of the product."""
 
-from models.alert import Alert, AlertCounter, AlertDay
+from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
@@ -22,6 +22,7 @@ from models.token import AccessToken, PersonalAccessToken
 from models.user import Bot, SignIn, User
 
 __all__ = [
+    "ALERT_DAY_ADDITIONS",
     "AccessToken",
     "Alert",
     "AlertCounter",

@@ -2,17 +2,29 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import Date, ForeignKey, Index, LargeBinary, SmallInteger, String, Text, text
+from sqlalchemy import (
+    Column,
+    Date,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
 
 
 class AlertCounter(Base):
-    """The last alert number (iid) of a project.
+    """What webhooks and changes of status lock, so that those of a project come one by one.
 
-    A row of its own: it is the one row that every new alert of a project updates, and it should
-    be as small as a row can be.
+    On SQLite it counts as well; on Postgres a sequence does (migration 0008), and single alerts
+    come in without this lock.
     """
 
     __tablename__ = "alert_counters"
@@ -20,6 +32,7 @@ class AlertCounter(Base):
     project_id: Mapped[int] = mapped_column(
         ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
+    #: On SQLite, the last alert number (iid) of the project.
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
@@ -97,7 +110,7 @@ class Alert(Base):
 
 
 class AlertDay(Base):
-    """How many alerts of a kind a day opened; a trigger counts them as they come."""
+    """How many alerts of a kind a day opened."""
 
     __tablename__ = "alert_days"
 
@@ -110,3 +123,17 @@ class AlertDay(Base):
     environment: Mapped[str] = mapped_column(String(255), primary_key=True)
     severity: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     alerts: Mapped[int]
+
+
+#: On Postgres the same before the worker adds it up, a row for each delivery: no two of them write
+#: the same row.
+ALERT_DAY_ADDITIONS = Table(
+    "alert_day_additions",
+    Base.metadata,
+    Column("project_id", BigId, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("environment", String(255), nullable=False),
+    Column("severity", SmallInteger, nullable=False),
+    Column("alerts", Integer, nullable=False),
+    Index("ix_alert_day_additions_project_id_day", "project_id", "day"),
+)

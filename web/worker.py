@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from domain.clock import system_clock
 from web.letters import send_due_letters, write_due_letters
 from web.logging import configure_logging
-from web.maintenance import run_prune
+from web.maintenance import run_add_up, run_prune
 from web.settings import Settings, SettingsError, settings_from_environment
 from web.worker_pulse import add_pulse
 
@@ -66,8 +66,9 @@ def _on_postgres(settings: Settings) -> Huey:
     return SqlHuey("gatebell", database=database, results=False, create_tables=False)
 
 
-def add_tasks(queue: Huey, *, prune: Callable[[], None]) -> TaskWrapper:
+def add_tasks(queue: Huey, *, prune: Callable[[], None], add_up: Callable[[], None]) -> TaskWrapper:
     """Say what is done in the background, and when; return what asks for pruning at once."""
+    queue.periodic_task(crontab(minute="*"), name="add_up")(add_up)
     # With several workers each of them asks; the lock lets one do it.
     locked = queue.lock_task("prune")(prune)
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
@@ -89,7 +90,7 @@ def main() -> None:
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     queue = open_queue(settings)
-    add_tasks(queue, prune=run_prune)
+    add_tasks(queue, prune=run_prune, add_up=run_add_up)
     add_letters(queue, write=write_due_letters, send=send_due_letters)
     add_pulse(queue, clock=system_clock)
     queue.create_consumer(

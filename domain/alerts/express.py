@@ -26,18 +26,17 @@ WITH joined AS (
   RETURNING id, iid, title, false AS is_new
 ), ticket AS (
   SELECT nextval('deliveries_id_seq') AS delivery_id
-), counter AS (
-  UPDATE alert_counters SET last_iid = last_iid + 1
-  WHERE project_id = :project_id AND NOT EXISTS (SELECT FROM joined)
-  RETURNING last_iid
+), number AS (
+  SELECT nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
+  WHERE NOT EXISTS (SELECT FROM joined)
 ), opened AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, title, description, service, monitoring_tool, hosts, environment, events,
     started_at, last_event_at, created_at)
-  SELECT :project_id, counter.last_iid, :integration_id, ticket.delivery_id, :item_index,
+  SELECT :project_id, number.iid, :integration_id, ticket.delivery_id, :item_index,
     :fingerprint, 'triggered', :severity, :title, :description, :service, :monitoring_tool,
     :hosts, :environment, 1, :started_at, :now, :now
-  FROM ticket, counter
+  FROM ticket, number
   ON CONFLICT (project_id, fingerprint) WHERE fingerprint IS NOT NULL AND status <> 'resolved'
   DO UPDATE SET events = alerts.events + 1, last_event_at = excluded.last_event_at
   RETURNING id, iid, title, (xmax = 0) AS is_new

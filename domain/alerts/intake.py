@@ -3,13 +3,14 @@
 There are two ways. One firing alert on Postgres takes a single statement. Everything else locks
 the project's counter, looks at what is there, lets `lifecycle.plan` decide, and writes. The lock
 comes first and is the same for all, so two webhooks with the same items in opposite order wait
-for each other and never deadlock.
+for each other and never deadlock. Should a single alert open meanwhile what a webhook wants to
+open, the index of open fingerprints refuses the webhook, which then looks again.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Executable, bindparam, func, insert, select, update
+from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
 from domain.alerts import express
 from domain.alerts.incoming import IncomingAlert, ParsedBody, State
@@ -88,12 +89,13 @@ def _store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt
     decided = plan(parsed.alerts, existing)
     _update_existing(decided, parcel, hot=hot)
     delivery_id = _store_delivery(parsed, decided, parcel, hot=hot)
-    new_ids = _store_new(decided.new, parcel, (delivery_id, last_iid), hot=hot)
+    numbers = _take_numbers(len(decided.new), parcel.project_id, last_iid, hot=hot)
+    new_ids = _store_new(decided.new, parcel, (delivery_id, numbers), hot=hot)
     _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
     return Receipt(
         delivery_id=delivery_id,
-        items=_receipts(decided.answers_by_alert(), decided, last_iid),
-        by_item=_receipts(decided.answers, decided, last_iid),
+        items=_receipts(decided.answers_by_alert(), decided, numbers),
+        by_item=_receipts(decided.answers, decided, numbers),
     )
 
 
@@ -191,33 +193,53 @@ def _store_delivery(
 
 _INSERT_ALERTS = insert(Alert).returning(Alert.iid, Alert.id)
 
-_TAKE_NUMBERS = (
+_COUNT_ON = (
     update(AlertCounter)
     .where(AlertCounter.project_id == bindparam("of_project"))
     .values(last_iid=AlertCounter.last_iid + bindparam("more"))
 )
+_NEXT_NUMBERS = text(
+    "SELECT nextval(('alert_iids_' || :project_id)::regclass)::int AS iid "
+    "FROM generate_series(1, :more)"
+)
+
+
+def _take_numbers(
+    count: int, project_id: int, last_iid: int, *, hot: HotConnection
+) -> Sequence[int]:
+    """Return numbers for new alerts: of the project's sequence, or, on SQLite, of its counter."""
+    if not count:
+        return ()
+    if hot.dialect_name == "postgresql":
+        rows = hot.all(_NEXT_NUMBERS, {"project_id": project_id, "more": count})
+        return [row.iid for row in rows]
+    hot.all(_COUNT_ON, {"of_project": project_id, "more": count})
+    return range(last_iid + 1, last_iid + count + 1)
 
 
 def _store_new(
-    new: Sequence[NewAlert], parcel: Parcel, place: tuple[int, int], *, hot: HotConnection
+    new: Sequence[NewAlert],
+    parcel: Parcel,
+    place: tuple[int, Sequence[int]],
+    *,
+    hot: HotConnection,
 ) -> Sequence[int]:
     """Return the ids of the new alerts, in order."""
     if not new:
         return ()
-    delivery_id, last_iid = place
+    delivery_id, numbers = place
     rows = [
         {
             **alert_values(each.incoming, parcel),
-            "iid": last_iid + offset,
+            "iid": iid,
             "delivery_id": delivery_id,
             "events": each.events,
             "status": TRIGGERED if each.resolved_at is None else RESOLVED,
             "ended_at": each.resolved_at,
         }
-        for offset, each in enumerate(new, start=1)
+        for iid, each in zip(numbers, new, strict=True)
     ]
     ids: dict[int, int] = dict(map(tuple, hot.all(_INSERT_ALERTS, rows)))
-    hot.all(_TAKE_NUMBERS, {"of_project": parcel.project_id, "more": len(new)})
     return [ids[row["iid"]] for row in rows]
 
 
@@ -248,13 +270,15 @@ def _alert_id(answer: Answer, new_ids: Sequence[int]) -> int:
     return answer.alert_id if isinstance(answer, ExistingAnswer) else new_ids[answer.index]
 
 
-def _receipts(answers: Iterable[Answer], decided: Plan, last_iid: int) -> tuple[ReceiptItem, ...]:
+def _receipts(
+    answers: Iterable[Answer], decided: Plan, numbers: Sequence[int]
+) -> tuple[ReceiptItem, ...]:
     items = []
     for answer in answers:
         if isinstance(answer, ExistingAnswer):
             iid, title = answer.iid, answer.title
         else:
-            iid = last_iid + answer.index + 1
+            iid = numbers[answer.index]
             title = decided.new[answer.index].incoming.title
         items.append(ReceiptItem(iid=iid, title=title, action=answer.action))
     return tuple(items)
