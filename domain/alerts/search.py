@@ -44,6 +44,9 @@ _SEARCH = table("alert_search", column("alert_id", BigInteger), column("document
 #: The table, as SQLite's MATCH wants it named.
 _ANYWHERE: ColumnElement[str] = literal_column("alert_search")
 _ROW: ColumnElement[int] = literal_column("alert_search.rowid", BigInteger)
+#: As a constant of its type: looked up by name it would be no constant, and the words of a search
+#: would be read again for each alert that is asked.
+_SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
 #: What is between words. All else is left to the database's own reading, which is the same for
 #: what was stored.
 _BETWEEN = str.maketrans(dict.fromkeys(string.punctuation + "\x00\x7f", " "))
@@ -77,7 +80,7 @@ def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -
 
 
 def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
-    query = func.to_tsquery("simple", terms, type_=TSQUERY)
+    query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
     if not _are_frequent(query, project_id, session=session):
         ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
         if len(ids) <= MOST_NAMED:
