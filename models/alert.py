@@ -81,6 +81,8 @@ class Alert(Base):
         # One for each order of the list and each of its filters, status by status. None has what
         # changes with every report (events, last_event_at): counting one more would cost them all.
         Index("ix_alerts_started", "project_id", "status", "started_at", "id"),
+        # And one for all statuses together, when everything else is asked of each alert.
+        Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
         Index(
             "ix_alerts_environment",

@@ -46,6 +46,11 @@ class Order:
     #: No index has it, so that only the newest of each status take part.
     is_among_newest: bool = False
 
+    @property
+    def is_by_start(self) -> bool:
+        """Whether an index for all statuses has it."""
+        return self.keys == (_STARTED, _ID)
+
     def values_of(self, row: Row[Any]) -> Values:
         """Return a row's values of the keys."""
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)

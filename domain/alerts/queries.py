@@ -1,7 +1,7 @@
 """Lists of alerts. What a page costs does not depend on how many alerts there are.
 
 A page of a list that shows several statuses is put together from the first rows of each: every
-index has the status before what it is ordered by.
+index has the status before what it is ordered by, but one for all statuses by their start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -141,13 +141,16 @@ def _keys(order: Order) -> list[Label[Any]]:
 def _branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Return a query for each status that finds enough rows of it."""
+    """Return a query for each status that finds enough rows of it, or one for all of them."""
     found = select(*_keys(part.order)).where(*conditions)
     if part.order.is_among_newest:
         newest = sorted_by([key.column for key in NEWEST.keys], order=NEWEST, backwards=False)
         found = found.order_by(*newest).limit(NEWEST_SORTED)
     else:
         found = _cut([key.column for key in part.order.keys], found, part)
+    if part.order.is_by_start and set(statuses) == set(STATUSES):
+        yield found
+        return
     for status in statuses:
         yield found.where(Alert.status == status)
 
