@@ -1,5 +1,6 @@
 """The web server; all that can be chosen is a setting (docs/settings.md)."""
 
+import gc
 import os
 from typing import Any
 
@@ -20,6 +21,9 @@ _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid()
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
 
 wsgi_app = "wsgi:app"
+# Loaded once, before the processes part: they start sooner, and share what none of them changes.
+# The app opens no connection and no thread before its first request.
+preload_app = True
 bind = f"{_host}:{_settings.port}"
 # Threads with keep-alive: the other kinds of workers that need no further package have none.
 worker_class = "gthread"
@@ -46,6 +50,11 @@ control_socket_disable = True
 
 # Has to be known before the app imports prometheus_client.
 raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
+
+
+def pre_fork(_server: Any, _worker: Any) -> None:
+    """Leave what was loaded alone: looking for garbage in it would copy it for each process."""
+    gc.freeze()
 
 
 def on_starting(_server: Any) -> None:

@@ -39,6 +39,12 @@ UPDATE alert_counters SET last_iid = (
 )
 """
 )
+_NUMBERS = text(
+    """
+SELECT setval(('alert_iids_' || project_id)::regclass, max(iid)) FROM alerts
+WHERE to_regclass('alert_iids_' || project_id) IS NOT NULL GROUP BY project_id
+"""
+)
 
 
 def store_history(directory: Path, database_url: str, rows: int) -> None:
@@ -53,6 +59,7 @@ def store_history(directory: Path, database_url: str, rows: int) -> None:
         with app.app_context():
             fill(rows)
             db.session.execute(_COUNTERS)
+            db.session.execute(_NUMBERS)
             _store_tokens(rows)
             db.session.commit()
             _vacuum()

@@ -59,18 +59,15 @@ WITH ticket AS (
   VALUES ({project_id}, {integration_id}, 'prometheus', false, now(), 200, '127.0.0.1', {size},
     CAST(repeat('x', {size}) AS bytea), {count}, 0, 0, '[]', 0, 300, 0)
   RETURNING id
-), counter AS (
-  UPDATE alert_counters SET last_iid = last_iid + {count} WHERE project_id = {project_id}
-  RETURNING last_iid
 ), opened AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, title, description, service, monitoring_tool, hosts, environment, events,
     started_at, last_event_at, created_at)
-  SELECT {project_id}, counter.last_iid - {count} + n, {integration_id}, ticket.id, n - 1,
+  SELECT {project_id}, nextval('alert_iids_{project_id}')::int, {integration_id}, ticket.id, n - 1,
     sha256(convert_to({new} || '-' || n, 'UTF8')), 'triggered', 0,
     'DiskFull' || {new} || '-' || n, 'Less than 5 % of the space is free.', 'web',
     'Prometheus', 'web-1.example.com:9100', 'Production', 1, now(), now(), now()
-  FROM ticket, counter, generate_series(1, {count}) AS n
+  FROM ticket, generate_series(1, {count}) AS n
   RETURNING id, item_index
 )
 INSERT INTO occurrences (alert_id, delivery_id, item_index, action)

@@ -1,5 +1,6 @@
 """What tests ask for: databases of both kinds, an app on each, and the whole service running."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ from web.settings import Settings, read_settings
 KINDS = ("sqlite", "postgres")
 #: `make fuzz` tries so many values where `make test` tries a few (tests/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one more than there are processors: tests of live services wait now and then."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session", autouse=True)

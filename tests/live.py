@@ -8,7 +8,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 from flask import Flask
@@ -22,6 +22,21 @@ from web.settings import Settings, read_settings
 ROOT = Path(__file__).parents[1]
 _START_SECONDS = 60
 _STOP_SECONDS = 60
+
+
+class Done(NamedTuple):
+    """What came of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def _object_in(done: Done, arguments: tuple[str, ...]) -> dict[str, Any]:
+    assert done.returncode == 0, f"flask {' '.join(arguments)}: {done.stderr}"
+    printed = json.loads(done.stdout)
+    assert isinstance(printed, dict)
+    return printed
 
 
 class LiveGatebell:
@@ -103,30 +118,27 @@ class LiveGatebell:
     def cli(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
         """Do what `flask …` does, in this process, and return the object that it prints.
 
-        To arrange things: a program of its own takes seconds to start. What the program itself
-        does is shown with `run_cli`.
+        A program of its own takes seconds to start: `printed` and `run_program` show that it does
+        the same.
         """
+        return _object_in(self.run_cli(*arguments, stdin=stdin), arguments)
+
+    def run_cli(self, *arguments: str, stdin: str = "") -> Done:
+        """Do what `flask …` does, in this process, whatever comes of it."""
         app = create_app(read_settings(self._environment))
         try:
             done = app.test_cli_runner().invoke(args=arguments, input=stdin)
         finally:
             close_app(app)
-        assert done.exit_code == 0, f"flask {' '.join(arguments)}: {done.stderr}"
-        printed = json.loads(done.stdout)
-        assert isinstance(printed, dict)
-        return printed
+        return Done(done.exit_code, done.stdout, done.stderr)
 
     def printed(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
         """Run `flask …` beside the running service and return the object that it prints."""
-        done = self.run_cli(*arguments, stdin=stdin)
-        assert done.returncode == 0, f"flask {' '.join(arguments)}: {done.stderr}"
-        printed = json.loads(done.stdout)
-        assert isinstance(printed, dict)
-        return printed
+        return _object_in(self.run_program(*arguments, stdin=stdin), arguments)
 
-    def run_cli(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run_program(self, *arguments: str, stdin: str = "") -> Done:
         """Run `flask …` beside the running service, whatever comes of it."""
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "flask", *arguments],
             cwd=ROOT,
             env=self._environment,
@@ -136,6 +148,7 @@ class LiveGatebell:
             timeout=60,
             check=False,
         )
+        return Done(done.returncode, done.stdout, done.stderr)
 
     def log_text(self) -> str:
         """Return everything that was logged so far."""

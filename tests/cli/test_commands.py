@@ -135,6 +135,13 @@ def test_what_went_wrong_is_one_json_object_on_standard_error(
     assert sentence in told["error"]
 
 
+def test_the_program_says_what_went_wrong_and_fails(live_sqlite: LiveGatebell) -> None:
+    done = live_sqlite.run_program("members", "add", "no/such", "nobody", "Guest")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "There is no" in json.loads(done.stderr)["error"]
+    assert live_sqlite.run_program("users", "create").returncode == 2
+
+
 def test_a_password_that_is_too_easy_is_refused(live_sqlite: LiveGatebell) -> None:
     arguments = ("users", "create", "eve", "--email", "eve@example.org", "--password-stdin")
     done = live_sqlite.run_cli(*arguments, stdin="short\n")
@@ -147,7 +154,7 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
     endpoint = connect(gatebell)
     assert [endpoint.accepted()["iid"] for _ in range(2)] == [1, 1]
     set_to = ("settings", "set", "GENERIC_ALERT_FINGERPRINTING")
-    assert gatebell.printed(*set_to, "off") == {
+    assert gatebell.cli(*set_to, "off") == {
         "name": "generic_alert_fingerprinting",
         "value": False,
     }
@@ -158,7 +165,7 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
         # A fingerprint that was given still counts.
         assert len({endpoint.accepted(fingerprint="x")["iid"] for _ in range(4)}) == 1
     finally:
-        gatebell.printed(*set_to, "on")
+        gatebell.cli(*set_to, "on")
     began = monotonic()
     while len({endpoint.accepted(title="again")["iid"] for _ in range(6)}) > 1:
         assert monotonic() - began < 2

@@ -17,8 +17,8 @@ def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebe
     kept, lost = make_token(gatebell, alice), make_token(gatebell, alice, name="lost")
     assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 200
 
-    listed = gatebell.printed("tokens", "list", alice.username)["tokens"]
-    revoked = gatebell.printed("tokens", "revoke", str(lost.id))
+    listed = gatebell.cli("tokens", "list", alice.username)["tokens"]
+    revoked = gatebell.cli("tokens", "revoke", str(lost.id))
 
     assert [each["id"] for each in listed] == [lost.id, kept.id]
     assert "token" not in listed[0]

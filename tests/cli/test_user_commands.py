@@ -22,27 +22,27 @@ def whoami(gatebell: LiveGatebell, token: str) -> int:
 
 def test_a_user_is_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Person) -> None:
     token = make_token(live_sqlite, charlie).clear
-    assert live_sqlite.printed("users", "lock", charlie.username)["state"] == "locked"
+    assert live_sqlite.cli("users", "lock", charlie.username)["state"] == "locked"
     assert whoami(live_sqlite, token) == 401
     event = last_event(live_sqlite, charlie.username)
     assert (event.kind, event.details["by"]) == ("user.locked", "command")
-    assert live_sqlite.printed("users", "unlock", charlie.email)["state"] == "active"
+    assert live_sqlite.cli("users", "unlock", charlie.email)["state"] == "active"
     assert whoami(live_sqlite, token) == 200
 
 
 def test_a_password_is_reset_and_printed(live_sqlite: LiveGatebell, charlie: Person) -> None:
-    answer = live_sqlite.printed("users", "reset-password", charlie.username)
+    answer = live_sqlite.cli("users", "reset-password", charlie.username)
     helped = Person(username=charlie.username, email="", password=answer["password"])
     page = sign_in(live_sqlite, helped).get(f"{live_sqlite.url}/groups")
     assert page.url.endswith("/-/user_settings/security")
 
 
 def test_users_are_listed_a_part_at_a_time(live_sqlite: LiveGatebell, charlie: Person) -> None:
-    found = live_sqlite.printed("users", "list", "--search", charlie.username.upper())
+    found = live_sqlite.cli("users", "list", "--search", charlie.username.upper())
     (only,) = found["users"]
     assert (only["username"], only["state"], only["kind"]) == (charlie.username, "active", "human")
     assert (only["two_factor_enabled"], found["next"]) == (False, None)
-    below = live_sqlite.printed(
+    below = live_sqlite.cli(
         "users", "list", "--search", charlie.username, "--before", str(only["id"])
     )
     assert below["users"] == []
@@ -59,11 +59,11 @@ def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell, command: tuple[st
 
 
 def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
-    assert live_sqlite.printed("settings", "set", "PAGE_SIZE", "33")["value"] == 33
-    assert live_sqlite.printed("settings", "list")["changed"]["page_size"] == "33"
+    assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33
+    assert live_sqlite.cli("settings", "list")["changed"]["page_size"] == "33"
     event = last_event(live_sqlite, "page_size")
     assert event.details == {"old": 20, "new": 33, "by": "command"}
-    assert live_sqlite.printed("settings", "reset", "page_size") == {
+    assert live_sqlite.cli("settings", "reset", "page_size") == {
         "name": "page_size",
         "value": 20,
     }
@@ -74,7 +74,7 @@ def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> Non
 def test_an_application_of_the_instance_is_nobodys_own(
     live_sqlite: LiveGatebell, charlie: Person
 ) -> None:
-    made = live_sqlite.printed(
+    made = live_sqlite.cli(
         *("applications", "create", unique("Wiki"), "--owner", charlie.username),
         *("--redirect-uri", "https://wiki.example/cb", "--scopes", "openid", "--instance-wide"),
     )
