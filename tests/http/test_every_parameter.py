@@ -82,7 +82,13 @@ JSON = st.recursive(
 IDS = st.sampled_from(("0", "1", "-1", "2147483648", "9" * 30, "x", "%00", "é", "1.5", "self"))
 NAMED = {each.name: each for each in ENDPOINTS}
 #: These forms are on pages, and their first answer comes from a page.
-OF_PAGES = ("authorize.decide", "device.open_request", "device.decide", "logout.decide")
+OF_PAGES = (
+    "authorize.decide",
+    "device.open_request",
+    "device.show_to_phone",
+    "device.decide",
+    "logout.decide",
+)
 BLUEPRINTS = ("/oauth/", "/api/v4/", "/.well-known/")
 
 
@@ -249,6 +255,11 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
     return {
         "authorize.decide": (browser, ask(browser, gatebell, client), "decision"),
         "device.open_request": (browser, typed, "user_code"),
+        "device.show_to_phone": (
+            browser,
+            browser.get(f"{gatebell.url}/oauth/device/phone"),
+            "user_code",
+        ),
         "device.decide": (browser, question, "decision"),
         "logout.decide": (browser, browser.get(f"{gatebell.url}/oauth/logout"), "decision"),
     }
