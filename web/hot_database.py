@@ -12,9 +12,10 @@ from sqlalchemy.orm import Session
 from domain.hot import HotRow, Outcome
 from web.hot_statements import CoreStatements, DirectStatements
 
-#: deadlock_detected and serialization_failure: the transaction is gone and may be done again.
-_VICTIM_STATES = frozenset({"40P01", "40001"})
-_MOST_TRIES = 3
+#: The transaction is gone and may be done again: deadlock_detected, serialization_failure, and
+#: invalid_sql_statement_name, when what was prepared was thrown away before it began.
+_VICTIM_STATES = frozenset({"40P01", "40001", "26000"})
+_MOST_TRIES = 5
 
 
 class HotDatabase:
@@ -111,6 +112,7 @@ class HotDatabase:
         connection: Connection | None = getattr(self._kept, "connection", None)
         if connection is None or connection.closed:
             connection = self._engine.connect()
+            self._statements.adopt(connection)
             self._kept.connection = connection
         return connection
 

@@ -26,6 +26,9 @@ _PLACE = re.compile(r"%\((\w+)\)s")
 class CoreStatements:
     """Runs statements through SQLAlchemy."""
 
+    def adopt(self, connection: Connection) -> None:
+        """Get a connection ready for this: it is."""
+
     def run(
         self, connection: Connection, statement: Executable, parameters: Parameters
     ) -> Sequence[HotRow]:
@@ -43,6 +46,11 @@ class DirectStatements:
         #: None for those that only SQLAlchemy can run.
         self._known: dict[Executable, _Direct | None] = {}
         self._core = CoreStatements()
+
+    def adopt(self, connection: Connection) -> None:
+        """Keep psycopg from preparing by itself: at a rollback it throws away all there is."""
+        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
+        driver.prepare_threshold = None
 
     def run(
         self, connection: Connection, statement: Executable, parameters: Parameters

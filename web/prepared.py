@@ -6,19 +6,22 @@ process those turns cost more than the statement. Converting values is psycopg's
 """
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from psycopg import Connection
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import OperationalError, error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.errors import InvalidSqlStatementName, OperationalError, error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 Row = Any
 #: What was prepared on a connection, by text and types of the values.
 _Names = dict[tuple[bytes, tuple[int, ...]], bytes]
 _names: WeakKeyDictionary[Connection[Any], _Names] = WeakKeyDictionary()
+#: No name is given twice, not even after those of a connection were forgotten.
+_numbers = count()
 
 
 class Prepared:
@@ -35,6 +38,16 @@ class Prepared:
 
     def run(self, connection: Connection[Any], values: Sequence[Any]) -> Sequence[Row]:
         """Run it and return its rows, if it has any; raise psycopg's errors."""
+        try:
+            return self._run(connection, values)
+        except InvalidSqlStatementName:
+            # Somebody else on this connection has thrown away all that was prepared.
+            _names.pop(connection, None)
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                raise
+            return self._run(connection, values)
+
+    def _run(self, connection: Connection[Any], values: Sequence[Any]) -> Sequence[Row]:
         transformer, link = Transformer(connection), connection.pgconn
         # Its types know nothing of NULL here, though libpq does.
         given: Any = transformer.dump_sequence(values, self._formats)
@@ -53,7 +66,7 @@ class Prepared:
             known = _names.setdefault(connection, {})
         name = known.get((self.text, types))
         if name is None:
-            name = b"gatebell_%d" % len(known)
+            name = b"gatebell_%d" % next(_numbers)
             _check(connection.pgconn.prepare(name, self.text, types), connection.pgconn)
             known[self.text, types] = name
         return name

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar, cast
 
@@ -27,6 +28,8 @@ Made = TypeVar("Made")
 _SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
 #: How long a change of a setting may take to reach a process.
 _REFRESH_SECONDS = 1.0
+#: How long a thread waits for another one that reads the settings.
+_PATIENCE_SECONDS = 0.25
 
 
 class LiveSettings:
@@ -38,6 +41,7 @@ class LiveSettings:
         self._current = settings
         self._hot = hot
         self._read_at = float("-inf")
+        self._reading = Lock()
         self._derived: dict[Callable[[Settings], Any], tuple[Settings, Any]] = {}
 
     @property
@@ -47,10 +51,20 @@ class LiveSettings:
 
     def current(self) -> Settings:
         """Return the settings in force, at most a second old."""
-        if monotonic() - self._read_at > _REFRESH_SECONDS:
-            self._read_at = monotonic()
-            self._refresh()
+        # Whoever comes while another thread reads them waits for it, but not for long: while the
+        # database is away the last known settings stay in force.
+        if self._are_old() and self._reading.acquire(timeout=_PATIENCE_SECONDS):
+            try:
+                if self._are_old():
+                    began = monotonic()
+                    self._refresh()
+                    self._read_at = began
+            finally:
+                self._reading.release()
         return self._current
+
+    def _are_old(self) -> bool:
+        return monotonic() - self._read_at > _REFRESH_SECONDS
 
     def derived(self, make: Callable[[Settings], Made]) -> Made:
         """Return what a function makes of the settings in force; made once for each state."""
@@ -65,7 +79,7 @@ class LiveSettings:
         try:
             stored = {row.name: row.value for row in self._hot.all(_SETTINGS)}
         except SQLAlchemyError:
-            return  # while the database is away the last known settings stay in force
+            return
         current = override(self._environment, stored)
         if current != self._current:  # else what was derived from it stays good
             self._current = current

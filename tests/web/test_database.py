@@ -139,6 +139,39 @@ def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: HotData
     assert hot.first(ONE, {}) is not None
 
 
+@ON_POSTGRES
+def test_what_was_thrown_away_is_prepared_anew(hot: HotDatabase) -> None:
+    question = text("SELECT 1 + CAST(:number AS int) AS more")
+
+    def ask() -> int:
+        return int(hot.all(question, {"number": 41})[0].more)
+
+    assert ask() == 42
+    hot.all(text("DEALLOCATE ALL"))
+    assert ask() == 42
+    hot.all(text("DEALLOCATE ALL"))
+    assert hot.transact(ask) == 42
+
+
+@ON_POSTGRES
+def test_a_rollback_leaves_what_was_prepared(hot: HotDatabase) -> None:
+    def ask() -> None:
+        for _ in range(9):
+            hot.all(text("SELECT 1"))  # in SQLAlchemy's way, and often enough for psycopg
+
+    def ask_and_break() -> None:
+        ask()
+        hot.first(ONE, {})
+        raise ZeroDivisionError
+
+    hot.transact(ask)
+    with pytest.raises(ZeroDivisionError):
+        hot.transact(ask_and_break)
+    named = hot.all(text("SELECT name FROM pg_prepared_statements"))
+    assert any(row.name.startswith("gatebell_") for row in named)
+    assert hot.first(ONE, {}) is not None
+
+
 def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: HotDatabase) -> None:
     class _Conflict(sqlite3.OperationalError):
         sqlstate = "40P01"
@@ -158,5 +191,5 @@ def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: HotDatabase
     tries.clear()
     with pytest.raises(OperationalError):
         hot.transact(conflict_until(9))
-    assert len(tries) == 3
+    assert len(tries) == 5
     assert hot.first(ONE, {}) is not None
