@@ -36,14 +36,8 @@ def userinfo(bearer: Bearer) -> Response:
 @limited_by_address
 def introspect() -> ResponseReturnValue:
     """Say whether a token is live, and what for (RFC 7662)."""
-    asked = request_in_form()
-    return send(
-        services().hot.read(
-            lambda session: authorization_server(session).create_endpoint_response(
-                "introspection", asked
-            )
-        )
-    )
+    server = authorization_server()
+    return send(server.create_endpoint_response("introspection", request_in_form()))
 
 
 @openid.get("/oauth/discovery/keys")

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Executable
 
 Outcome = TypeVar("Outcome")
+#: What runs a statement: a hot connection, or a session that has begun to write.
+Run = Callable[[Executable, Mapping[str, Any] | None], Any]
 
 
 class HotRow(Protocol):
@@ -39,6 +41,9 @@ class HotConnection(Protocol):
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
         """Run a read and return its first row; tried again once if the connection was stale."""
+
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
+        """Run a read and return its rows; tried again once if the connection was stale."""
 
     def all(
         self,

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.orm import Session
 
 from domain.hot import HotRow, Outcome
 from web.hot_statements import CoreStatements, DirectStatements
@@ -34,15 +33,19 @@ class HotDatabase:
         return self._engine.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
+        """Run a read and return its first row, if there is one; see `look_up`."""
+        found = self.look_up(statement, parameters)
+        return found[0] if found else None
+
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
         """Run a read; once more on a new connection if the kept one had gone stale."""
         try:
-            found = self._statements.run(self._connection(), statement, parameters)
+            return self._statements.run(self._connection(), statement, parameters)
         except DBAPIError as error:
             self._forget_if_broken(error)
             if not error.connection_invalidated:
                 raise
-            found = self.all(statement, parameters)
-        return found[0] if found else None
+            return self.all(statement, parameters)
 
     def all(
         self,
@@ -55,24 +58,6 @@ class HotDatabase:
         except DBAPIError as error:
             self._forget_if_broken(error)
             raise
-
-    def read(self, work: Callable[[Session], Outcome]) -> Outcome:
-        """Do reads of the ORM; once more on a new connection if the kept one had gone stale.
-
-        Each statement stands for itself: there is no transaction whose begin and end would be
-        round trips of their own.
-        """
-        try:
-            return self._reading(work)
-        except DBAPIError as error:
-            self._forget_if_broken(error)
-            if not error.connection_invalidated:
-                raise
-            return self._reading(work)
-
-    def _reading(self, work: Callable[[Session], Outcome]) -> Outcome:
-        with Session(self._connection()) as session:
-            return work(session)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""

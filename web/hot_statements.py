@@ -73,8 +73,8 @@ class DirectStatements:
             return self._known.setdefault(statement, self._compiled(statement))
 
     def _compiled(self, statement: Executable) -> "_Direct | None":
-        if isinstance(statement, Insert):
-            return None  # its columns are those of the values
+        if isinstance(statement, Insert) and not _names_its_columns(statement):
+            return None  # they are those of the values, each time
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
         return _Direct(compiled, statement) if _is_whole(compiled) else None
 
@@ -97,6 +97,10 @@ class DirectStatements:
 def _is_whole(compiled: SQLCompiler) -> bool:
     """Tell whether a text does not depend on the values, as that of `IN` with a list does."""
     return not (compiled.literal_execute_params or compiled.post_compile_params)
+
+
+def _names_its_columns(statement: Insert) -> bool:
+    return statement.select is not None or bool(statement._values)  # noqa: SLF001 - nothing says it
 
 
 class _Direct:

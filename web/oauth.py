@@ -1,7 +1,7 @@
 """Binds the authorization server to Flask: requests in, answers out."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from flask import Response, has_request_context, json, request
 from flask.typing import ResponseReturnValue
@@ -17,11 +17,16 @@ from web.audit import note
 from web.extensions import db
 from web.services import now, oauth_policy, services
 
+#: What an endpoint of the protocol reads in the head of a request.
+_HEADERS = ("Authorization", "DPoP")
 
-def oauth_context(session: Session | None = None) -> OAuthContext:
-    """Return the collaborators of this request; the session is the request's own by default."""
+
+def oauth_context() -> OAuthContext:
+    """Return the collaborators of this request."""
     return OAuthContext(
-        session=session or db.session(),
+        # The registry of sessions in the place of one: it opens one when it is first asked.
+        session=cast("Session", db.session),
+        hot=services().hot,
         keyring=services().keyring,
         now=now(),
         policy=oauth_policy(),
@@ -36,14 +41,15 @@ def _origin() -> Browser:
     return Browser(address=request.remote_addr, user_agent=request.user_agent.string)
 
 
-def authorization_server(session: Session | None = None) -> AuthorizationServer:
+def authorization_server() -> AuthorizationServer:
     """Return a server for this request."""
-    return AuthorizationServer(oauth_context(session))
+    return AuthorizationServer(oauth_context())
 
 
 def request_in_form() -> ProtocolRequest:
     """Return the request of a JSON endpoint: what counts is in the form, never in the address."""
-    return ProtocolRequest("POST", _lists(request.form), dict(request.headers))
+    headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+    return ProtocolRequest("POST", _lists(request.form), headers)
 
 
 def request_in_query() -> ProtocolRequest:

@@ -3,10 +3,19 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    bindparam,
+    delete,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
+from domain.hot import Run
 from domain.keyring import Keyring, Kind
 from domain.overlap import Overlap
 from models import Application, ApplicationSecret
@@ -31,7 +40,7 @@ class SecretView:
         return self.expires_at is None
 
 
-def is_live(now: datetime) -> ColumnElement[bool]:
+def is_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     """Return the condition that a secret is accepted."""
     return or_(ApplicationSecret.expires_at.is_(None), ApplicationSecret.expires_at > now)
 
@@ -122,20 +131,23 @@ def _hold(application_id: int, *, session: Session) -> None:
         raise NotFoundError(message)
 
 
-def note_secret_use(
-    secret_id: int, application_id: int, *, session: Session, now: datetime
-) -> None:
-    """Remember that a secret, and with it its application, was used; once a minute.
+#: The application is written first, as a renewal locks it first: so none waits for the other.
+_NOTE_USE = tuple(
+    update(row)
+    .where(
+        row.id == bindparam(key),
+        or_(row.last_used_at.is_(None), row.last_used_at <= bindparam("stale")),
+    )
+    .values(last_used_at=bindparam("now"))
+    for row, key in ((Application, "application_id"), (ApplicationSecret, "secret_id"))
+)
 
-    The application is written first, as a renewal locks it first: so none waits for the other.
-    """
-    for row, key in ((Application, application_id), (ApplicationSecret, secret_id)):
-        session.execute(
-            update(row)
-            .where(row.id == key, or_(row.last_used_at.is_(None), row.last_used_at <= _stale(now)))
-            .values(last_used_at=now)
-            .execution_options(synchronize_session=False)
-        )
+
+def note_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
+    """Remember that an application was at work, and with which secret; once a minute."""
+    values = {"application_id": application_id, "secret_id": secret_id}
+    for statement in _NOTE_USE[: 1 if secret_id is None else 2]:
+        run(statement, {**values, "stale": _stale(now), "now": now})
 
 
 def is_noted(last_used_at: datetime | None, now: datetime) -> bool:

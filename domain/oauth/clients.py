@@ -2,25 +2,28 @@
 
 import base64
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
-from sqlalchemy import and_, select
+from sqlalchemy.exc import DBAPIError
 
-from domain.oauth.client_secrets import is_live, is_noted, note_secret_use
+from domain.hot import HotRow, Run
+from domain.oauth import client_secrets
+from domain.oauth.client_secrets import is_noted
 from domain.oauth.context import OAuthContext
+from domain.oauth.lookups import CLIENT_ALONE, Lookup
 from domain.oauth.redirect_uris import is_registered
 from domain.oauth.scopes import FREE, in_order
 from domain.oauth.wire import ProtocolRequest
-from models import Application, ApplicationSecret
+from models import Application
 
 REFUSED = (
     "Client authentication failed: unknown client, wrong secret, or no authentication included."
 )
-_LAST_USED = ApplicationSecret.last_used_at.label("secret_last_used_at")
 
 
 class Method(StrEnum):
@@ -34,7 +37,7 @@ class Method(StrEnum):
 class Client(ClientMixin):
     """An application in the role that Authlib gives it."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application | HotRow) -> None:
         """Wrap a row."""
         self.application = application
 
@@ -115,41 +118,63 @@ def _basic_credentials(header: str | None) -> tuple[str, str] | None:
     return unquote_plus(user), unquote_plus(password)
 
 
-def authenticate(request: ProtocolRequest, context: OAuthContext) -> Client:
-    """Return the client that a request proves to come from, or raise invalid_client (401)."""
+def authenticate_with(
+    request: ProtocolRequest, context: OAuthContext, lookup: Lookup | None
+) -> tuple[Client, HotRow | None]:
+    """Return the client that a request proves to come from, or raise invalid_client (401).
+
+    With it comes what a lookup finds, if one is wanted and finds something.
+    """
     presented = presented_by(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
     if not presented.client_id or "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
-    rows = context.session.execute(
-        select(Application, ApplicationSecret.id, ApplicationSecret.digest, _LAST_USED)
-        .outerjoin(
-            ApplicationSecret,
-            and_(ApplicationSecret.application_id == Application.id, is_live(context.now)),
-        )
-        .where(Application.uid == presented.client_id)
-    ).all()
+    rows = _find(presented.client_id, lookup, request, context)
     if not rows or not _is_proven(rows, presented, context):
         raise _refusal(was_basic=was_basic)
-    client = Client(rows[0][0])
+    client = Client(rows[0])
     request.client = client
     request.auth_method = presented.method.value
-    return client
+    is_found = lookup is not None and getattr(rows[0], "found_id", None) is not None
+    return client, rows[0] if is_found else None
 
 
-def _is_proven(rows: Sequence[Any], presented: Presented, context: OAuthContext) -> bool:
+def _find(
+    client_id: str, lookup: Lookup | None, request: ProtocolRequest, context: OAuthContext
+) -> Sequence[HotRow]:
+    values = {"client_id": client_id, "now": context.now}
+    digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
+    if lookup is None or not digests:
+        return context.hot.look_up(CLIENT_ALONE, values)
+    rows: Sequence[HotRow] = ()
+    for digest in digests:
+        rows = context.hot.look_up(lookup.statement, {**values, "digest": digest})
+        if not rows or rows[0].found_id is not None:
+            break
+    return rows
+
+
+def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthContext) -> bool:
     """Tell whether the client is who it says; a secret that is given must be a live one."""
-    application: Application = rows[0][0]
     if presented.secret is None:
-        return not application.confidential
+        return not rows[0].confidential
     # All are compared, so that the time does not tell which of them it was.
-    matching = [row for row in rows if context.keyring.matches(presented.secret, [row.digest])]
+    keyring, secret = context.keyring, presented.secret
+    matching = [row for row in rows if keyring.matches(secret, [row.secret_digest])]
     if not matching:
         return False
-    secret = matching[0]
-    if not is_noted(secret.secret_last_used_at, context.now):
-        note_secret_use(secret.id, application.id, session=context.session, now=context.now)
+    proof = matching[0]
+    if not is_noted(proof.secret_last_used_at, context.now):
+        # That it cannot be written down just now is no reason to refuse the request.
+        with suppress(DBAPIError):
+            client_secrets.note_use(proof.id, proof.secret_id, run=context.hot.all, now=context.now)
     return True
+
+
+def note_use(client: Client, *, run: Run, now: datetime) -> None:
+    """Remember that the application was at work; to the minute, to spare writes."""
+    if not is_noted(client.application.last_used_at, now):
+        client_secrets.note_use(client.application.id, None, run=run, now=now)
 
 
 class ClientRefusedError(InvalidClientError):

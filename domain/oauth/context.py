@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.knocks import KnockLimits
 from domain.accounts.sign_ins import Browser
 from domain.audit.events import Event
+from domain.hot import HotConnection
 from domain.keyring import Keyring
 
 
@@ -78,7 +79,11 @@ class OAuthPolicy:
 class OAuthContext:
     """Collaborators of one request."""
 
+    #: For what is rare: it opens a transaction, which ends with the request.
     session: Session
+    #: For what is common: each statement stands for itself. On SQLite nothing may be written here
+    #: once the session has begun to write, for there is one writer.
+    hot: HotConnection
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy

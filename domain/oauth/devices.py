@@ -8,8 +8,10 @@ for a code that goes through a browser: so it can be taken back even before the 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.accounts.attempts import AttemptLimit, claim_attempt, give_back_attempt
 from domain.audit.events import Event, EventKind
@@ -20,7 +22,7 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.user_agents import device_in_words
 from domain.oauth.user_codes import new_user_code, read_user_code, shown
 from domain.randomness import random_hex
-from domain.upsert import insert_into
+from domain.upsert import insert_for
 from models import Application, Authorization, DeviceAuthorization
 
 
@@ -61,6 +63,19 @@ _KINDS = {
 }
 
 
+_STORED = (
+    "application_id",
+    "scopes",
+    "device_code_digest",
+    "user_code_digest",
+    "created_at",
+    "expires_at",
+    "interval",
+    "address",
+    "user_agent",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewDevice:
     """What a device is told, and shows to its user."""
@@ -90,27 +105,36 @@ class DeviceRequest:
         return device_in_words(self.user_agent)
 
 
-def begin(application: Application, scopes: str, *, context: OAuthContext) -> NewDevice:
+def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
     """Store a device's request and return its two codes (section 3.1)."""
     device_code = random_hex(32)
-    origin = context.origin
+    origin, policy = context.origin, context.policy.devices
+    values = {
+        "application_id": application_id,
+        "scopes": scopes,
+        "device_code_digest": context.keyring.digest(device_code),
+        "created_at": context.now,
+        "expires_at": context.now + policy.code_lifetime,
+        "interval": policy.poll_interval,
+        "address": origin.address,
+        "user_agent": (origin.user_agent or "")[:255] or None,
+    }
+    store = _storing(context.hot.dialect_name)
     while True:
         user_code = new_user_code()
-        insert = insert_into(DeviceAuthorization, session=context.session).values(
-            application_id=application.id,
-            scopes=scopes,
-            device_code_digest=context.keyring.digest(device_code),
-            user_code_digest=context.keyring.digest(user_code),
-            created_at=context.now,
-            expires_at=context.now + context.policy.devices.code_lifetime,
-            interval=context.policy.devices.poll_interval,
-            address=origin.address,
-            user_agent=(origin.user_agent or "")[:255] or None,
-        )
         # Two devices may be given the same letters; the second one then gets others.
-        stored = insert.on_conflict_do_nothing().returning(DeviceAuthorization.id)
-        if context.session.scalar(stored) is not None:
+        if context.hot.all(
+            store, {**values, "user_code_digest": context.keyring.digest(user_code)}
+        ):
             return NewDevice(device_code=device_code, user_code=shown(user_code))
+
+
+@cache
+def _storing(dialect_name: str) -> Executable:
+    """Return the statement that stores a request, and gives a row unless its code is taken."""
+    values: dict[str, Any] = {name: bindparam(name) for name in _STORED}
+    store = insert_for(dialect_name, DeviceAuthorization).values(values)
+    return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
 
 def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:

@@ -12,7 +12,7 @@ from joserfc.jwk import GuestProtocol, RSAKey
 from sqlalchemy.orm import Session
 
 from domain.oauth.context import OAuthContext
-from domain.oauth.keys import ALGORITHM, find_public_key, get_signing_key
+from domain.oauth.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
 
 #: What an ID token can hold.
 CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash")
@@ -51,14 +51,17 @@ def make_id_token(
     context: OAuthContext,
 ) -> str:
     """Return a signed ID token that belongs to this access token; times are in seconds."""
-    key = get_signing_key(session=context.session, keyring=context.keyring, now=context.now)
-    expires_at = context.now + context.policy.id_token_lifetime
+    keyring, now = context.keyring, context.now
+    key = find_signing_key(hot=context.hot, keyring=keyring, now=now) or get_signing_key(
+        session=context.session, keyring=keyring, now=now
+    )
+    expires_at = now + context.policy.id_token_lifetime
     claims: dict[str, Any] = {
         "iss": context.policy.issuer,
         "sub": subject(audience.user_id),
         "aud": audience.application_uid,
         "exp": int(expires_at.timestamp()),
-        "iat": int(context.now.timestamp()),
+        "iat": int(now.timestamp()),
         "auth_time": int(authentication.auth_time.timestamp()),
     }
     if authentication.nonce is not None:

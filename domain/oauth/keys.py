@@ -5,13 +5,24 @@ then; an old one stays published until the last ID token that it signed has expi
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 
 from joserfc.jwk import RSAKey
-from sqlalchemy import ColumnElement, Executable, delete, func, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Executable,
+    bindparam,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from domain.errors import InvalidError
@@ -68,6 +79,17 @@ def check_size(bits: int) -> None:
         raise InvalidError(message, field="bits")
 
 
+def _is_in_use(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    return or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > now)
+
+
+_IN_USE = (
+    select(SigningKey.private_ciphertext)
+    .where(_is_in_use(bindparam("now")))
+    .order_by(SigningKey.id)
+)
+
+
 def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     """Return the key that signs now; the first one is made when it is first needed.
 
@@ -87,14 +109,22 @@ def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> st
     return str(found.kid) if found is not None else None
 
 
+def find_signing_key(*, hot: HotConnection, keyring: Keyring, now: datetime) -> RSAKey | None:
+    """Return the key that signs now; None if none was made so far."""
+    return _first_opened(
+        (row.private_ciphertext for row in hot.look_up(_IN_USE, {"now": now})), keyring
+    )
+
+
 def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAKey | None:
-    """Return the oldest key that has not been retired and that this keyring can open.
+    return _first_opened(session.scalars(_IN_USE, {"now": now}), keyring)
+
+
+def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
+    """Return the oldest key that this keyring can open.
 
     Keys of a master secret that is gone are passed over: a new one will do as well.
     """
-    ciphertexts = session.scalars(
-        select(SigningKey.private_ciphertext).where(_is_in_use(now)).order_by(SigningKey.id)
-    )
     for ciphertext in ciphertexts:
         try:
             return _opened(ciphertext, keyring)
@@ -107,10 +137,6 @@ def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAK
 def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
     """Decrypt a private key; kept, for checking one takes longer than a hundred signatures."""
     return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
-
-
-def _is_in_use(now: datetime) -> ColumnElement[bool]:
-    return or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > now)
 
 
 def _lock(session: Session) -> None:

@@ -12,7 +12,8 @@ from authlib.oauth2.rfc6749 import (
     UnauthorizedClientError,
 )
 
-from domain.oauth.clients import Client, authenticate
+from domain.hot import HotRow, Run
+from domain.oauth.clients import Client, authenticate_with
 from domain.oauth.context import OAuthContext, OAuthPolicy
 from domain.oauth.dpop import InvalidProofError, Proof, Target, find_proof, use_up
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
@@ -23,6 +24,7 @@ from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
+from domain.oauth.lookups import Lookup
 from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
 
@@ -60,10 +62,16 @@ class AuthorizationServer(AuthlibServer):
     ) -> Client:
         """Authenticate by any method that the client may use (RFC 6749 section 2.3)."""
         del methods, endpoint
-        client = authenticate(request, self.context)
+        return self.authenticate_with(request, None)[0]
+
+    def authenticate_with(
+        self, request: ProtocolRequest, lookup: Lookup | None
+    ) -> tuple[Client, HotRow | None]:
+        """Authenticate, and find what the client comes with in the same breath."""
+        client, found = authenticate_with(request, self.context, lookup)
         if self._grant_type is not None:
             self._check_registration(client, self._grant_type)
-        return client
+        return client, found
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
         """Return the one grant that has an authorization endpoint."""
@@ -89,7 +97,7 @@ class AuthorizationServer(AuthlibServer):
             self._grant_type = grant.GRANT_TYPE
             grant.validate_token_request()
             if proof is not None:
-                use_up(proof, self.context)
+                use_up(proof, self.context, self._run_of(grant))
             return self.handle_response(*grant.create_token_response())
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
@@ -105,6 +113,11 @@ class AuthorizationServer(AuthlibServer):
         if proof is not None:
             self.context = replace(self.context, key_thumbprint=proof.thumbprint)
         return proof
+
+    def _run_of(self, grant: Any) -> Run:
+        """Return what a grant has written through: that somebody tries passwords is written."""
+        is_begun = isinstance(grant, PasswordGrant)
+        return self.context.session.execute if is_begun else self.context.hot.all
 
     def _check_registration(self, client: Client, grant_type: str) -> None:
         """Refuse a token request that the client's registration rules out."""

@@ -5,13 +5,14 @@ instance's key and the refresh token that the client presents: again, if it pres
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
 
 from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
-from domain.oauth.tokens import Grant, Pair, id_token_of, issue_pair, store_pair, token_type_of
+from domain.oauth.tokens import Grant, Pair, id_token_of, new_pair, token_type_of
 from models import AccessToken
 
 
@@ -23,18 +24,18 @@ class Successor:
     token: AccessToken
 
 
-def issue_successor(refresh_token: str, grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Issue the pair that follows; one that can be issued again only where the instance wants it.
+def successor_of(refresh_token: str, context: OAuthContext) -> Pair:
+    """Return the pair that follows; one that can be made again only where the instance wants it.
 
     Without a window there is no reason why two tokens should have to do with each other.
     """
     if not context.policy.refresh_replay:
-        return issue_pair(grant, context)
-    return store_pair(_pairs_after(refresh_token, context)[0], grant, context)
+        return new_pair()
+    return _pairs_after(refresh_token, context)[0]
 
 
 def find_successor(
-    refresh_token: str, token: AccessToken, context: OAuthContext
+    refresh_token: str, refreshed_at: datetime | None, context: OAuthContext
 ) -> Successor | None:
     """Return the pair that this token was exchanged for, if it may be sent once more.
 
@@ -42,7 +43,7 @@ def find_successor(
     new one has received it, and then whoever comes with the old one is a thief.
     """
     window = context.policy.refresh_replay
-    if not window or token.refreshed_at is None or context.now - token.refreshed_at > window:
+    if not window or refreshed_at is None or context.now - refreshed_at > window:
         return None
     for pair in _pairs_after(refresh_token, context):
         digests = context.keyring.credential_digests(pair.access, Kind.ACCESS_TOKEN)

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
+from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import Audience, Authentication, make_id_token
@@ -21,6 +22,8 @@ class Grant:
     user_id: int
     #: None for a password that was sent without a client.
     application_id: int | None
+    #: Its client_id.
+    application_uid: str | None
     authorization_id: int | None
     scopes: str
     #: A refresh token comes with the access token.
@@ -37,39 +40,46 @@ class Pair:
     refresh: str | None = field(repr=False)
 
 
+def new_pair(*, is_renewable: bool = True) -> Pair:
+    """Make a pair that has to do with no other."""
+    refresh = random_credential(Kind.REFRESH_TOKEN) if is_renewable else None
+    return Pair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh)
+
+
+def pair_values(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+    """Return the columns of a new pair."""
+    digest, origin = context.keyring.digest, context.origin
+    return {
+        "authorization_id": grant.authorization_id,
+        "application_id": grant.application_id,
+        "user_id": grant.user_id,
+        "digest": digest(pair.access),
+        "refresh_digest": digest(pair.refresh) if pair.refresh else None,
+        "scopes": grant.scopes,
+        "created_at": context.now,
+        "expires_at": context.now + context.policy.access_token_lifetime,
+        "address": origin.address,
+        "user_agent": (origin.user_agent or "")[:255] or None,
+        "key_thumbprint": context.key_thumbprint,
+    }
+
+
 def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Store a new pair and return the token response of RFC 6749 section 5.1.
+    """Store a new pair together with what the session has written, and return the answer."""
+    pair = new_pair(is_renewable=grant.is_renewable)
+    context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
+    return token_response(pair, grant, context)
+
+
+def token_response(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+    """Return the answer that hands out a stored pair (RFC 6749 section 5.1).
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.
     """
-    refresh = random_credential(Kind.REFRESH_TOKEN) if grant.is_renewable else None
-    return store_pair(
-        Pair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh), grant, context
-    )
-
-
-def store_pair(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Store a pair that has been made and return the token response."""
-    lifetime, digest = context.policy.access_token_lifetime, context.keyring.digest
-    context.session.execute(
-        insert(AccessToken).values(
-            authorization_id=grant.authorization_id,
-            application_id=grant.application_id,
-            user_id=grant.user_id,
-            digest=digest(pair.access),
-            refresh_digest=digest(pair.refresh) if pair.refresh else None,
-            scopes=grant.scopes,
-            created_at=context.now,
-            expires_at=context.now + lifetime,
-            address=context.origin.address,
-            user_agent=(context.origin.user_agent or "")[:255] or None,
-            key_thumbprint=context.key_thumbprint,
-        )
-    )
     return {
         "access_token": pair.access,
         "token_type": token_type_of(context.key_thumbprint),
-        "expires_in": int(lifetime.total_seconds()),
+        "expires_in": int(context.policy.access_token_lifetime.total_seconds()),
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
         "created_at": int(context.now.timestamp()),
@@ -86,36 +96,35 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
     """Return the `id_token` of an answer, if openid was granted (OpenID Connect Core 3.1.3.3)."""
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
-    if grant.application_id is None:
+    if grant.application_uid is None:
         return {}  # there is nobody whom it would be for
-    application = context.session.get_one(Application, grant.application_id)
-    audience = Audience(user_id=grant.user_id, application_uid=application.uid)
+    audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
     return {
         "id_token": make_id_token(audience, grant.authentication, access_token, context=context)
     }
 
 
-def note_use(application: Application, *, now: datetime) -> None:
-    """Remember that the application was at work; to the minute, to spare writes."""
-    last = application.last_used_at
-    if last is None or (now - last).total_seconds() >= 60:  # noqa: PLR2004 - a minute
-        application.last_used_at = now
-
-
 def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     """Kill one pair; tell whether it was alive (of parallel callers one is told so)."""
-    return _kill(token_id, session, revoked_at=now)
+    killed = session.execute(
+        update(AccessToken)
+        .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(AccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    return killed.first() is not None
 
 
-def may_refresh(application: Application, scopes: str) -> bool:
+def may_refresh(application: Application | HotRow, scopes: str) -> bool:
     """Tell whether a device or a password gets a refresh token as well; a code always does."""
-    return application.refresh_for_devices or "offline_access" in scopes.split()
+    return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 
-def begin_family(application: Application, user_id: int, scopes: str, context: OAuthContext) -> int:
+def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthContext) -> int:
     """Store a grant that had no code, so that all its pairs can be revoked together."""
     authorization = Authorization(
-        application_id=application.id,
+        application_id=application_id,
         user_id=user_id,
         scopes=scopes,
         auth_time=context.now,
@@ -127,35 +136,6 @@ def begin_family(application: Application, user_id: int, scopes: str, context: O
     context.session.add(authorization)
     context.session.flush()  # to learn the id that the pairs point to
     return authorization.id
-
-
-def retire_pair(token_id: int, *, session: Session, now: datetime) -> bool:
-    """Kill one pair because a new one takes its place; tell whether it was alive."""
-    return _kill(token_id, session, revoked_at=now, refreshed_at=now)
-
-
-def _kill(token_id: int, session: Session, **moments: datetime) -> bool:
-    killed = session.execute(
-        update(AccessToken)
-        .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
-        .values(**moments)
-        .returning(AccessToken.id)
-        .execution_options(synchronize_session=False)
-    )
-    return killed.first() is not None
-
-
-def hold_family(authorization_id: int | None, *, session: Session) -> bool:
-    """Tell whether the grant lives on, and let nobody revoke it before this transaction ends.
-
-    Else a pair that is being issued would escape a revocation of its family at the same time.
-    """
-    if authorization_id is None:
-        return True
-    alive = select(Authorization.id).where(
-        Authorization.id == authorization_id, Authorization.revoked_at.is_(None)
-    )
-    return session.scalar(alive.with_for_update()) is not None
 
 
 def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> None:

@@ -73,10 +73,10 @@ class Caller:
 REQUESTS: dict[str, tuple[Callable[[Caller], Any], int]] = {
     "token info": (lambda caller: caller.get("/oauth/token/info"), 1),
     "the user of a token": (lambda caller: caller.get("/api/v4/user"), 1),
-    "introspection": (Caller.introspect, 2),
-    "refresh": (Caller.refresh, 7),
-    "device authorization": (Caller.begin, 4),
-    "device poll": (Caller.poll, 5),
+    "introspection": (Caller.introspect, 1),
+    "refresh": (Caller.refresh, 2),
+    "device authorization": (Caller.begin, 2),
+    "device poll": (Caller.poll, 2),
 }
 
 

@@ -6,12 +6,11 @@ from urllib.parse import urlencode
 from authlib.oauth2.rfc6749 import InvalidScopeError, UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
-from domain.oauth.clients import Client
+from domain.oauth.clients import Client, note_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.devices import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.tokens import note_use
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 
 #: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
@@ -34,8 +33,8 @@ class DeviceAuthorizationEndpoint(AuthlibDeviceAuthorizationEndpoint):
             raise UnauthorizedClientError("The application is not registered for this grant type.")
         scopes = self._scopes(request, client)
         policy = self._context.policy
-        new = begin(client.application, scopes, context=self._context)
-        note_use(client.application, now=self._context.now)
+        new = begin(client.application.id, scopes, context=self._context)
+        note_use(client, run=self._context.hot.all, now=self._context.now)
         page = f"{policy.issuer}/oauth/device"
         body = {
             "device_code": new.device_code,

@@ -4,16 +4,16 @@ from datetime import datetime
 from typing import Any
 
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
-from sqlalchemy import Row, and_, or_, select
 
 from domain.accounts.users import ACTIVE
+from domain.hot import HotRow
 from domain.keyring import Kind
-from domain.oauth.clients import Client, ClientRefusedError
+from domain.oauth.clients import ClientRefusedError
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import subject
+from domain.oauth.lookups import ASKED_ACCESS_TOKEN, ASKED_REFRESH_TOKEN
 from domain.oauth.tokens import token_type_of
 from domain.oauth.wire import NO_STORE, ProtocolRequest
-from models import AccessToken, Authorization, User
 
 #: Section 2.2: nothing else is said of a token that is not live or not the asker's.
 INACTIVE = {"active": False}
@@ -34,67 +34,48 @@ class IntrospectionEndpoint(AuthlibIntrospectionEndpoint):
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, then say what its token is good for (section 2.2)."""
         request.refuse_repeated_parameters()
-        client = self.server.authenticate_client(request, ())
+        # A token tells by its prefix what it is, so the hint (section 2.1) saves nothing.
+        is_refresh = (request.value("token") or "").startswith(Kind.REFRESH_TOKEN)
+        lookup = ASKED_REFRESH_TOKEN if is_refresh else ASKED_ACCESS_TOKEN
+        client, found = self.server.authenticate_with(request, lookup)
         if not client.application.confidential:
             # Anybody can say that they are a public client, and would try tokens here (section 4).
             raise ClientRefusedError(was_basic="Authorization" in request.headers)
-        return 200, self._describe(request.required("token"), client), NO_STORE
+        request.required("token")
+        if found is None or not _is_live(found):
+            return 200, INACTIVE, NO_STORE
+        if is_refresh:
+            # It has no end, and no token_type: it is of no use as a bearer token.
+            return 200, self._describe(found, {}), NO_STORE
+        if found.token_expires_at is not None and found.token_expires_at <= self._context.now:
+            return 200, INACTIVE, NO_STORE
+        return 200, self._describe(found, _of_access(found)), NO_STORE
 
-    def _describe(self, text: str, client: Client) -> dict[str, Any]:
-        # A token tells by its prefix what it is, so the hint (section 2.1) saves nothing.
-        keyring = self._context.keyring
-        access = self._find(AccessToken.digest, keyring.credential_digests(text, Kind.ACCESS_TOKEN))
-        if access is not None:
-            is_live = access.expires_at is None or access.expires_at > self._context.now
-            return self._live(access, client, _of_access(access)) if is_live else INACTIVE
-        refresh = self._find(
-            AccessToken.refresh_digest, keyring.credential_digests(text, Kind.REFRESH_TOKEN)
-        )
-        # It has no end, and no token_type: it is of no use as a bearer token.
-        return self._live(refresh, client, {}) if refresh is not None else INACTIVE
-
-    def _find(self, column: Any, digests: tuple[bytes, ...]) -> Any:
-        """Return a token that has not been revoked, with its user, in one statement."""
-        if not digests:
-            return None
-        return self._context.session.execute(
-            select(
-                AccessToken.application_id,
-                AccessToken.user_id,
-                AccessToken.scopes,
-                AccessToken.created_at,
-                AccessToken.expires_at,
-                AccessToken.key_thumbprint,
-                User.username,
-            )
-            .join(User, and_(User.id == AccessToken.user_id, User.state == ACTIVE))
-            .outerjoin(Authorization, Authorization.id == AccessToken.authorization_id)
-            .where(
-                column.in_(digests),
-                AccessToken.revoked_at.is_(None),
-                or_(Authorization.id.is_(None), Authorization.revoked_at.is_(None)),
-            )
-        ).first()
-
-    def _live(self, token: Row[Any], client: Client, more: dict[str, Any]) -> dict[str, Any]:
-        if token.application_id != client.application.id:
-            return INACTIVE
+    def _describe(self, token: HotRow, more: dict[str, Any]) -> dict[str, Any]:
         return {
             "active": True,
-            "scope": token.scopes,
-            "client_id": client.application.uid,
+            "scope": token.token_scopes,
+            "client_id": token.uid,
             "username": token.username,
             **more,
-            "iat": _seconds(token.created_at),
-            "sub": subject(token.user_id),
+            "iat": _seconds(token.token_created_at),
+            "sub": subject(token.token_user_id),
             "iss": self._context.policy.issuer,
         }
 
 
-def _of_access(token: Row[Any]) -> dict[str, Any]:
-    ends = {} if token.expires_at is None else {"exp": _seconds(token.expires_at)}
-    bound = {} if token.key_thumbprint is None else {"cnf": {"jkt": token.key_thumbprint}}
-    return {"token_type": token_type_of(token.key_thumbprint), **bound, **ends}
+def _is_live(token: HotRow) -> bool:
+    """Tell whether the pair is its asker's, and neither dead nor of somebody who is locked."""
+    is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
+    is_own = token.token_application_id == token.id
+    return is_own and token.user_state == ACTIVE and not is_revoked
+
+
+def _of_access(token: HotRow) -> dict[str, Any]:
+    thumbprint, expires_at = token.token_key_thumbprint, token.token_expires_at
+    ends = {} if expires_at is None else {"exp": _seconds(expires_at)}
+    bound = {} if thumbprint is None else {"cnf": {"jkt": thumbprint}}
+    return {"token_type": token_type_of(thumbprint), **bound, **ends}
 
 
 def _seconds(moment: datetime) -> int:

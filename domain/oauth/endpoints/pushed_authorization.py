@@ -4,11 +4,10 @@ from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
-from domain.oauth.clients import Client
+from domain.oauth.clients import Client, note_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.dpop import InvalidProofError, Target, prove_key
 from domain.oauth.pushed_requests import keep
-from domain.oauth.tokens import note_use
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 
 PATH = "/oauth/par"
@@ -41,7 +40,7 @@ class PushedAuthorizationEndpoint:
         pushed = self._with_key(request, client)
         self._check(pushed)
         request_uri = keep(pushed, client, self._context)
-        note_use(client.application, now=self._context.now)
+        note_use(client, run=self._context.session.execute, now=self._context.now)
         lifetime = self._context.policy.pushed_requests.lifetime
         body = {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
         return 201, body, NO_STORE

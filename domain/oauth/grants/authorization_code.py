@@ -14,22 +14,25 @@ from authlib.oauth2.rfc6749 import (
     grants,
 )
 from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupportedError
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
+from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.applications import find_by_uid
-from domain.oauth.clients import Client
+from domain.oauth.clients import Client, note_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.dpop import check_thumbprint
+from domain.oauth.exchanges import exchange_code
 from domain.oauth.id_tokens import Authentication
+from domain.oauth.lookups import AUTHORIZATION_CODE
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.tokens import Grant, issue_pair, note_use, revoke_family
+from domain.oauth.tokens import Grant, new_pair, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
-from models import Authorization, User
+from models import Authorization
 
 INVALID_CODE = (
     "The authorization code is invalid, expired, used, or was issued to another client, "
@@ -185,43 +188,36 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
     def validate_token_request(self) -> None:
         """Check client, code, redirect URI and verifier, in the order of the section."""
         self.request.refuse_repeated_parameters()
-        client = self.server.authenticate_client(self.request, ())
-        authorization = self._find_authorization(self.request.required("code"))
-        if authorization is None:
+        client, found = self.server.authenticate_with(self.request, AUTHORIZATION_CODE)
+        self.request.required("code")
+        if found is None:
             raise InvalidGrantError(INVALID_CODE)
-        self._refuse_foreign_or_spent(authorization, client)
-        if self.request.required("redirect_uri") != authorization.redirect_uri:
+        self._refuse_foreign_or_spent(found, client)
+        if self.request.required("redirect_uri") != found.grant_redirect_uri:
             raise InvalidGrantError(INVALID_CODE)
-        check_verifier(self.request.value("code_verifier"), authorization.code_challenge)
-        if authorization.key_thumbprint not in {None, self._context.key_thumbprint}:
+        check_verifier(self.request.value("code_verifier"), found.grant_code_challenge)
+        if found.grant_key_thumbprint not in {None, self._context.key_thumbprint}:
             # Section 10 of RFC 9449.
             raise InvalidGrantError("The code needs a DPoP proof of the key that dpop_jkt named.")
-        self.request.authorization_code = authorization
+        self.request.authorization_code = found
 
-    def _find_authorization(self, code: str) -> Authorization | None:
+    def _refuse_foreign_or_spent(self, found: HotRow, client: Client) -> None:
         context = self._context
-        digests = context.keyring.credential_digests(code, Kind.AUTHORIZATION_CODE)
-        return context.session.scalar(
-            select(Authorization).where(Authorization.code_digest.in_(digests))
-        )
-
-    def _refuse_foreign_or_spent(self, authorization: Authorization, client: Client) -> None:
-        context = self._context
-        if authorization.application_id != client.application.id:
+        if found.grant_application_id != found.id:
             # Whoever has it stole it: nobody may use it any more.
-            self._claim(authorization)
-            self._note(EventKind.CODE_BURNT, authorization, client)
+            self._burn(found.grant_id)
+            self._note(EventKind.CODE_BURNT, found, client)
             raise InvalidGrantError(INVALID_CODE)
-        if authorization.code_used_at is not None:
+        if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
-            revoke_family(authorization.id, session=context.session, now=context.now)
-            self._note(EventKind.CODE_REUSED, authorization, client)
+            revoke_family(found.grant_id, session=context.session, now=context.now)
+            self._note(EventKind.CODE_REUSED, found, client)
             raise InvalidGrantError(INVALID_CODE)
-        expires_at = authorization.code_expires_at
+        expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(INVALID_CODE)
 
-    def _note(self, kind: EventKind, authorization: Authorization, client: Client) -> None:
+    def _note(self, kind: EventKind, found: HotRow, client: Client) -> None:
         """Keep what may have been a theft, for the user whose account the code was for.
 
         An ordinary redemption is not kept: there are too many, and the consent says it all.
@@ -229,44 +225,40 @@ class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
         self._context.note(
             Event(
                 kind=kind,
-                user_id=authorization.user_id,
+                user_id=found.grant_user_id,
                 subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": authorization.scopes},
+                details={"application_id": client.application.uid, "scopes": found.grant_scopes},
             )
         )
 
-    def _claim(self, authorization: Authorization) -> bool:
-        """Spend the code; of parallel redemptions one is told True."""
-        claimed = self._context.session.execute(
+    def _burn(self, authorization_id: int) -> None:
+        """Spend a code for nothing."""
+        self._context.session.execute(
             update(Authorization)
-            .where(
-                Authorization.id == authorization.id,
-                Authorization.code_used_at.is_(None),
-                Authorization.revoked_at.is_(None),
-            )
+            .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
             .values(code_used_at=self._context.now)
-            .returning(Authorization.id)
             .execution_options(synchronize_session=False)
         )
-        return claimed.first() is not None
 
     def create_token_response(self) -> Any:
-        """Claim the code first, then issue: what lost the race gets nothing."""
-        context = self._context
-        authorization = self.request.authorization_code
-        if not self._claim(authorization):
+        """Spend the code and store the pair at once: what lost the race gets nothing."""
+        context, found = self._context, self.request.authorization_code
+        if found.user_state != ACTIVE:
+            self._burn(found.grant_id)
             raise InvalidGrantError(INVALID_CODE)
-        user = context.session.get(User, authorization.user_id)
-        if user is None or user.state != ACTIVE:
+        pair, grant = new_pair(), self._grant(found)
+        if not exchange_code(pair, grant, context):
             raise InvalidGrantError(INVALID_CODE)
-        note_use(self.request.client.application, now=context.now)
-        grant = Grant(
-            user_id=user.id,
-            application_id=authorization.application_id,
-            authorization_id=authorization.id,
-            scopes=authorization.scopes,
-            authentication=Authentication(
-                auth_time=authorization.auth_time, nonce=authorization.nonce
-            ),
+        note_use(self.request.client, run=context.hot.all, now=context.now)
+        return 200, token_response(pair, grant, context), NO_STORE
+
+    @staticmethod
+    def _grant(found: HotRow) -> Grant:
+        return Grant(
+            user_id=found.grant_user_id,
+            application_id=found.id,
+            application_uid=found.uid,
+            authorization_id=found.grant_id,
+            scopes=found.grant_scopes,
+            authentication=Authentication(auth_time=found.grant_auth_time, nonce=found.grant_nonce),
         )
-        return 200, issue_pair(grant, context), NO_STORE

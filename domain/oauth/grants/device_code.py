@@ -1,7 +1,7 @@
 """The device authorization grant at the token endpoint (RFC 8628 sections 3.4 and 3.5)."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from authlib.oauth2.rfc6749 import AccessDeniedError, InvalidGrantError
 from authlib.oauth2.rfc8628 import (
@@ -10,15 +10,18 @@ from authlib.oauth2.rfc8628 import (
     SlowDownError,
 )
 from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
-from sqlalchemy import select, update
+from sqlalchemy import and_, bindparam, case, update
 
 from domain.accounts.users import ACTIVE
-from domain.oauth.clients import Client
+from domain.hot import HotRow
+from domain.oauth.clients import note_use
 from domain.oauth.context import OAuthContext
+from domain.oauth.exchanges import end_device, exchange_device_code
 from domain.oauth.id_tokens import Authentication
-from domain.oauth.tokens import Grant, issue_pair, may_refresh, note_use
+from domain.oauth.lookups import DEVICE_CODE
+from domain.oauth.tokens import Grant, may_refresh, new_pair, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
-from models import Authorization, DeviceAuthorization, User
+from models import DeviceAuthorization
 
 INVALID_DEVICE_CODE = (
     "The device code is invalid, redeemed, taken back, or was issued to another client."
@@ -27,6 +30,22 @@ INVALID_DEVICE_CODE = (
 _SLOWER = 5
 #: More than any device code lives.
 _LONGEST_INTERVAL = 3600
+
+_is_early = and_(
+    DeviceAuthorization.last_polled_at > bindparam("begin"),
+    DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER,
+)
+_NOTE_POLL = (
+    update(DeviceAuthorization)
+    .where(DeviceAuthorization.id == bindparam("device_id"))
+    .values(
+        last_polled_at=bindparam("now"),
+        interval=case(
+            (_is_early, DeviceAuthorization.interval + _SLOWER), else_=DeviceAuthorization.interval
+        ),
+    )
+    .returning(DeviceAuthorization.interval)
+)
 
 
 class DeviceCodeGrant(AuthlibDeviceCodeGrant):
@@ -46,78 +65,67 @@ class DeviceCodeGrant(AuthlibDeviceCodeGrant):
         in a browser's address, where codes of redirects get lost.
         """
         self.request.refuse_repeated_parameters()
-        client = self.server.authenticate_client(self.request, ())
-        device = self._find(self.request.required("device_code"))
-        if device is None or device.redeemed_at is not None:
+        _, found = self.server.authenticate_with(self.request, DEVICE_CODE)
+        self.request.required("device_code")
+        if found is None or found.device_redeemed_at is not None:
             raise InvalidGrantError(INVALID_DEVICE_CODE)
-        if device.application_id != client.application.id:
+        if found.device_application_id != found.id:
             raise InvalidGrantError(INVALID_DEVICE_CODE)
-        self._refuse_unless_approved(device)
-        self.request.credential = device
+        self._refuse_unless_approved(found)
+        if found.grant_id is None:
+            raise InvalidGrantError(INVALID_DEVICE_CODE)
+        self.request.credential = found
 
-    def _find(self, device_code: str) -> DeviceAuthorization | None:
-        """Return the row, and hold it: polls of one device are served one after the other."""
-        digests = self._context.keyring.digests(device_code)
-        return self._context.session.scalar(
-            select(DeviceAuthorization)
-            .where(DeviceAuthorization.device_code_digest.in_(digests))
-            .with_for_update()
-        )
-
-    def _refuse_unless_approved(self, device: DeviceAuthorization) -> None:
+    def _refuse_unless_approved(self, found: HotRow) -> None:
         """Say how it stands; who was approved is served however early the poll comes."""
-        now = self._context.now
-        if device.denied_at is not None:
+        if found.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
-        if device.expires_at <= now:
+        if found.device_expires_at <= self._context.now:
             raise ExpiredTokenError("The device code has expired. Ask for a new one.")
-        if device.approved_at is not None:
-            return
-        last, pause = device.last_polled_at, timedelta(seconds=device.interval)
-        device.last_polled_at = now
-        if last is not None and now - last < pause:
-            # Kept although the answer is a refusal: what is returned is committed.
-            device.interval = min(device.interval + _SLOWER, _LONGEST_INTERVAL)
-            raise SlowDownError(f"Poll every {device.interval} seconds from now on.")
+        if found.device_approved_at is None:
+            self._refuse_to_wait(found)
+
+    def _refuse_to_wait(self, found: HotRow) -> NoReturn:
+        """Note the poll, and say whether it came too early.
+
+        The database decides that: of several polls at once each makes the pause longer.
+        """
+        now, pause = self._context.now, timedelta(seconds=found.device_interval)
+        values = {"device_id": found.found_id, "now": now, "begin": now - pause}
+        interval = self._context.hot.all(_NOTE_POLL, values)[0].interval
+        last = found.device_last_polled_at
+        if interval > found.device_interval or (last is not None and now - last < pause):
+            raise SlowDownError(f"Poll every {interval} seconds from now on.")
         raise AuthorizationPendingError("The user has not decided yet.")
 
     def create_token_response(self) -> Any:
-        """Claim the approval first, then issue: of parallel polls one is served."""
-        context, device = self._context, self.request.credential
-        client: Client = self.request.client
-        device.redeemed_at = context.now
-        authorization = self._claim(device)
-        if authorization is None or not self._is_active(authorization.user_id):
+        """Spend the approval and store the pair at once: of parallel polls one is served.
+
+        Nothing is left to spend if the user has taken the approval back meanwhile.
+        """
+        context, found = self._context, self.request.credential
+        grant = self._grant(found)
+        pair = new_pair(is_renewable=grant.is_renewable)
+        is_active = found.user_state == ACTIVE
+        if not is_active or not exchange_device_code(found.found_id, pair, grant, context):
+            # It is over, even if the user is unlocked some day.
+            end_device(found.found_id, context)
             raise InvalidGrantError(INVALID_DEVICE_CODE)
-        note_use(client.application, now=context.now)
-        grant = Grant(
-            user_id=authorization.user_id,
-            application_id=authorization.application_id,
-            authorization_id=authorization.id,
-            scopes=authorization.scopes,
-            is_renewable=may_refresh(client.application, authorization.scopes),
-            authentication=Authentication(auth_time=authorization.auth_time),
-        )
-        issued = issue_pair(grant, context)
+        note_use(self.request.client, run=context.hot.all, now=context.now)
+        issued = token_response(pair, grant, context)
         is_bound = context.key_thumbprint is not None
         # The specification's example of this one answer writes it with a capital.
         kind = issued["token_type"] if is_bound else "Bearer"
         return 200, {**issued, "token_type": kind}, NO_STORE
 
-    def _claim(self, device: DeviceAuthorization) -> Authorization | None:
-        """Spend the approval; nothing is left of it if the user has taken it back meanwhile."""
-        return self._context.session.scalar(
-            update(Authorization)
-            .where(
-                Authorization.code_digest == device.device_code_digest,
-                Authorization.code_used_at.is_(None),
-                Authorization.revoked_at.is_(None),
-            )
-            .values(code_used_at=self._context.now)
-            .returning(Authorization)
-            .execution_options(synchronize_session=False)
+    @staticmethod
+    def _grant(found: HotRow) -> Grant:
+        return Grant(
+            user_id=found.grant_user_id,
+            application_id=found.id,
+            application_uid=found.uid,
+            authorization_id=found.grant_id,
+            scopes=found.grant_scopes,
+            is_renewable=may_refresh(found, found.grant_scopes),
+            authentication=Authentication(auth_time=found.grant_auth_time),
         )
-
-    def _is_active(self, user_id: int) -> bool:
-        user = self._context.session.get(User, user_id)
-        return user is not None and user.state == ACTIVE

@@ -11,11 +11,11 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2E
 from domain.accounts.users import authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
-from domain.oauth.clients import Client, names_no_client
+from domain.oauth.clients import Client, names_no_client, note_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.scopes import UnknownScopeError, in_order, parse_scopes
-from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh, note_use
+from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import User
 
@@ -115,7 +115,7 @@ class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
         context, client = self._context, self.request.client
         grant = self._grant(client.application if client else None)
         if client is not None:
-            note_use(client.application, now=context.now)
+            note_use(client, run=context.session.execute, now=context.now)
         self._note_issue(client)
         issued = issue_pair(grant, context)
         return 200, {name: issued[name] for name in _SHOWN if name in issued}, NO_STORE
@@ -144,15 +144,17 @@ class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
             return Grant(
                 user_id=user_id,
                 application_id=None,
+                application_uid=None,
                 authorization_id=None,
                 scopes=scopes,
                 is_renewable=False,
             )
         is_renewable = may_refresh(application, scopes)
-        family = begin_family(application, user_id, scopes, context) if is_renewable else None
+        family = begin_family(application.id, user_id, scopes, context) if is_renewable else None
         return Grant(
             user_id=user_id,
             application_id=application.id,
+            application_uid=application.uid,
             authorization_id=family,
             scopes=scopes,
             is_renewable=is_renewable,

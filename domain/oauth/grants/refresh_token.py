@@ -1,5 +1,6 @@
 """Refreshing (RFC 6749 section 6) with rotation and reuse detection (RFC 9700 section 4.14)."""
 
+from datetime import datetime
 from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, grants
@@ -7,16 +8,18 @@ from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.keyring import Kind
-from domain.oauth.clients import Client
+from domain.hot import HotRow
+from domain.oauth.clients import Client, note_use
 from domain.oauth.context import OAuthContext
+from domain.oauth.exchanges import exchange_refresh_token
 from domain.oauth.id_tokens import Authentication
+from domain.oauth.lookups import REFRESH_TOKEN
 from domain.oauth.pkce import check_verifier
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.successors import find_successor, issue_successor, send_again
-from domain.oauth.tokens import Grant, hold_family, note_use, retire_pair, revoke_family
+from domain.oauth.successors import find_successor, send_again, successor_of
+from domain.oauth.tokens import Grant, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
-from models import AccessToken, Authorization, User
+from models import AccessToken
 
 INVALID_REFRESH_TOKEN = (
     "The refresh token is invalid, expired, used, revoked, or was issued to another client."  # noqa: S105
@@ -27,8 +30,6 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one dies at once."""
 
     request: ProtocolRequest
-    #: Of the presented token, once that was found.
-    _authorization: Authorization | None
 
     @property
     def _context(self) -> OAuthContext:
@@ -38,73 +39,58 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
     def validate_token_request(self) -> None:
         """Check client, token, what came with it, and scope."""
         self.request.refuse_repeated_parameters()
-        client = self.server.authenticate_client(self.request, ())
-        token, authorization, user = self._find(self.request.required("refresh_token"))
-        if token.application_id != client.application.id or user.state != ACTIVE:
+        client, found = self.server.authenticate_with(self.request, REFRESH_TOKEN)
+        self.request.required("refresh_token")
+        if found is None or found.token_application_id != found.id or found.user_state != ACTIVE:
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
-        if token.revoked_at is not None:
-            self._refuse_reuse(token, client)
-        self._check_key(token, client)
-        self._check_origin(authorization)
-        self._authorization = authorization
-        self.request.scope = self._narrowed_scope(token.scopes)
-        self.request.refresh_token = token
+        if found.token_revoked_at is not None:
+            self._refuse_reuse(found, client)
+        self._check_key(found)
+        self._check_origin(found)
+        self.request.scope = self._narrowed_scope(found.token_scopes)
+        self.request.refresh_token = found
 
-    def _find(self, refresh_token: str) -> tuple[AccessToken, Authorization | None, User]:
-        context = self._context
-        digests = context.keyring.credential_digests(refresh_token, Kind.REFRESH_TOKEN)
-        row = context.session.execute(
-            select(AccessToken, Authorization, User)
-            .join(User, User.id == AccessToken.user_id)
-            .outerjoin(Authorization, Authorization.id == AccessToken.authorization_id)
-            .where(AccessToken.refresh_digest.in_(digests))
-        ).first()
-        if row is None:
-            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
-        return row[0], row[1], row[2]
-
-    def _refuse_reuse(self, token: AccessToken, client: Client) -> None:
+    def _refuse_reuse(self, found: HotRow, client: Client) -> None:
         """Refuse a dead token, unless its answer may be sent once more.
 
         The whole family ends where the client cannot prove that the token is its own.
         """
-        context = self._context
-        if find_successor(self.request.required("refresh_token"), token, context) is not None:
+        context, presented = self._context, self.request.required("refresh_token")
+        if find_successor(presented, found.token_refreshed_at, context) is not None:
             return
-        if not client.application.confidential and token.authorization_id is not None:
-            revoke_family(token.authorization_id, session=context.session, now=context.now)
-        self._note_reuse(token, client)
+        if not found.confidential and found.token_authorization_id is not None:
+            revoke_family(found.token_authorization_id, session=context.session, now=context.now)
+        self._note_reuse(found, client)
         raise InvalidGrantError(INVALID_REFRESH_TOKEN)
 
-    def _note_reuse(self, token: AccessToken, client: Client) -> None:
+    def _note_reuse(self, found: HotRow, client: Client) -> None:
         """Keep what may have been a theft; an ordinary refresh is not kept, there are too many."""
         self._context.note(
             Event(
                 kind=EventKind.REFRESH_REUSED,
-                user_id=token.user_id,
+                user_id=found.token_user_id,
                 subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": token.scopes},
+                details={"application_id": client.application.uid, "scopes": found.token_scopes},
             )
         )
 
-    def _check_key(self, token: AccessToken, client: Client) -> None:
+    def _check_key(self, found: HotRow) -> None:
         """Refuse a public client without the key of its pair (RFC 9449 section 5).
 
         A secret binds the refresh token of a confidential one already; its key may change.
         """
-        is_bound = token.key_thumbprint is not None and not client.application.confidential
-        if is_bound and token.key_thumbprint != self._context.key_thumbprint:
+        is_bound = found.token_key_thumbprint is not None and not found.confidential
+        if is_bound and found.token_key_thumbprint != self._context.key_thumbprint:
             raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
-    def _check_origin(self, authorization: Authorization | None) -> None:
+    def _check_origin(self, found: HotRow) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
         redirect_uri = self.request.value("redirect_uri")
-        original = authorization.redirect_uri if authorization else None
-        if redirect_uri is not None and redirect_uri != original:
+        if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
             raise InvalidGrantError("The redirect_uri is not that of the authorization request.")
         verifier = self.request.value("code_verifier")
         if verifier is not None:
-            check_verifier(verifier, authorization.code_challenge if authorization else None)
+            check_verifier(verifier, found.grant_code_challenge)
 
     def _narrowed_scope(self, granted: str) -> str:
         """Return the asked scope if it is within what was granted (section 6)."""
@@ -120,46 +106,38 @@ class RefreshTokenGrant(grants.RefreshTokenGrant):
         return " ".join(scopes)
 
     def create_token_response(self) -> Any:
-        """Kill the old pair first, then issue: of parallel refreshes one wins.
+        """Put a new pair in the place of the old one: of parallel refreshes one does.
 
         The others get the winner's pair if the instance lets answers be sent again.
         """
-        context, token = self._context, self.request.refresh_token
-        presented = self.request.required("refresh_token")
-        if self._retire(token):
-            note_use(self.request.client.application, now=context.now)
-            return 200, issue_successor(presented, self._grant(token), context), NO_STORE
-        successor = find_successor(presented, token, context)
+        context, found = self._context, self.request.refresh_token
+        presented, grant = self.request.required("refresh_token"), self._grant(found)
+        if found.token_revoked_at is None:
+            pair = successor_of(presented, context)
+            if exchange_refresh_token(found.found_id, pair, grant, context):
+                note_use(self.request.client, run=context.hot.all, now=context.now)
+                return 200, token_response(pair, grant, context), NO_STORE
+        refreshed_at = self._refreshed_at(found.found_id)
+        successor = find_successor(presented, refreshed_at, context)
         if successor is None or successor.token.key_thumbprint != context.key_thumbprint:
-            self._note_reuse(token, self.request.client)
+            self._note_reuse(found, self.request.client)
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
         if self.request.value("scope") and self.request.scope != successor.token.scopes:
             raise InvalidScopeError("The refresh token was used for another scope already.")
-        return 200, send_again(successor, self._grant(token), context), NO_STORE
+        return 200, send_again(successor, grant, context), NO_STORE
 
-    def _retire(self, token: AccessToken) -> bool:
-        """Tell whether this refresh is the first one; if not, read what the first one did."""
-        session, now = self._context.session, self._context.now
-        if token.revoked_at is not None:
-            return False
-        if hold_family(token.authorization_id, session=session) and retire_pair(
-            token.id, session=session, now=now
-        ):
-            return True
-        session.refresh(token)
-        return False
+    def _refreshed_at(self, token_id: int) -> datetime | None:
+        """Return when the refresh was that came first."""
+        asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
+        return self._context.session.scalar(asked)
 
-    def _grant(self, token: AccessToken) -> Grant:
+    def _grant(self, found: HotRow) -> Grant:
         return Grant(
-            user_id=token.user_id,
-            application_id=token.application_id,
-            authorization_id=token.authorization_id,
+            user_id=found.token_user_id,
+            application_id=found.id,
+            application_uid=found.uid,
+            authorization_id=found.token_authorization_id,
             scopes=self.request.scope,
-            authentication=self._authentication(),
+            # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
+            authentication=Authentication(auth_time=found.grant_auth_time),
         )
-
-    def _authentication(self) -> Authentication | None:
-        """Repeat when the user signed in, without the nonce (OpenID Connect Core section 12.2)."""
-        if self._authorization is None:
-            return None
-        return Authentication(auth_time=self._authorization.auth_time)
