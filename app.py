@@ -16,7 +16,7 @@ from web.request_log import watch_requests
 from web.routes import know_names
 from web.security_headers import protect_answers
 from web.settings import Settings, settings_from_environment
-from web.setup import configure, spare_machines, start_extensions
+from web.setup import configure, guard_pages, start_extensions
 from web.synchronous import SynchronousFlask
 from web.transactions import commit_what_is_returned
 
@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     give_pages_their_context(app)
     know_names(app)
     register_blueprints(app)
-    spare_machines(app, MACHINES)
+    guard_pages(app, PAGES, MACHINES)
     limit_pages(app, PAGES)
     insist_on_own_passwords(app, PAGES)
     register_commands(app)

@@ -50,7 +50,11 @@ class Keyring:
     def __init__(self, master: str, *older: str) -> None:
         """Derive the keys; `older` are former master secrets, newest first."""
         masters = (master, *older)
-        self._hash_keys = tuple(_derive(each, b"gatebell credential digest") for each in masters)
+        # Copied for each digest: setting one up takes longer than hashing a credential.
+        self._hashes = tuple(
+            hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
+            for each in masters
+        )
         self._successor_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
         self._fernet = MultiFernet(
             [
@@ -76,12 +80,12 @@ class Keyring:
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""
-        return hmac.digest(self._hash_keys[0], text.encode("utf-8", "surrogatepass"), "sha256")
+        return _digest(self._hashes[0], text.encode("utf-8", "surrogatepass"))
 
     def digests(self, text: str) -> tuple[bytes, ...]:
         """Return the digest under every key of the ring, the newest first."""
         encoded = text.encode("utf-8", "surrogatepass")
-        return tuple(hmac.digest(key, encoded, "sha256") for key in self._hash_keys)
+        return tuple([_digest(each, encoded) for each in self._hashes])
 
     def credential_digests(self, text: str, kind: Kind) -> tuple[bytes, ...]:
         """Return what to look a presented credential up by; nothing if it is malformed."""
@@ -105,6 +109,12 @@ class Keyring:
             return self._fernet.decrypt(ciphertext.encode()).decode()
         except InvalidToken as error:
             raise UndecipherableError from error
+
+
+def _digest(prepared: hmac.HMAC, encoded: bytes) -> bytes:
+    own = prepared.copy()
+    own.update(encoded)
+    return own.digest()
 
 
 def _derive(master: str, purpose: bytes) -> bytes:

@@ -36,7 +36,7 @@ class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
 
 def _tokens_in(place: Place) -> list[str]:
     if place is Place.QUERY:
-        return request.args.getlist("access_token")
+        return request.args.getlist("access_token") if request.query_string else []
     if place is Place.FORM:
         is_form = request.method == "POST" and request.mimetype == _FORM
         return request.form.getlist("access_token") if is_form else []

@@ -8,4 +8,4 @@ from flask import Response
 
 def json_response(value: Any, status: int = 200) -> Response:
     """Return a value as JSON."""
-    return Response(orjson.dumps(value), status=status, mimetype="application/json")
+    return Response(orjson.dumps(value), status=status, content_type="application/json")

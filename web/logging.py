@@ -4,7 +4,6 @@ import json
 import logging
 import logging.config
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,7 +41,7 @@ def without_secrets(text: str) -> str:
 
 def current_request_id() -> str:
     """Return the id of the request in hand, or nothing outside of requests."""
-    return str(g.get("request_id", "")) if has_app_context() else ""
+    return g.get("request_id", "") if has_app_context() else ""
 
 
 class JsonFormatter(logging.Formatter):
@@ -50,23 +49,22 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
-        fields = dict(self._fields(record))
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_given(record),
+        }
+        if request_id := current_request_id():
+            fields["request_id"] = request_id
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
         try:
             line = orjson.dumps(fields, default=str).decode()
         except TypeError:  # a lone surrogate in a name must not cost us the line
             line = json.dumps(fields, default=str)
         return without_secrets(line)
-
-    def _fields(self, record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-        yield "time", datetime.fromtimestamp(record.created, tz=UTC).isoformat()
-        yield "level", record.levelname
-        yield "logger", record.name
-        yield "message", record.getMessage()
-        yield from _given(record).items()
-        if request_id := current_request_id():
-            yield "request_id", request_id
-        if record.exc_info:
-            yield "exception", self.formatException(record.exc_info)
 
 
 class TextFormatter(logging.Formatter):

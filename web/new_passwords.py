@@ -12,14 +12,13 @@ _STILL_OPEN = frozenset({"account.security", "sessions.sign_out", "logout.ask", 
 
 def insist_on_own_passwords(app: Flask, pages: Iterable[Blueprint]) -> None:
     """Lead such visitors from every page to the one where they choose."""
-    names = frozenset(blueprint.name for blueprint in pages)
+    for blueprint in pages:
+        app.before_request_funcs.setdefault(blueprint.name, []).append(_lead_to_choice)
 
-    def lead_to_choice() -> ResponseReturnValue | None:
-        is_free = request.endpoint in _STILL_OPEN or not names & set(request.blueprints)
-        if is_free or not current_user.is_authenticated:
-            return None
-        if not current_user.user.must_change_password:
-            return None
-        return redirect(url_for("account.security"))
 
-    app.before_request(lead_to_choice)
+def _lead_to_choice() -> ResponseReturnValue | None:
+    if request.endpoint in _STILL_OPEN or not current_user.is_authenticated:
+        return None
+    if not current_user.user.must_change_password:
+        return None
+    return redirect(url_for("account.security"))

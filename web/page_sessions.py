@@ -15,11 +15,13 @@ class PageSessions(SecureCookieSessionInterface):
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         """Read the cookie if there is one; without one there is nothing to verify."""
-        if self.get_cookie_name(app) not in request.cookies:
+        has_cookies = "HTTP_COOKIE" in request.environ
+        if not has_cookies or self.get_cookie_name(app) not in request.cookies:
             return self.session_class()
         return super().open_session(app, request)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         """Write the cookie if this is a page."""
-        if not self._machines & set(request.blueprints):
+        # A blueprint inside another one has the other's name before its own.
+        if (request.endpoint or "").partition(".")[0] not in self._machines:
             super().save_session(app, session, response)

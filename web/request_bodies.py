@@ -111,8 +111,10 @@ def drain_refused_bodies(app: Flask) -> None:
 
 
 def _drain(response: Response) -> Response:
+    if response.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return response
     connection = request.environ.get("gunicorn.socket")
-    if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and connection is not None:
+    if connection is not None:
         connection.settimeout(_PATIENCE_SECONDS)
         with suppress(OSError, ParseException):
             _throw_away(request.environ["wsgi.input"])

@@ -7,11 +7,11 @@ _POLICY = (
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action {form_action}; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-_ALWAYS = {
-    "X-Content-Type-Options": "nosniff",
+_ALWAYS = (
+    ("X-Content-Type-Options", "nosniff"),
     # Addresses may carry codes and paths that are nobody else's business.
-    "Referrer-Policy": "no-referrer",
-}
+    ("Referrer-Policy", "no-referrer"),
+)
 _PAGES = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -26,8 +26,8 @@ def protect_answers(app: Flask) -> None:
 
 
 def _protect(response: Response) -> Response:
-    for name, value in _ALWAYS.items():
-        response.headers.setdefault(name, value)
+    for name, value in _ALWAYS:  # which nobody else sets
+        response.headers.add(name, value)
     if response.mimetype == "text/html":
         _protect_page(response)
     elif "bearer" in g:  # what a token opened is its holder's alone (RFC 6750 section 5.3)

@@ -38,6 +38,8 @@ def configure(app: Flask, settings: Settings) -> None:
         PREFERRED_URL_SCHEME="https" if is_https else "http",
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
+        # By `guard_pages`, where there are forms.
+        WTF_CSRF_CHECK_DEFAULT=False,
         # The token lives as long as the session that it belongs to.
         WTF_CSRF_TIME_LIMIT=None,
         # The Referer is not sent by our own policy; the token and SameSite do the work.
@@ -75,11 +77,15 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     )
 
 
-def spare_machines(app: Flask, blueprints: Sequence[Blueprint]) -> None:
-    """Answer machines without cookies, so that there is none whose use could be forged."""
-    names = [blueprint.name for blueprint in blueprints]
-    app.session_interface = PageSessions(names)
-    for endpoint, view in app.view_functions.items():
-        # By view: the views of a blueprint inside another one have a blueprint of their own.
-        if endpoint.partition(".")[0] in names:
-            csrf.exempt(view)
+def guard_pages(app: Flask, pages: Sequence[Blueprint], machines: Sequence[Blueprint]) -> None:
+    """Check the forms of pages; answer machines without cookies, so that there is none to abuse.
+
+    By blueprint, each with those inside of it: what machines call pays nothing for pages.
+    """
+    app.session_interface = PageSessions(blueprint.name for blueprint in machines)
+    for blueprint in pages:
+        app.before_request_funcs.setdefault(blueprint.name, []).insert(0, _check_form)
+
+
+def _check_form() -> None:
+    csrf.protect(apply_exemptions=True)
