@@ -5,17 +5,19 @@ import string
 import zlib
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+#: Two digits at a time: half the divisions of long numbers.
+_PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
 #: 62**43 is a little more than 2**256.
 _RANDOM_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 
 
 def _base62(number: int, length: int) -> str:
-    digits = []
-    for _ in range(length):
-        number, digit = divmod(number, 62)
-        digits.append(BASE62[digit])
-    return "".join(reversed(digits))
+    pairs = []
+    for _ in range((length + 1) // 2):
+        number, pair = divmod(number, 3844)
+        pairs.append(_PAIRS[pair])
+    return "".join(reversed(pairs))[-length:]
 
 
 def _checksum(text: str) -> str:

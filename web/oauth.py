@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from flask import Response, has_request_context, json, request
+from flask import Response, has_request_context, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
@@ -13,9 +13,11 @@ from domain.accounts.sign_ins import Browser
 from domain.oauth.context import OAuthContext
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
+from web import policies
 from web.audit import note
 from web.extensions import db
-from web.services import now, oauth_policy, services
+from web.fast_json import json_response
+from web.services import services
 
 #: What an endpoint of the protocol reads in the head of a request.
 _HEADERS = ("Authorization", "DPoP")
@@ -23,13 +25,14 @@ _HEADERS = ("Authorization", "DPoP")
 
 def oauth_context() -> OAuthContext:
     """Return the collaborators of this request."""
+    own = services()
     return OAuthContext(
         # The registry of sessions in the place of one: it opens one when it is first asked.
         session=cast("Session", db.session),
-        hot=services().hot,
-        keyring=services().keyring,
-        now=now(),
-        policy=oauth_policy(),
+        hot=own.hot,
+        keyring=own.keyring,
+        now=own.clock(),
+        policy=own.live_settings.derived(policies.oauth_policy),
         origin=_origin(),
         note=note,
     )
@@ -38,7 +41,8 @@ def oauth_context() -> OAuthContext:
 def _origin() -> Browser:
     if not has_request_context():  # a command of the operator's, for example
         return Browser(address=None, user_agent=None)
-    return Browser(address=request.remote_addr, user_agent=request.user_agent.string)
+    agent = request.headers.get("User-Agent", "")
+    return Browser(address=request.remote_addr, user_agent=agent)
 
 
 def authorization_server() -> AuthorizationServer:
@@ -81,7 +85,7 @@ def send(answer: Answer) -> ResponseReturnValue:
     location = next((value for name, value in answer.headers if name == "Location"), None)
     if location is not None:
         return redirect(location, code=answer.status, Response=_RedirectToTheLetter)
-    response = Response(json.dumps(answer.body), status=answer.status, mimetype="application/json")
+    response = json_response(answer.body, answer.status)
     for name, value in answer.headers:
         if name != "Content-Type":
             response.headers[name] = value

@@ -17,9 +17,19 @@ from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 Row = Any
-#: What was prepared on a connection, by text and types of the values.
-_Names = dict[tuple[bytes, tuple[int, ...]], bytes]
-_names: WeakKeyDictionary[Connection[Any], _Names] = WeakKeyDictionary()
+
+
+class _Known:
+    """What a connection has learnt."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        #: It remembers how values of each type are written and read.
+        self.transformer = Transformer(connection)
+        #: What was prepared, by text and types of the values.
+        self.names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+
+
+_known: WeakKeyDictionary[Connection[Any], _Known] = WeakKeyDictionary()
 #: No name is given twice, not even after those of a connection were forgotten.
 _numbers = count()
 
@@ -42,33 +52,34 @@ class Prepared:
             return self._run(connection, values)
         except InvalidSqlStatementName:
             # Somebody else on this connection has thrown away all that was prepared.
-            _names.pop(connection, None)
+            _known.pop(connection, None)
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 raise
             return self._run(connection, values)
 
     def _run(self, connection: Connection[Any], values: Sequence[Any]) -> Sequence[Row]:
-        transformer, link = Transformer(connection), connection.pgconn
+        known = _known.get(connection) or _known.setdefault(connection, _Known(connection))
+        transformer, link = known.transformer, connection.pgconn
         # Its types know nothing of NULL here, though libpq does.
         given: Any = transformer.dump_sequence(values, self._formats)
-        name = self._name(connection, transformer.types or ())
+        name = self._name(known, connection)
         result = link.exec_prepared(name, given, transformer.formats, Format.BINARY)
         if result.status != ExecStatus.TUPLES_OK:
             _check(result, link)
             return ()
         transformer.set_pgresult(result)
         make = self._make or self._learn(result)
-        return transformer.load_rows(0, result.ntuples, make)
+        rows = transformer.load_rows(0, result.ntuples, make)
+        transformer.set_pgresult(None)  # which may be large
+        return rows
 
-    def _name(self, connection: Connection[Any], types: tuple[int, ...]) -> bytes:
-        known = _names.get(connection)
-        if known is None:
-            known = _names.setdefault(connection, {})
-        name = known.get((self.text, types))
+    def _name(self, known: _Known, connection: Connection[Any]) -> bytes:
+        key = (self.text, known.transformer.types or ())
+        name = known.names.get(key)
         if name is None:
             name = b"gatebell_%d" % next(_numbers)
-            _check(connection.pgconn.prepare(name, self.text, types), connection.pgconn)
-            known[self.text, types] = name
+            _check(connection.pgconn.prepare(name, *key), connection.pgconn)
+            known.names[key] = name
         return name
 
     def _learn(self, result: PGresult) -> Callable[..., Row]:

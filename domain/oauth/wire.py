@@ -30,11 +30,12 @@ class Parameters(OAuth2Payload):
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
         """Take every value of every name. An empty value counts as absent (section 3.1)."""
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
+        self._first = {name: texts[0] for name, texts in self._lists.items() if texts}
 
     @property
     def data(self) -> dict[str, str]:
         """The first value of each name."""
-        return {name: texts[0] for name, texts in self._lists.items() if texts}
+        return self._first
 
     @property
     def datalist(self) -> defaultdict[str, list[str]]:
