@@ -66,7 +66,7 @@ _END_DEVICE = (
 )
 
 
-class _Exchange:
+class Exchange:
     """A way to spend something: the first step says whether there was something to spend."""
 
     def __init__(self, *steps: Update) -> None:
@@ -82,27 +82,27 @@ class _Exchange:
         self.at_once = store.returning(AccessToken.id)
 
 
-_FOR_REFRESH_TOKEN = _Exchange(_SPEND_PAIR)
-_FOR_CODE = _Exchange(_SPEND_GRANT)
-_FOR_DEVICE_CODE = _Exchange(_SPEND_GRANT, _END_DEVICE)
+FOR_REFRESH_TOKEN = Exchange(_SPEND_PAIR)
+FOR_CODE = Exchange(_SPEND_GRANT)
+FOR_DEVICE_CODE = Exchange(_SPEND_GRANT, _END_DEVICE)
 
 
 def exchange_refresh_token(token_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
     """Put a pair in the place of another one; tell whether that one and its family were alive."""
     spent = {"spent_token": token_id, "spent_grant": grant.authorization_id}
-    return _run(_FOR_REFRESH_TOKEN, spent, pair_values(pair, grant, context), context)
+    return _run(FOR_REFRESH_TOKEN, spent, pair_values(pair, grant, context), context)
 
 
 def exchange_code(pair: Pair, grant: Grant, context: OAuthContext) -> bool:
     """Store the pair for the code of the grant; tell whether it was good for one."""
     spent = {"spent_grant": grant.authorization_id}
-    return _run(_FOR_CODE, spent, pair_values(pair, grant, context), context)
+    return _run(FOR_CODE, spent, pair_values(pair, grant, context), context)
 
 
 def exchange_device_code(device_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
     """Store the pair for what a device's user approved; tell whether it was good for one."""
     spent = {"spent_grant": grant.authorization_id, "spent_device": device_id}
-    return _run(_FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
+    return _run(FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
 
 
 def end_device(device_id: int, context: OAuthContext) -> None:
@@ -111,7 +111,7 @@ def end_device(device_id: int, context: OAuthContext) -> None:
 
 
 def _run(
-    exchange: _Exchange, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
+    exchange: Exchange, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
 ) -> bool:
     hot, spending = context.hot, {**spent, "spent_at": context.now}
 
