@@ -89,7 +89,8 @@ def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> Stan
 
 
 def _tell(standing: Standing, response: Response) -> Response:
-    response.headers.update(standing.headers())
+    for name, value in standing.headers().items():
+        response.headers[name] = value
     return response
 
 

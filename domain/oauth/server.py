@@ -1,5 +1,6 @@
 """The authorization server: Authlib's, with our storage, our client check, our error answers."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,13 @@ from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
 
 #: Every grant of this server, in the order of the specification.
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
+#: Everything else that clients post to, by the names that Authlib and RFC 9126 give it.
+ENDPOINTS: Mapping[str, Callable[[Any], Callable[[ProtocolRequest], Any]]] = {
+    "device_authorization": DeviceAuthorizationEndpoint,
+    "introspection": IntrospectionEndpoint,
+    "pushed_authorization_request": PushedAuthorizationEndpoint,
+    "revocation": RevocationEndpoint,
+}
 
 
 def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
@@ -45,17 +53,11 @@ class AuthorizationServer(AuthlibServer):
     """Made anew for each request, so that it holds nothing from one to the next."""
 
     def __init__(self, context: OAuthContext) -> None:
-        """Register the grants and endpoints."""
+        """Work with these collaborators; grants and endpoints are those of the tables above."""
         super().__init__()
         self.context = context
         #: Of the token request, if it is one.
         self._grant_type: str | None = None
-        for grant in GRANTS:
-            self.register_grant(grant)
-        self.register_endpoint(DeviceAuthorizationEndpoint)
-        self.register_endpoint(PushedAuthorizationEndpoint)
-        self.register_endpoint(RevocationEndpoint)
-        self.register_endpoint(IntrospectionEndpoint)
 
     def authenticate_client(
         self, request: ProtocolRequest, methods: Any, endpoint: str = "token"
@@ -99,6 +101,13 @@ class AuthorizationServer(AuthlibServer):
             if proof is not None:
                 use_up(proof, self.context, self._run_of(grant))
             return self.handle_response(*grant.create_token_response())
+        except OAuth2Error as error:
+            return self.handle_error_response(request, error)
+
+    def create_endpoint_response(self, name: str, request: ProtocolRequest) -> Answer:
+        """Answer a request to one of the endpoints; every error is an answer here as well."""
+        try:
+            return self.handle_response(*ENDPOINTS[name](self)(request))
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
 

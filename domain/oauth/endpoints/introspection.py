@@ -22,10 +22,6 @@ INACTIVE = {"active": False}
 class IntrospectionEndpoint(AuthlibIntrospectionEndpoint):
     """POST /oauth/introspect."""
 
-    def create_endpoint_request(self, request: ProtocolRequest) -> ProtocolRequest:
-        """Take the request as it is; it was built for this endpoint."""
-        return request
-
     @property
     def _context(self) -> OAuthContext:
         context: OAuthContext = self.server.context

@@ -16,8 +16,6 @@ PATH = "/oauth/par"
 class PushedAuthorizationEndpoint:
     """POST /oauth/par."""
 
-    ENDPOINT_NAME = "pushed_authorization_request"
-
     def __init__(self, server: Any) -> None:
         """Belong to a server."""
         self.server = server
@@ -26,10 +24,6 @@ class PushedAuthorizationEndpoint:
     def _context(self) -> OAuthContext:
         context: OAuthContext = self.server.context
         return context
-
-    def create_endpoint_request(self, request: ProtocolRequest) -> ProtocolRequest:
-        """Take the request as it is; it was built for this endpoint."""
-        return request
 
     def __call__(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, check what it would ask for, and keep it (section 2.1)."""

@@ -26,10 +26,6 @@ class ForeignTokenError(OAuth2Error):
 class RevocationEndpoint(AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
-    def create_endpoint_request(self, request: ProtocolRequest) -> ProtocolRequest:
-        """Take the request as it is; it was built for this endpoint."""
-        return request
-
     @property
     def _context(self) -> OAuthContext:
         context: OAuthContext = self.server.context
