@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -93,3 +94,14 @@ class OAuthContext:
     note: Callable[[Event], None]
     #: Of the key that the client has proved in this request to have (RFC 9449), if it did.
     key_thumbprint: str | None = None
+
+
+class PartOfServer:
+    """A grant or an endpoint: it works with the collaborators of its server's request."""
+
+    server: Any
+
+    @property
+    def _context(self) -> OAuthContext:
+        context: OAuthContext = self.server.context
+        return context

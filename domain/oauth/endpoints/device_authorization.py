@@ -7,7 +7,7 @@ from authlib.oauth2.rfc6749 import InvalidScopeError, UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
 from domain.oauth.clients import Client, note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.devices import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
@@ -17,13 +17,8 @@ from domain.oauth.wire import NO_STORE, ProtocolRequest
 DEFAULT_SCOPE = "read_user"
 
 
-class DeviceAuthorizationEndpoint(AuthlibDeviceAuthorizationEndpoint):
+class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoint):
     """Answers with a code for the device and one for its user."""
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, check what it asks for, and issue the codes (3.2)."""

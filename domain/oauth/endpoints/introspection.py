@@ -9,7 +9,7 @@ from domain.accounts.users import ACTIVE
 from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.clients import ClientRefusedError
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.id_tokens import subject
 from domain.oauth.lookups import ASKED_ACCESS_TOKEN, ASKED_REFRESH_TOKEN
 from domain.oauth.tokens import token_type_of
@@ -19,13 +19,8 @@ from domain.oauth.wire import NO_STORE, ProtocolRequest
 INACTIVE = {"active": False}
 
 
-class IntrospectionEndpoint(AuthlibIntrospectionEndpoint):
+class IntrospectionEndpoint(PartOfServer, AuthlibIntrospectionEndpoint):
     """POST /oauth/introspect."""
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, then say what its token is good for (section 2.2)."""

@@ -5,7 +5,7 @@ from typing import Any
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.oauth.clients import Client, note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.dpop import InvalidProofError, Target, prove_key
 from domain.oauth.pushed_requests import keep
 from domain.oauth.wire import NO_STORE, ProtocolRequest
@@ -13,17 +13,12 @@ from domain.oauth.wire import NO_STORE, ProtocolRequest
 PATH = "/oauth/par"
 
 
-class PushedAuthorizationEndpoint:
+class PushedAuthorizationEndpoint(PartOfServer):
     """POST /oauth/par."""
 
     def __init__(self, server: Any) -> None:
         """Belong to a server."""
         self.server = server
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def __call__(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, check what it would ask for, and keep it (section 2.1)."""

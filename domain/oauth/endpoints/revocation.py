@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.clients import Client, names_no_client
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.tokens import revoke_pair
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken
@@ -23,13 +23,8 @@ class ForeignTokenError(OAuth2Error):
     status_code = 403
 
 
-class RevocationEndpoint(AuthlibRevocationEndpoint):
+class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
         """Authenticate the client, then kill the pair; an unknown token is no error (2.2).

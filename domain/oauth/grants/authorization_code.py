@@ -22,7 +22,7 @@ from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.applications import find_by_uid
 from domain.oauth.clients import Client, note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.dpop import check_thumbprint
 from domain.oauth.exchanges import exchange_code
 from domain.oauth.id_tokens import Authentication
@@ -41,15 +41,10 @@ INVALID_CODE = (
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
-class AuthorizationCodeGrant(grants.AuthorizationCodeGrant):
+class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
     """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
 
     request: ProtocolRequest
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     # The authorization endpoint, section 4.1.1
 

@@ -15,7 +15,7 @@ from sqlalchemy import and_, bindparam, case, update
 from domain.accounts.users import ACTIVE
 from domain.hot import HotRow
 from domain.oauth.clients import note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.exchanges import end_device, exchange_device_code
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.lookups import DEVICE_CODE
@@ -48,15 +48,10 @@ _NOTE_POLL = (
 )
 
 
-class DeviceCodeGrant(AuthlibDeviceCodeGrant):
+class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
     """Gives a device its tokens as soon as somebody has approved it."""
 
     request: ProtocolRequest
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def validate_token_request(self) -> None:
         """Check client and code, and how far the request has come.

@@ -12,7 +12,7 @@ from domain.accounts.users import authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.clients import Client, names_no_client, note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.scopes import UnknownScopeError, in_order, parse_scopes
 from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
@@ -46,15 +46,10 @@ class TooManyGuessesError(OAuth2Error):
         return [("Retry-After", str(self._retry_after))]
 
 
-class PasswordGrant(grants.ResourceOwnerPasswordCredentialsGrant):
+class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
     """Exchanges a user's name and password for an access token."""
 
     request: ProtocolRequest
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def validate_token_request(self) -> None:
         """Check the client, if there is one, the scope, and then who it is."""

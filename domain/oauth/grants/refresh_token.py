@@ -10,7 +10,7 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.hot import HotRow
 from domain.oauth.clients import Client, note_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import PartOfServer
 from domain.oauth.exchanges import exchange_refresh_token
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.lookups import REFRESH_TOKEN
@@ -26,15 +26,10 @@ INVALID_REFRESH_TOKEN = (
 )
 
 
-class RefreshTokenGrant(grants.RefreshTokenGrant):
+class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one dies at once."""
 
     request: ProtocolRequest
-
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
 
     def validate_token_request(self) -> None:
         """Check client, token, what came with it, and scope."""
