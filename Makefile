@@ -7,7 +7,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint fmt migrate docs coverage bench bench-alerts pins clean
+.PHONY: help run test fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ bench: $(VENV)/development ## Measure the service against the floors and its pee
 
 bench-alerts: $(VENV)/development ## Measure lists of a million alerts against ten thousand (takes minutes)
 	@$(PY) -m bench.alert_lists
+
+bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
+	@$(PY) -m bench.scale_out $(BENCH_ARGS)
+
+bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
+	@$(PY) -m bench.cost $(BENCH_ARGS)
 
 pins: $(VENV)/development ## Pin the newest versions of what requirements.in asks for
 	@scripts/pin

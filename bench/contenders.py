@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from psycopg import sql
-
+from bench.durable_postgres import durable_postgres
 from bench.gatebell import THREADS, WORKERS, running_gatebell
 from bench.history import LITTLE
 from bench.installs import ROOT
@@ -23,15 +22,13 @@ from bench.samples import CannotMeasureError, Measure
 from bench.seed_counts import Counts, counts_for
 from bench.shots import Shot
 from bench.workloads import Work
-from tests.postgres import Postgres, own_server
+from tests.postgres import Postgres
 
 ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
 EMPTY_VIEW = "empty Flask view"
 PGBENCH = "pgbench"
-#: All servers with all their connections.
-_MOST_CONNECTIONS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,20 +65,10 @@ class Field:
 def opened_field(options: Options) -> Iterator[Field]:
     """Start everything that the chosen work needs."""
     with ExitStack() as stack:
-        postgres = stack.enter_context(_durable_postgres())
+        postgres = stack.enter_context(durable_postgres()).databases
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-bench-")))
         opener = _Opener(stack, options, postgres, directory)
         yield opener.open()
-
-
-@contextmanager
-def _durable_postgres() -> Iterator[Postgres]:
-    with own_server() as server:
-        change = f"ALTER SYSTEM SET max_connections = {_MOST_CONNECTIONS}"
-        Postgres(server.get_uri()).execute(sql.SQL(change).format())
-        server.stop()
-        server.ensure_postgres_running()
-        yield Postgres(server.get_uri())
 
 
 class _Opener:

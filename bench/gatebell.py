@@ -27,7 +27,7 @@ _PATHS = Paths(
     device="/oauth/authorize_device",
 )
 #: All load comes from one address, and is to be served.
-_LIFTED = {
+LIFTED = {
     "OAUTH_RATE_LIMIT": "100000000/minute",
     "API_RATE_LIMIT": "100000000/minute",
     "ALERT_BODY_LIMIT_BYTES": str(16 * 2**20),
@@ -56,7 +56,7 @@ def running_gatebell(
         database_url=database_url,
         WEB_CONCURRENCY=str(WORKERS),
         WEB_THREADS=str(THREADS),
-        **_LIFTED,
+        **LIFTED,
     )
     migrate(read_settings({"INSTANCE_PATH": str(directory), "DATABASE_URL": live.database_url}))
     seed, alice = seed_gatebell(live, counts)
@@ -71,15 +71,16 @@ def running_gatebell(
     try:
         shots = {
             **oauth_shots(_PATHS, seed),
-            **_bearer_shots(seed),
-            **_alert_shots(generic, metrics),
+            **bearer_shots(seed),
+            **alert_shots(generic, metrics),
         }
         yield RunningGatebell(live=live, shots=shots, metrics=metrics, start_seconds=took)
     finally:
         live.stop()
 
 
-def _bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
+def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
+    """Return the requests that show an access token."""
     paths = {Work.TOKEN_INFO: "/oauth/token/info", Work.USER: "/api/v4/user"}
     return {
         work: Shot(
@@ -93,7 +94,8 @@ def _bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
     }
 
 
-def _alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
+def alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
+    """Return the requests that bring alerts."""
     hundred = metrics_webhook(METRICS_ALERTS, HOLE)
     return {
         Work.INTAKE: _post(generic, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),

@@ -13,7 +13,7 @@ from bench.samples import CannotMeasureError, NoAnswerError, Run, Sample
 from bench.shots import COUNTED, HOLE, Mode, Shot
 
 CONNECTIONS = 8
-_THREADS = 2
+THREADS = 2
 _PATIENCE_SECONDS = 60
 _SCRIPT = Path(__file__).parent / "wrk" / "load.lua"
 _MARK = "LOADED "
@@ -30,9 +30,13 @@ def find_wrk() -> str:
 class Target:
     """A request to a running server, sent as often as the server can answer it."""
 
-    def __init__(self, shot: Shot, *, port: int) -> None:
+    def __init__(
+        self, shot: Shot, *, port: int, connections: int = CONNECTIONS, threads: int = THREADS
+    ) -> None:
         self._shot = shot
         self._port = port
+        self._connections = connections
+        self._threads = threads
 
     def measure(self, run: Run) -> Sample:
         """Load the server for so many seconds."""
@@ -41,7 +45,7 @@ class Target:
             raise CannotMeasureError("all prepared values are used up")
         with TemporaryDirectory(prefix="gatebell-load-") as directory:
             plan = self._write_plan(Path(directory), values, run)
-            return _sample(_run_wrk(plan, self._port, run.seconds))
+            return _sample(self._run_wrk(plan, run.seconds))
 
     def probe(self, number: int) -> None:
         """Send one request, and raise CannotMeasureError unless it is answered rightly."""
@@ -73,7 +77,7 @@ class Target:
             "mode": _quoted(shot.mode),
             "looks": "true" if shot.looks else "false",
             "run": str(run.number),
-            "threads": str(_THREADS),
+            "threads": str(self._threads),
             "values": _quoted(str(pool) if values else ""),
             "parts": _listed(shot.parts(f"127.0.0.1:{self._port}", sample)),
             "expected": _mapped(shot.expected),
@@ -83,29 +87,29 @@ class Target:
         plan.write_text(f"return {{\n{table}}}\n", encoding="ascii")
         return plan
 
+    def _run_wrk(self, plan: Path, seconds: int) -> dict[str, Any]:
+        crowd = (f"-t{self._threads}", f"-c{self._connections}")
+        options = (*crowd, f"-d{seconds}s", "--timeout", "30s")
+        done = subprocess.run(
+            [find_wrk(), *options, "--script", _SCRIPT, f"http://127.0.0.1:{self._port}/"],
+            env={"LOAD_PLAN": str(plan)},
+            capture_output=True,
+            text=True,
+            timeout=seconds + _PATIENCE_SECONDS,
+            check=False,
+        )
+        for line in done.stdout.splitlines():
+            if line.startswith(_MARK):
+                loaded: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+                return loaded
+        raise CannotMeasureError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
+
 
 def _check(shot: Shot, status: int, body: str) -> None:
     texts = shot.expected.get(status)
     dense = "".join(body.split())
     if texts is None or not (not texts or any(text in dense for text in texts)):
         raise CannotMeasureError(f"{shot.method} {shot.path}: {status} {body[:300]}")
-
-
-def _run_wrk(plan: Path, port: int, seconds: int) -> dict[str, Any]:
-    options = (f"-t{_THREADS}", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s")
-    done = subprocess.run(
-        [find_wrk(), *options, "--script", _SCRIPT, f"http://127.0.0.1:{port}/"],
-        env={"LOAD_PLAN": str(plan)},
-        capture_output=True,
-        text=True,
-        timeout=seconds + _PATIENCE_SECONDS,
-        check=False,
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith(_MARK):
-            loaded: dict[str, Any] = json.loads(line.removeprefix(_MARK))
-            return loaded
-    raise CannotMeasureError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
 
 
 def _sample(loaded: dict[str, Any]) -> Sample:
@@ -117,6 +121,7 @@ def _sample(loaded: dict[str, Any]) -> Sample:
         p50=loaded["p50"],
         p95=loaded["p95"],
         p99=loaded["p99"],
+        right=loaded["right"],
         errors=errors,
         statuses=loaded["statuses"],
     )

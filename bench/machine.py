@@ -2,6 +2,8 @@
 
 import os
 import platform
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -72,19 +74,37 @@ def wait_for_calm(patience: float) -> float:
 
 def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
     """Watch for a while how many processors are at work, for us or for others."""
-    busy, total = _ticks()
+    before = core_ticks()
     sleep(seconds)
-    busy_then, total_then = _ticks()
-    passed = max(total_then - total, 1)
-    return (busy_then - busy) / passed * (os.cpu_count() or 1)
+    return sum(busy_shares(before, core_ticks()))
 
 
-def _ticks() -> tuple[int, int]:
-    """Return the ticks of the clock spent at work, and all of them (proc_stat(5))."""
-    first = Path("/proc/stat").read_text().partition("\n")[0]
-    spent = [int(each) for each in first.split()[1:9]]
+@dataclass(frozen=True)
+class Ticks:
+    """Ticks of the clock that a core has spent: at work, and in all."""
+
+    busy: int
+    total: int
+
+
+def core_ticks() -> tuple[Ticks, ...]:
+    """Return what each core has spent since the machine started (proc_stat(5))."""
+    lines = Path("/proc/stat").read_text().splitlines()
+    return tuple(_ticks(line) for line in lines if re.match(r"cpu\d", line))
+
+
+def busy_shares(before: Sequence[Ticks], after: Sequence[Ticks]) -> tuple[float, ...]:
+    """Return how busy each core was in between, from 0 to 1."""
+    return tuple(
+        (then.busy - now.busy) / max(then.total - now.total, 1)
+        for now, then in zip(before, after, strict=True)
+    )
+
+
+def _ticks(line: str) -> Ticks:
+    spent = [int(each) for each in line.split()[1:9]]
     idle = spent[3] + spent[4]
-    return sum(spent) - idle, sum(spent)
+    return Ticks(busy=sum(spent) - idle, total=sum(spent))
 
 
 def _named(path: Path, name: str) -> str:

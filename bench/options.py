@@ -37,21 +37,21 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     )
     names = ", ".join(Work)
     parser.add_argument(
-        "--only", type=_works, default=tuple(Work), help=f"kinds of work, with commas: {names}"
+        "--only", type=works, default=tuple(Work), help=f"kinds of work, with commas: {names}"
     )
-    parser.add_argument("--rounds", type=_positive, default=5, help="runs of each (5)")
-    parser.add_argument("--seconds", type=_positive, default=4, help="length of a run (4)")
+    parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
+    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
     parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
     parser.add_argument("--no-sqlite", action="store_true", help="measure on Postgres alone")
     parser.add_argument(
         "--history",
-        type=_positive,
+        type=positive,
         default=0,
         help="measure also with so many alerts and tokens stored, such as 1000000 (takes minutes)",
     )
     parser.add_argument(
         "--soak",
-        type=_positive,
+        type=positive,
         default=0,
         metavar="MINUTES",
         help="load the service with everything in turn, and watch its memory",
@@ -74,14 +74,16 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     )
 
 
-def _works(text: str) -> tuple[Work, ...]:
+def works(text: str) -> tuple[Work, ...]:
+    """Read kinds of work with commas between them."""
     try:
         return tuple(Work(name.strip()) for name in text.split(","))
     except ValueError as error:
         raise ArgumentTypeError(f"{error}; there are {', '.join(Work)}") from error
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError("a whole number from 1 on")
     return int(text)

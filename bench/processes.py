@@ -1,6 +1,7 @@
 """Programs that are measured: started, waited for, looked at and stopped."""
 
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,13 +105,37 @@ def worker_memory(root: int, marker: str) -> float:
 
     Workers are the processes without children whose command has the marker.
     """
-    family = tuple(_family(root))
-    parents = {each.parent for each in family}
-    workers = [each.pid for each in family if each.pid not in parents and marker in each.command]
+    found = family(root)
+    parents = {each.parent for each in found}
+    workers = [each.pid for each in found if each.pid not in parents and marker in each.command]
     return max((_resident_mib(pid) for pid in workers), default=0.0)
 
 
-def _family(root: int) -> Iterator[Process]:
+def process_sizes(root: int, marker: str) -> tuple[float, ...]:
+    """Return the memory of a program's processes whose command has the marker, in MiB.
+
+    Each gets its share of what several of them have in common (proc_pid_smaps(5)).
+    """
+    return tuple(_own_mib(each.pid) for each in family(root) if marker in each.command)
+
+
+def processor_seconds(root: int, marker: str = "") -> float:
+    """Return how long a program's processes whose command has the marker have computed.
+
+    In seconds of a processor, since each of them started; those that have ended do not count.
+    """
+    return sum(_computed(each.pid) for each in family(root) if marker in each.command)
+
+
+def keep_on(core: int, root: int) -> None:
+    """Let a program's processes, with all their threads, run on one core alone."""
+    for each in family(root):
+        for thread in (_PROC / str(each.pid) / "task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
+
+
+def family(root: int) -> tuple[Process, ...]:
+    """Return a process and all that descend from it."""
     everybody = tuple(_processes())
     known = {root}
     while True:
@@ -118,7 +143,7 @@ def _family(root: int) -> Iterator[Process]:
         if not born:
             break
         known |= born
-    yield from (each for each in everybody if each.pid in known)
+    return tuple(each for each in everybody if each.pid in known)
 
 
 def _processes() -> Iterator[Process]:
@@ -134,12 +159,30 @@ def _processes() -> Iterator[Process]:
         yield Process(int(directory.name), int(after_name[1]), command)
 
 
+def _computed(pid: int) -> float:
+    try:
+        status = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # utime and stime of proc_stat(5), all threads together.
+    return (int(status[11]) + int(status[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _resident_mib(pid: int) -> float:
     try:
         pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
     except OSError:
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _own_mib(pid: int) -> float:
+    try:
+        rolled_up = (_PROC / str(pid) / "smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(r"^Pss:\s+(\d+) kB", rolled_up, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
 
 
 def _answers(port: int) -> bool:

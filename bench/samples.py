@@ -22,6 +22,8 @@ class Sample:
     p50: float
     p95: float
     p99: float
+    #: Right answers in all.
+    right: int = 0
     #: Answers other than the right one, and connections that broke.
     errors: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)

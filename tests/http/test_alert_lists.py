@@ -181,7 +181,7 @@ def test_counting_stops_at_ten_thousand(gatebell: LiveGatebell) -> None:
     found = list_of(gatebell, endpoint, "?search=on&sort=events")
     assert ROW.findall(found.text) == ["one"] * 20
     assert BADGE.findall(found.text) == []
-    assert "Sorted among the newest 5,000 of each status." in found.text
+    assert "Sorted among the newest 2,000 of each status." in found.text
     # So it is with what only older ones have.
     found = list_of(gatebell, endpoint, "?search=old&sort=oldest")
     assert ROW.findall(found.text) == ["old one"] * 20

@@ -1,0 +1,125 @@
+"""The same load for one host or split over several, and who was at work meanwhile."""
+
+import resource
+import statistics
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import monotonic
+
+from bench.hosts import Hosts
+from bench.load import CONNECTIONS, THREADS, Target
+from bench.machine import busy_shares, core_ticks
+from bench.processes import processor_seconds
+from bench.rounds import next_run
+from bench.samples import Sample
+from bench.workloads import Work
+from tests.live import LiveGatebell
+
+WEB, WORKERS, POSTGRES, LOAD, OTHERS = "web", "workers", "Postgres", "wrk", "others"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one run showed."""
+
+    #: Right answers a second, of all hosts.
+    rate: float
+    #: Of the slowest host; milliseconds.
+    p99: float
+    errors: int
+    right: int
+    #: How busy each core was, from 0 to 1.
+    cores: tuple[float, ...]
+    #: How many cores each of the programs took.
+    spent: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What an arrangement came to, at one kind of work."""
+
+    work: Work
+    hosts: int
+    looks: tuple[Look, ...]
+
+    @property
+    def rate(self) -> float:
+        """Requests a second: the median of the rounds, as everything below."""
+        return statistics.median(each.rate for each in self.looks)
+
+    @property
+    def p99(self) -> float:
+        """Milliseconds."""
+        return statistics.median(each.p99 for each in self.looks)
+
+    @property
+    def errors(self) -> int:
+        """Answers other than the right one, of all rounds."""
+        return sum(each.errors for each in self.looks)
+
+    @property
+    def cores(self) -> tuple[float, ...]:
+        """How busy each core was, from 0 to 1."""
+        columns = zip(*(each.cores for each in self.looks), strict=True)
+        return tuple(statistics.median(column) for column in columns)
+
+    @property
+    def spent(self) -> Mapping[str, float]:
+        """How many cores each of the programs took."""
+        names = self.looks[0].spent
+        return {name: statistics.median(each.spent[name] for each in self.looks) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrangement:
+    """Some of the hosts, which share the load; the others are idle."""
+
+    hosts: Hosts
+    lives: Sequence[LiveGatebell]
+    postgres_pid: int
+
+    def measure(self, work: Work, seconds: int) -> Look:
+        """Load them for so many seconds."""
+        share, threads = len(self.lives), max(1, THREADS // len(self.lives))
+        targets = [
+            Target(
+                self.hosts.shots[work],
+                port=live.port,
+                connections=CONNECTIONS // share,
+                threads=threads,
+            )
+            for live in self.lives
+        ]
+        began, ticks, spent = monotonic(), core_ticks(), self._spent()
+        with ThreadPoolExecutor(share) as loads:
+            samples = list(loads.map(lambda each: each.measure(next_run(seconds)), targets))
+        took, cores = monotonic() - began, busy_shares(ticks, core_ticks())
+        programs = {name: (now - spent[name]) / took for name, now in self._spent().items()}
+        return _look(samples, cores, programs)
+
+    def _spent(self) -> dict[str, float]:
+        load = resource.getrusage(resource.RUSAGE_CHILDREN)
+        markers = {WEB: "gunicorn", WORKERS: "web.worker"}
+        return {
+            **{
+                name: sum(processor_seconds(each.pid, marker) for each in self.hosts.lives)
+                for name, marker in markers.items()
+            },
+            POSTGRES: processor_seconds(self.postgres_pid),
+            LOAD: load.ru_utime + load.ru_stime,
+        }
+
+
+def _look(
+    samples: Sequence[Sample], cores: tuple[float, ...], programs: Mapping[str, float]
+) -> Look:
+    others = max(0.0, sum(cores) - sum(programs.values()))
+    return Look(
+        rate=sum(each.rate for each in samples),
+        p99=max(each.p99 for each in samples),
+        errors=sum(each.errors for each in samples),
+        right=sum(each.right for each in samples),
+        cores=cores,
+        spent={**programs, OTHERS: others},
+    )

@@ -1,0 +1,99 @@
+"""How many connections to Postgres a service keeps, and how many it takes at most."""
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import requests
+
+from tests.live import LiveGatebell
+from tests.people import make_project, make_user, sign_in
+from tests.senders import Endpoint, connect
+
+_PROCESSES, _WORKER_THREADS = 2, 2
+#: So many requests for each thread, so that all have had work of both kinds.
+_TURNS = 12
+_COUNT = """
+SELECT coalesce(nullif(application_name, ''), 'the queue') FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionCount:
+    """What is connected to Postgres after a load on all threads."""
+
+    processes: int
+    threads: int
+    worker_threads: int
+    #: By what they call themselves.
+    found: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.found.values())
+
+    @property
+    def most(self) -> int:
+        """What the formula of docs/capacity.md allows."""
+        return most_connections(self.processes, self.threads, self.worker_threads)
+
+
+def most_connections(processes: int, threads: int, worker_threads: int) -> int:
+    """Return how many connections a host may have at once.
+
+    Each web thread keeps one for the hot paths and takes one for pages; as many as threads may
+    come on top. Each thread of the worker keeps one to the queue and takes one for its work; so
+    does what looks for the time to begin something.
+    """
+    return processes * threads * 3 + worker_threads * 2 + 2
+
+
+def connection_counts(
+    threads: Sequence[int], directory: Path, database_urls: Sequence[str]
+) -> list[ConnectionCount]:
+    """Start the service with so many threads each time, and give all of them work."""
+    return [
+        _counted(number, directory / f"threads-{number}", url)
+        for number, url in zip(threads, database_urls, strict=True)
+    ]
+
+
+def _counted(threads: int, directory: Path, database_url: str) -> ConnectionCount:
+    directory.mkdir(parents=True)
+    live = LiveGatebell(
+        instance_path=directory,
+        database_url=database_url,
+        WEB_CONCURRENCY=str(_PROCESSES),
+        WEB_THREADS=str(threads),
+        WORKER_THREADS=str(_WORKER_THREADS),
+    )
+    live.start()
+    try:
+        alice = make_user(live)
+        endpoint = connect(live, make_project(live, alice))
+        cookies = sign_in(live, alice).cookies.get_dict()
+        _use_all_threads(live, endpoint, cookies, threads)
+        with psycopg.connect(database_url) as connection:
+            found = Counter(name for (name,) in connection.execute(_COUNT))
+    finally:
+        live.stop()
+    return ConnectionCount(
+        processes=_PROCESSES, threads=threads, worker_threads=_WORKER_THREADS, found=dict(found)
+    )
+
+
+def _use_all_threads(
+    live: LiveGatebell, endpoint: Endpoint, cookies: dict[str, str], threads: int
+) -> None:
+    def visit(number: int) -> None:
+        endpoint.accepted(title=f"Disk {number} is full")
+        requests.get(f"{live.url}/{endpoint.project}/-/alerts", cookies=cookies, timeout=60)
+
+    at_once = _PROCESSES * threads * 2
+    with ThreadPoolExecutor(at_once) as visitors:
+        list(visitors.map(visit, range(at_once * _TURNS)))

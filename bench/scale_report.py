@@ -1,0 +1,131 @@
+"""What several hosts came to, as Markdown and as JSON."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from bench.arrangements import LOAD, OTHERS, POSTGRES, WEB, WORKERS, Finding
+from bench.load import CONNECTIONS
+from bench.machine import Machine
+from bench.targets import TIMES
+from bench.workloads import Work
+
+#: Of one core; with less than this idle, nothing can be added.
+_IDLE = 0.25
+_PROGRAMS = (WEB, WORKERS, POSTGRES, LOAD, OTHERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleReport:
+    """Everything that there is to say."""
+
+    moment: datetime
+    machine: Machine
+    rounds: int
+    seconds: int
+    is_pinned: bool
+    findings: Sequence[Finding]
+    #: Alerts answered, alerts stored, and how many different numbers these have.
+    answered: int
+    stored: int
+    numbers: int
+    #: Why not to trust this; empty if there is no reason.
+    doubts: Sequence[str]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether what was answered is stored, each alert with a number of its own."""
+        return self.answered <= self.stored == self.numbers
+
+
+def as_markdown(report: ScaleReport) -> str:
+    """Write the whole report."""
+    lines = [*_head(report)]
+    for work in dict.fromkeys(each.work for each in report.findings):
+        lines += _work(work, [each for each in report.findings if each.work is work])
+    return "\n".join((*lines, *_numbers(report))) + "\n"
+
+
+def _head(report: ScaleReport) -> Iterator[str]:
+    yield "# One host and several"
+    yield ""
+    for doubt in report.doubts:
+        yield f"**Not to be trusted:** {doubt}"
+        yield ""
+    pinned = " Each host was kept on one core." if report.is_pinned else ""
+    yield (
+        f"{report.moment:%Y-%m-%d %H:%M} UTC. {report.rounds} interleaved rounds of"
+        f" {report.seconds} s; medians. A host is one web process and one worker; the hosts share"
+        f" Postgres and a store of counters. {CONNECTIONS} connections in all, to one host or split"
+        f" evenly.{pinned} Everything, the client too, is on one machine."
+    )
+    yield ""
+    for name, text in report.machine.lines():
+        yield f"- {name}: {text}"
+    yield ""
+
+
+def _work(work: Work, findings: Sequence[Finding]) -> Iterator[str]:
+    alone = findings[0]
+    yield f"## {work.label}"
+    yield ""
+    programs = " | ".join(_PROGRAMS)
+    yield f"| hosts | requests/s | of one host | p99 ms | errors | each core busy | {programs} |"
+    yield "|--:|--:|--:|--:|--:|---|" + "--:|" * len(_PROGRAMS)
+    for each in findings:
+        cells = (
+            str(each.hosts),
+            f"{each.rate:,.0f}",
+            f"{each.rate / alone.rate:.2f} {TIMES}",
+            f"{each.p99:.1f}",
+            str(each.errors),
+            ", ".join(f"{share:.0%}" for share in each.cores),
+            *(f"{each.spent[name]:.2f}" for name in _PROGRAMS),
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield f"The last {len(_PROGRAMS)} columns are cores. {bound_of(alone)}"
+    yield ""
+
+
+def bound_of(alone: Finding) -> str:
+    """Say how much more the machine has room for than what one host does."""
+    cores, busy = len(alone.cores), sum(alone.cores)
+    ours, idle = busy - alone.spent[OTHERS], max(0.0, cores - busy)
+    most = (ours + idle) / max(ours, 0.01)
+    room = (
+        f"With one host {busy:.2f} of {cores} cores were at work, {ours:.2f} of them on this: on"
+        f" this machine {most:.2f} {TIMES} is the most that any number of hosts can reach."
+    )
+    if idle >= _IDLE:
+        return room
+    return f"{room} No core was idle: the ratio is the machine's, and says nothing of the service."
+
+
+def _numbers(report: ScaleReport) -> Iterator[str]:
+    yield "## After the load"
+    yield ""
+    verdict = "as it should be" if report.is_sound else "**which is wrong**"
+    yield (
+        f"{report.answered:,} alerts were answered, {report.stored:,} are stored, with"
+        f" {report.numbers:,} different numbers: {verdict}. The runs to get warm, and what was"
+        " under way when a run ended, are stored and not counted as answered."
+    )
+
+
+def as_json(report: ScaleReport) -> str:
+    """Write every single run as well."""
+    return json.dumps(
+        {
+            **asdict(report),
+            "moment": report.moment.isoformat(),
+            "is_sound": report.is_sound,
+            "findings": [
+                {**asdict(each), "rate": each.rate, "p99": each.p99, "cores": each.cores}
+                for each in report.findings
+            ],
+        },
+        indent=2,
+        ensure_ascii=False,
+    )

@@ -1,0 +1,196 @@
+"""How much room on the disk each kind of thing takes, stored as the service stores it.
+
+Things go through the app in this process, one after the other, into a new database of each kind:
+so indexes are as full as they are in life, and not as full as a bulk load leaves them.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from flask import Flask
+
+from app import create_app
+from bench.alert_bodies import generic_alert, metrics_webhook
+from bench.alert_lists import say
+from bench.gatebell_seed import seed_gatebell
+from bench.samples import CannotMeasureError
+from bench.seed_counts import Counts
+from bench.workloads import METRICS_ALERTS
+from tests.live import LiveGatebell, close_app
+from tests.people import make_project, make_user, settings_of
+from tests.senders import JSON, Endpoint, connect
+from web.database import migrate
+from web.maintenance import add_up_days
+
+_SIZES = """
+SELECT relname, pg_table_size(oid), pg_indexes_size(oid), reltuples::bigint
+FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSize:
+    """Bytes of a table, with what lies beside it because it is long, and of its indexes."""
+
+    rows: int = 0
+    table: int = 0
+    indexes: int = 0
+
+    def since(self, earlier: "TableSize") -> "TableSize":
+        """Return what has been added."""
+        return TableSize(
+            rows=self.rows - earlier.rows,
+            table=self.table - earlier.table,
+            indexes=self.indexes - earlier.indexes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageCost:
+    """What things of one kind take."""
+
+    name: str
+    things: int
+    #: By table of Postgres; those that have not grown are left out.
+    tables: Mapping[str, TableSize]
+    #: Bytes of Postgres' log of changes.
+    wal: int
+    #: Bytes of the file of SQLite.
+    sqlite: int
+
+    @property
+    def postgres(self) -> float:
+        """Bytes of tables and indexes for each of them."""
+        grown = sum(each.table + each.indexes for each in self.tables.values())
+        return grown / self.things
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A new database, and a sender of each kind."""
+
+    live: LiveGatebell
+    app: Flask
+    generic: Endpoint
+    metrics: Endpoint
+
+    def post(self, endpoint: Endpoint, body: str) -> None:
+        """Send a body to the app in this process."""
+        headers = {"Content-Type": JSON, **endpoint.bearer}
+        answer = self.app.test_client().post(endpoint.path, headers=headers, data=body)
+        if answer.status_code != 200:  # noqa: PLR2004 - accepted
+            raise CannotMeasureError(answer.text)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Things of a kind, and what stores so many of them."""
+
+    name: str
+    store: Callable[[_Place, int], None]
+    #: How many of them a request brings.
+    at_once: int = 1
+
+
+def _new_alerts(place: _Place, count: int) -> None:
+    for number in range(count):
+        place.post(place.generic, generic_alert(f"Disk full {number:017d}"))
+
+
+def _reports(place: _Place, count: int) -> None:
+    for number in range(count):
+        place.post(place.generic, generic_alert(f"Disk full {number % 100:017d}"))
+
+
+def _webhooks(place: _Place, count: int) -> None:
+    for number in range(count // METRICS_ALERTS):
+        place.post(place.metrics, metrics_webhook(METRICS_ALERTS, f"{number:017d}"))
+
+
+def _pairs(place: _Place, count: int) -> None:
+    seed_gatebell(
+        place.live, Counts(access_tokens=count, refresh_tokens=1, codes=1, device_codes=1)
+    )
+
+
+KINDS: Sequence[_Kind] = (
+    _Kind("a new alert of its own webhook", _new_alerts),
+    _Kind("one more report of an open alert", _reports),
+    _Kind(f"a new alert in a webhook of {METRICS_ALERTS}", _webhooks, METRICS_ALERTS),
+    _Kind("a pair of tokens with its authorization", _pairs),
+)
+
+
+def storage_costs(things: int, directory: Path, database_url: str) -> Sequence[StorageCost]:
+    """Store so many of each kind in both kinds of database."""
+    sqlite = _made(directory / "sqlite", "")
+    postgres = _made(directory / "postgres", database_url)
+    try:
+        return [_cost(kind, things, sqlite, postgres) for kind in KINDS]
+    finally:
+        close_app(sqlite.app)
+        close_app(postgres.app)
+
+
+def body_size() -> int:
+    """Return how many bytes the body of the alert has that is stored alone."""
+    return len(generic_alert(f"Disk full {0:017d}"))
+
+
+def _made(directory: Path, database_url: str) -> _Place:
+    directory.mkdir(parents=True)
+    live = LiveGatebell(instance_path=directory, database_url=database_url)
+    migrate(settings_of(live))
+    project = make_project(live, make_user(live))
+    return _Place(
+        live=live,
+        app=create_app(settings_of(live)),
+        generic=connect(live, project),
+        metrics=connect(live, project, kind="prometheus", name="Metrics"),
+    )
+
+
+def _cost(kind: _Kind, things: int, sqlite: _Place, postgres: _Place) -> StorageCost:
+    say(f"  {kind.name}")
+    count = things // kind.at_once * kind.at_once
+    size, sizes, wal = _file_size(sqlite), _table_sizes(postgres), _wal(postgres)
+    kind.store(sqlite, count)
+    kind.store(postgres, count)
+    wal = _wal(postgres) - wal
+    grown = {name: each.since(sizes[name]) for name, each in _table_sizes(postgres).items()}
+    return StorageCost(
+        name=kind.name,
+        things=count,
+        tables={name: each for name, each in grown.items() if each.table + each.indexes > 0},
+        wal=wal,
+        sqlite=_file_size(sqlite) - size,
+    )
+
+
+def _table_sizes(place: _Place) -> Mapping[str, TableSize]:
+    # What a worker and Postgres' own cleaning do meanwhile.
+    add_up_days(settings_of(place.live))
+    with psycopg.connect(place.live.database_url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        rows = connection.execute(_SIZES).fetchall()
+    return {
+        name: TableSize(rows=max(count, 0), table=table, indexes=indexes)
+        for name, table, indexes, count in rows
+    }
+
+
+def _wal(place: _Place) -> int:
+    with psycopg.connect(place.live.database_url) as connection:
+        row = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _file_size(place: _Place) -> int:
+    file = place.live.instance_path / "gatebell.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file.stat().st_size
