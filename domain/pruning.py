@@ -1,6 +1,6 @@
 """Removes what has had its day, in small slices so that nobody has to wait for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -147,11 +147,15 @@ def _remove(
         keys = session.scalars(select(key).where(condition).limit(_SLICE)).all()
         if not keys:
             return total
-        session.execute(
-            delete(key.class_).where(key.in_(keys)).execution_options(synchronize_session=False)
-        )
+        _delete(key, keys, session)
         between()
         total += len(keys)
+
+
+def _delete(key: InstrumentedAttribute[Any], keys: Sequence[Any], session: Session) -> None:
+    session.execute(
+        delete(key.class_).where(key.in_(keys)).execution_options(synchronize_session=False)
+    )
 
 
 def _prune_deliveries(
@@ -177,6 +181,25 @@ def _prune_deliveries(
             & is_old
             & ~opened_alert
         )
-        total += _remove(Delivery.id, condition, session, between)
+        total += _remove_upwards(condition, session, between)
     orphans = Delivery.integration_id.is_(None) & is_old & ~opened_alert
-    return total + _remove(Delivery.id, orphans, session, between)
+    return total + _remove_upwards(orphans, session, between)
+
+
+def _remove_upwards(
+    condition: ColumnElement[bool], session: Session, between: Callable[[], None]
+) -> int:
+    """Remove deliveries from the oldest on: no slice goes once more over all those that stay."""
+    total, last = 0, 0
+    while True:
+        keys = session.scalars(
+            select(Delivery.id)
+            .where(condition, Delivery.id > last)
+            .order_by(Delivery.id)
+            .limit(_SLICE)
+        ).all()
+        if not keys:
+            return total
+        _delete(Delivery.id, keys, session)
+        between()
+        total, last = total + len(keys), keys[-1]

