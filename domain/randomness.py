@@ -58,7 +58,11 @@ def random_hex(byte_count: int) -> str:
 
 def random_letters(alphabet: str, length: int) -> str:
     """Return so many random letters of an alphabet."""
-    return "".join(secrets.choice(alphabet) for _ in range(length))
+    number, letters = secrets.randbelow(len(alphabet) ** length), []
+    for _ in range(length):
+        number, letter = divmod(number, len(alphabet))
+        letters.append(alphabet[letter])
+    return "".join(letters)
 
 
 def random_password() -> str:

@@ -19,8 +19,8 @@ from web.extensions import db
 from web.fast_json import json_response
 from web.services import services
 
-#: What an endpoint of the protocol reads in the head of a request.
-_HEADERS = ("Authorization", "DPoP")
+#: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
+_HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 
 
 def oauth_context() -> OAuthContext:
@@ -41,7 +41,7 @@ def oauth_context() -> OAuthContext:
 def _origin() -> Browser:
     if not has_request_context():  # a command of the operator's, for example
         return Browser(address=None, user_agent=None)
-    agent = request.headers.get("User-Agent", "")
+    agent = request.environ.get("HTTP_USER_AGENT", "")
     return Browser(address=request.remote_addr, user_agent=agent)
 
 
@@ -52,7 +52,8 @@ def authorization_server() -> AuthorizationServer:
 
 def request_in_form() -> ProtocolRequest:
     """Return the request of a JSON endpoint: what counts is in the form, never in the address."""
-    headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
+    environ = request.environ
+    headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
     return ProtocolRequest("POST", _lists(request.form), headers)
 
 
@@ -88,5 +89,5 @@ def send(answer: Answer) -> ResponseReturnValue:
     response = json_response(answer.body, answer.status)
     for name, value in answer.headers:
         if name != "Content-Type":
-            response.headers[name] = value
+            response.headers.add(name, value)
     return response

@@ -49,14 +49,14 @@ class Standing:
         """Return the seconds until the next window, at least one."""
         return max(1, self.reset_at - int(now.timestamp()))
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> tuple[tuple[str, str], ...]:
         """Return the headers of every limited answer."""
-        return {
-            "RateLimit-Limit": str(self.limit),
-            "RateLimit-Observed": str(self.observed),
-            "RateLimit-Remaining": str(self.remaining),
-            "RateLimit-Reset": str(self.reset_at),
-        }
+        return (
+            ("RateLimit-Limit", str(self.limit)),
+            ("RateLimit-Observed", str(self.observed)),
+            ("RateLimit-Remaining", str(self.remaining)),
+            ("RateLimit-Reset", str(self.reset_at)),
+        )
 
 
 def take(limit: str, *subject: str, now: datetime) -> Standing:
@@ -89,8 +89,13 @@ def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> Stan
 
 
 def _tell(standing: Standing, response: Response) -> Response:
-    for name, value in standing.headers().items():
-        response.headers[name] = value
+    headers = response.headers
+    is_told = "RateLimit-Limit" in headers  # of another limit: the last word counts
+    for name, value in standing.headers():
+        if is_told:
+            headers[name] = value
+        else:
+            headers.add(name, value)
     return response
 
 

@@ -74,6 +74,32 @@ def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) ->
     assert_refused(poll(own, with_time, device["device_code"]), "authorization_pending")
 
 
+@pytest.mark.rfc("rfc8628-3.5-e")
+def test_the_longest_pause_is_an_hour_and_whoever_keeps_it_is_told_how_it_stands(
+    own: LiveGatebell,
+) -> None:
+    client = television(own)
+    device = codes(own, client)["device_code"]
+    row = DeviceAuthorization.device_code_digest == (
+        Keyring(settings_of(own).secret_key).digest(device)
+    )
+    for seconds, told in ((3594, "3599 seconds"), (3596, "3596 seconds"), (3600, "3600 seconds")):
+        with database_of(own) as session:
+            session.execute(
+                update(DeviceAuthorization)
+                .where(row)
+                .values(interval=seconds, last_polled_at=now() - timedelta(seconds=60))
+            )
+        answer = poll(own, client, device)
+        assert_refused(answer, "slow_down")
+        assert told in answer.json()["error_description"]
+    with database_of(own) as session:
+        long_ago = now() - timedelta(seconds=3601)
+        session.execute(update(DeviceAuthorization).where(row).values(last_polled_at=long_ago))
+    assert_refused(poll(own, client, device), "authorization_pending")
+    assert_refused(poll(own, client, device), "slow_down")
+
+
 @pytest.mark.spec("C6")
 @pytest.mark.rfc("rfc8628-3.5-d")
 def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveGatebell) -> None:
