@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from web.logging import logging_configuration
+from web.memory import return_large_blocks
 from web.settings import SettingsError, settings_from_environment
 from web.shared_counters import (
     close_shared_counters,
@@ -17,6 +18,7 @@ try:
 except SettingsError as error:
     raise SystemExit(str(error)) from error
 
+return_large_blocks()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
 

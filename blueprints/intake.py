@@ -1,32 +1,38 @@
 """The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
 
-from collections.abc import Callable
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import Protocol
 
 from flask import Blueprint, Response, request
 
 from domain.alerts import receivers, refusals
 from domain.alerts.formats import read_body
-from domain.alerts.intake import Receipt, receive
+from domain.alerts.intake import receive
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.parcel import Parcel
+from domain.alerts.receipts import Receipt
 from domain.alerts.receivers import LiveKey, Receiver
 from domain.clock import Stopwatch, start_stopwatch
 from domain.errors import DomainError
+from domain.hot import HotConnection
 from web.access import checks_its_key
 from web.alert_limits import check_rate
 from web.errors import status_of
 from web.fast_json import json_response
 from web.metrics import count_alerts
 from web.request_bodies import ReceivedBody, check_media_type, read_bounded
-from web.services import now, reading, services, settings
+from web.services import reading, services, settings
 
 intake = Blueprint("intake", __name__)
 
 #: What a sender declares may be more than the column can hold.
 _LARGEST_SIZE = 2**31 - 1
+#: A connection keeps the room that its largest statement took, for as long as it lives.
+_WORTH_A_CONNECTION = 2**19
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
@@ -34,51 +40,48 @@ _LARGEST_SIZE = 2**31 - 1
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive at an integration's full address; the slug is only for people."""
     del slug
-    return _receive(
-        lambda moment: receivers.find_receiver(
-            project_path, endpoint_identifier, hot=services().hot, now=moment
-        )
-    )
+    return _receive(partial(receivers.find_receiver, project_path, endpoint_identifier))
 
 
 @intake.post("/<names:project_path>/alerts/notify.json")
 @checks_its_key
 def notify_http(project_path: str) -> Response:
     """Receive for the project's oldest HTTP endpoint."""
-    return _receive_at_oldest(project_path, IntegrationType.HTTP)
+    find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.HTTP)
+    return _receive(find)
 
 
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
     """Receive for the project's oldest metrics endpoint."""
-    return _receive_at_oldest(project_path, IntegrationType.PROMETHEUS)
+    find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.PROMETHEUS)
+    return _receive(find)
 
 
-def _receive_at_oldest(project_path: str, kind: IntegrationType) -> Response:
-    return _receive(
-        lambda moment: receivers.find_oldest_receiver(
-            project_path, kind, hot=services().hot, now=moment
-        )
-    )
+class _Find(Protocol):
+    def __call__(self, *, hot: HotConnection, now: datetime) -> Receiver: ...
 
 
-def _receive(find: Callable[[datetime], Receiver]) -> Response:
-    moment, stopwatch = now(), start_stopwatch()
+def _receive(find: _Find) -> Response:
+    own = services()
+    moment, stopwatch = own.clock(), start_stopwatch()
     try:
         received = read_bounded(settings().alert_body_limit_bytes)
     except receivers.BodyTooLargeError as error:
         _log_unread(find, moment, stopwatch, error)
         raise
-    receiver = find(moment)
+    receiver = find(hot=own.hot, now=moment)
     parcel = _parcel(receiver, received.content, moment, stopwatch)
     try:
         key = _check(receiver, received)
-        receipt = _store(receiver, key, parcel)
+        receipt = _store(receiver, key, parcel, hot=own.hot)
     except DomainError as error:
         _log_refusal(parcel, error)
         raise
-    refusals.tell(services().refusals.due(now=moment), hot=services().hot)
+    refusals.tell(own.refusals.due(now=moment), hot=own.hot)
+    if parcel.size > _WORTH_A_CONNECTION:
+        own.hot.close()
     return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
 
 
@@ -104,7 +107,7 @@ def _check(receiver: Receiver, received: ReceivedBody) -> LiveKey:
     return key
 
 
-def _store(receiver: Receiver, key: LiveKey, parcel: Parcel) -> Receipt:
+def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, hot: HotConnection) -> Receipt:
     parsed = read_body(
         parcel.body,
         receiver.type,
@@ -113,19 +116,18 @@ def _store(receiver: Receiver, key: LiveKey, parcel: Parcel) -> Receipt:
         mapping=receiver.mapping,
     )
     check_rate(receiver, settings().alert_rate_limit, now=parcel.received_at)
-    receivers.note_use(receiver, key, hot=services().hot, now=parcel.received_at)
-    receipt = receive(parsed, parcel, hot=services().hot)
-    for item in receipt.items:
-        count_alerts(item.action.value, 1)
+    receivers.note_use(receiver, key, hot=hot, now=parcel.received_at)
+    receipt = receive(parsed, parcel, hot=hot)
+    for action, count in Counter(item.action for item in receipt.items).items():
+        count_alerts(action.value, count)
     return receipt
 
 
-def _log_unread(
-    find: Callable[[datetime], Receiver], moment: datetime, stopwatch: Stopwatch, error: DomainError
-) -> None:
+def _log_unread(find: _Find, moment: datetime, stopwatch: Stopwatch, error: DomainError) -> None:
     """Tell the maintainer of a body that was too large, whoever sent it; the answer is the same."""
     with suppress(receivers.UnknownReceiverError):
-        parcel = _parcel(find(moment), b"", moment, stopwatch)
+        receiver = find(hot=services().hot, now=moment)
+        parcel = _parcel(receiver, b"", moment, stopwatch)
         _log_refusal(replace(parcel, size=min(request.content_length or 0, _LARGEST_SIZE)), error)
 
 

@@ -13,7 +13,7 @@ from domain.alerts.incoming import UnreadableBody
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _ALL_BYTES = bytes(range(256))
-_NO_BRACKETS = bytes(byte for byte in _ALL_BYTES if byte not in b"[]{}")
+_NO_MARKS = bytes(byte for byte in _ALL_BYTES if byte not in b'[]{}"')
 _STEPS = [1 if byte in b"[{" else -1 for byte in _ALL_BYTES]
 
 #: orjson rounds integers beyond 64 bits, and two identifiers must not become one number.
@@ -59,18 +59,17 @@ _PATIENT: Callable[[str], Any] = json.JSONDecoder(
 ).decode
 
 
-def _outside_strings(body: bytes) -> bytes:
-    """Return the body without its strings, right up to the first byte that is not JSON."""
+def _brackets(body: bytes) -> bytes:
+    """Return the brackets outside of strings, right up to the first byte that is not JSON."""
     if b"\\" in body:
         # In this order: an escaped backslash does not escape the quote that follows it.
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(body.split(b'"')[::2])
+    return b"".join(body.translate(None, _NO_MARKS).split(b'"')[::2])
 
 
 def _depth(body: bytes) -> int:
     """Return how deep arrays and objects are nested, by brackets alone."""
-    brackets = _outside_strings(body).translate(None, _NO_BRACKETS)
-    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
+    return max(accumulate(map(_STEPS.__getitem__, _brackets(body))), default=0)
 
 
 def _check_depth(body: bytes, limit: int) -> None:

@@ -18,13 +18,9 @@ class Severity(StrEnum):
     INFO = "info"
     UNKNOWN = "unknown"
 
-    @property
-    def rank(self) -> int:
-        """Return the place in the order, 0 for critical to 5 for unknown."""
-        return _RANKS[self]
-
-
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+    def __init__(self, _word: str) -> None:
+        """Remember the place in the order, 0 for critical to 5 for unknown."""
+        self.rank = len(type(self).__members__)
 
 
 class State(StrEnum):

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from domain.alerts.incoming import IncomingAlert
 
+TRIGGERED = "triggered"
+RESOLVED = "resolved"
+
 
 class Action(StrEnum):
     """What one item did, in the words of the delivery log."""
@@ -18,13 +21,9 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
 
-    @property
-    def rank(self) -> int:
-        """Return the place in the order, which is how occurrences keep it."""
-        return _RANKS[self]
-
-
-_RANKS = {action: rank for rank, action in enumerate(Action)}
+    def __init__(self, _word: str) -> None:
+        """Remember the place in the order, which is how occurrences keep it."""
+        self.rank = len(type(self).__members__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +109,11 @@ class NewAlert:
     events: int
     resolved_at: datetime | None
 
+    @property
+    def status(self) -> str:
+        """The status that it begins with."""
+        return TRIGGERED if self.resolved_at is None else RESOLVED
+
 
 @dataclass(frozen=True, slots=True)
 class ExistingAnswer:
@@ -147,19 +151,6 @@ class Plan:
     resolutions: Mapping[int, datetime]
     #: One for each item, in order.
     answers: tuple[Answer, ...]
-
-    def count(self, action: Action) -> int:
-        """Return how many items did this."""
-        return sum(answer.action is action for answer in self.answers)
-
-    def answers_by_alert(self) -> tuple[Answer, ...]:
-        """Return the first answer of each alert, in the order of the items."""
-        first: dict[tuple[type[Answer], int], Answer] = {}
-        for answer in self.answers:
-            match answer:
-                case ExistingAnswer(alert_id=number) | NewAnswer(index=number):
-                    first.setdefault((type(answer), number), answer)
-        return tuple(first.values())
 
 
 @dataclass(slots=True)

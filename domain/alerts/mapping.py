@@ -40,6 +40,9 @@ class Target(StrEnum):
     ENVIRONMENT = "platform_environment_name"
     RUNBOOK = "runbook"
 
+    #: That of its text, and no other: so a payload can be asked for a field itself.
+    __hash__ = str.__hash__
+
 
 #: They change from one report of an alert to the next.
 VOLATILE = (Target.START_TIME, Target.END_TIME, Target.HOSTS)
@@ -58,20 +61,23 @@ class FieldMapping:
         else. All others are fed by the key of their own name.
         """
         if target not in self.paths:
-            return payload.get(target.value)
+            return payload.get(target)
         found = (resolve(payload, path) for path in self.paths[target])
         return next((value for value in found if not is_blank(value)), None)
 
     def source(self, target: Target) -> str:
         """Return in words where a field comes from."""
-        paths = self.paths.get(target)
-        return " or else ".join(map(shown, paths)) if paths else target.value
+        if target not in self.paths:
+            return target.value
+        return " or else ".join(map(shown, self.paths[target]))
 
     def steady_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the payload without what changes from one report to the next."""
         steady: Any = payload
         for target in VOLATILE:
-            for path in ((target.value,), *self.paths.get(target, ())):
+            if target in payload:
+                steady = _without(steady, (target.value,))
+            for path in self.paths.get(target, ()):
                 steady = _without(steady, path)
         rest: Mapping[str, Any] = steady
         return rest

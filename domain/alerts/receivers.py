@@ -16,6 +16,7 @@ from domain.hot import HotConnection, HotRow
 from domain.keyring import Keyring
 from models import Integration, Project
 
+_TYPES = {kind.value: kind for kind in IntegrationType}
 #: How exact "last used" is: often enough for people, seldom enough for the database.
 _USE_RESOLUTION = timedelta(minutes=1)
 
@@ -159,7 +160,7 @@ def _receiver(row: HotRow | None, now: datetime) -> Receiver:
     return Receiver(
         integration_id=row.id,
         project_id=row.project_id,
-        type=IntegrationType(row.type),
+        type=_TYPES[row.type],
         active=row.active,
         keys=_live_keys(row, now),
         external_is_active=row.external_is_active,

@@ -36,16 +36,13 @@ def cut(text: str, length: int) -> str:
 
 def is_blank(value: Any) -> bool:
     """Tell whether a value says nothing: null, white space, or a container of such values."""
-    match value:
-        case None:
-            return True
-        case str():
-            return not value or value.isspace()
-        case list():
-            return all(map(is_blank, value))
-        case dict():
-            return not value
-    return False
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if isinstance(value, list):
+        return all(map(is_blank, value))
+    return isinstance(value, dict) and not value
 
 
 def _write_object(value: Mapping[str, Any], newline: str) -> str:
@@ -120,7 +117,10 @@ def short_text(value: Any, length: int) -> str | None:
 
 def first_text(values: Iterable[Any], length: int = _TITLE_LENGTH) -> str | None:
     """Return the first value that is not blank, as `short_text` does."""
-    return next((short_text(value, length) for value in values if not is_blank(value)), None)
+    for value in values:
+        if (text := short_text(value, length)) is not None:
+            return text
+    return None
 
 
 def _lines(values: list[Any]) -> Iterator[str]:

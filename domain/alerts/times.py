@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any
 
 from domain.alerts.text import excerpt, is_blank
@@ -63,7 +64,9 @@ def _read_epoch(number: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=number)
 
 
+@lru_cache(maxsize=256)
 def _read_text(text: str) -> datetime:
+    # What fires together often began together, and most of it has the same "no end".
     if _RFC_3339.fullmatch(text):
         return _read_rfc_3339(text)
     if _EPOCH_TEXT.fullmatch(text):

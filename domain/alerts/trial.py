@@ -9,11 +9,12 @@ from datetime import datetime
 
 from domain.alerts.formats import Reading, read_body
 from domain.alerts.incoming import IncomingAlert, ParsedBody
-from domain.alerts.intake import Receipt, foresee, receive
+from domain.alerts.intake import foresee, receive
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.lifecycle import Answer, ExistingAnswer
 from domain.alerts.mapping import FieldMapping
 from domain.alerts.parcel import Parcel
+from domain.alerts.receipts import Receipt
 from domain.alerts.remarks import remarks_of
 from domain.hot import HotConnection
 

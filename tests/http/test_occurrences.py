@@ -39,6 +39,23 @@ def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
     ]
 
 
+@pytest.mark.spec("I16", "I17")
+def test_a_webhook_counts_closes_and_opens_the_same_thing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a"), item("b")))
+    items = (item("a"), item("a"), item("c"), resolved("a"), item("a"), item("b"), resolved("c"))
+    assert [each["iid"] for each in endpoint.post(webhook(*items)).json()] == [1, 3, 4, 2]
+    old, counted, brief, new = alerts_of(gatebell, endpoint.project)
+    assert (old.status, old.events) == ("resolved", 3)
+    assert (counted.status, counted.events, counted.ended_at) == ("triggered", 2, None)
+    assert (brief.status, brief.events) == ("resolved", 1)
+    assert old.ended_at == brief.ended_at is not None
+    assert (new.status, new.events, new.title) == ("triggered", 1, "a")
+    assert old.last_event_at == counted.last_event_at == new.created_at > old.created_at
+    log = deliveries_of(gatebell, endpoint.project)[-1]
+    assert (log.opened, log.joined, log.resolved) == (2, 3, 2)
+
+
 @pytest.mark.spec("I17")
 def test_late_recoveries_find_the_last_resolved_alert_of_each_series(
     gatebell: LiveGatebell,

@@ -1,5 +1,6 @@
 """What the hot paths ask of Postgres finds its rows by the right index, however new the tables."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -43,15 +44,15 @@ def made(app: Flask, kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "words"),
+    ("kind", "body", "words", "conditions"),
     [
-        ("http", b'{"title": "new"}', "WITH joined"),
-        ("prometheus", webhook(item("a"), item("b")), "alerts.fingerprint IN"),
-        ("prometheus", webhook(resolved("a"), item("b")), "max(alerts.id)"),
+        ("http", b'{"title": "new"}', "WITH joined", ["fingerprint = "]),
+        ("prometheus", webhook(resolved("a"), item("b")), "wanted", ["fingerprint = "] * 2),
+        ("prometheus", webhook(item("other 1"), item("b")), "WITH touched", ["id = touched.id"]),
     ],
 )
-def test_an_alert_is_found_by_its_fingerprint(
-    app: Flask, kind: str, body: bytes, words: str
+def test_an_alert_is_found_by_its_fingerprint_and_changed_by_its_id(
+    app: Flask, kind: str, body: bytes, words: str, conditions: list[str]
 ) -> None:
     integration = made(app, kind)
     path = integration["url"].removeprefix("http://localhost")
@@ -62,7 +63,10 @@ def test_an_alert_is_found_by_its_fingerprint(
     asked = questions_of(app, lambda: client.post(path, data=body, headers=headers))
     (question,) = (each for each in asked if words in each[0])
     plan = plan_of(app, question)
-    assert "fingerprint" in plan.partition("Index Cond: ")[2].partition("\n")[0], plan
+    found_by = re.findall(r"Index Cond: \((.*)\)", plan)
+    assert len(found_by) == len(conditions), plan
+    assert all(map(str.__contains__, found_by, conditions)), plan
+    assert "Seq Scan" not in plan
     (lookup,) = (each for each in asked if "integrations.endpoint_identifier =" in each[0])
     assert "uq_integrations_endpoint_identifier" in plan_of(app, lookup)
 

@@ -81,3 +81,21 @@ def test_a_deleted_project_takes_its_numbers_along(app: Flask) -> None:
         db.session.execute(delete(Project))
         assert db.session.scalar(select(func.count(Alert.id))) == 0
         assert not db.session.scalar(is_there)
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_counting_an_event_leaves_an_alert_on_its_page(app: Flask) -> None:
+    project(app)
+    many = integration_of(app, "prometheus", "many")
+    items = [item(f"a{number}") for number in range(200)]
+    post(app, many, webhook(*items))
+    # Then no index has to learn of it.
+    pages = select(Alert.iid, text("(ctid::text::point)[0]")).order_by(Alert.iid)
+    with app.app_context():
+        before = db.session.execute(pages).all()
+    assert len({page for _, page in before}) > 1
+    post(app, many, webhook(*items[:3]))
+    post(app, integration_of(app, "prometheus", "other"), webhook(items[5]))
+    with app.app_context():
+        assert db.session.execute(pages).all() == before
+        assert db.session.scalar(select(func.sum(Alert.events))) == 204

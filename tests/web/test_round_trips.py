@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.commands import operate
+from tests.senders import JSON, item, resolved, webhook
 from tests.statements import round_trips
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
@@ -92,4 +93,64 @@ def test_a_request_waits_for_the_database_no_more_than_it_must(
     with round_trips() as waits:
         answer = request(caller)
     assert answer.status_code in {200, 400}
+    assert len(waits) == most
+
+
+class Sender:
+    """A monitoring system that never says the same thing twice, unless it is told to."""
+
+    def __init__(self, app: Flask, client: FlaskClient) -> None:
+        operate(app, "groups", "create", "acme")
+        operate(app, "projects", "create", "acme/shop")
+        self._made = {
+            kind: operate(
+                app, "integrations", "create", "acme/shop", "--type", kind, "--name", kind
+            )
+            for kind in ("http", "prometheus")
+        }
+        self._client = client
+
+    def post(self, kind: str, body: bytes) -> TestResponse:
+        made = self._made[kind]
+        headers = {"Authorization": f"Bearer {made['key']}", "Content-Type": JSON}
+        path = made["url"].removeprefix("http://localhost")
+        return self._client.post(path, data=body, headers=headers)
+
+
+def crowd(count: int, mark: str) -> bytes:
+    """Return a webhook of so many alerts, as short as they can be."""
+    name = {"startsAt": "2026-11-21T07:52:39Z"}
+    return webhook(*({**name, "labels": {"alertname": f"{mark}{n}"}} for n in range(count)))
+
+
+#: The kind of integration, a body that differs with the mark, and the waits.
+DELIVERIES: dict[str, tuple[str, Callable[[str], bytes], int]] = {
+    "an alert": ("http", lambda mark: b'{"title": "%s"}' % mark.encode(), 2),
+    "the same alert again": ("http", lambda _mark: b'{"title": "same"}', 2),
+    "a recovery": ("http", lambda _mark: b'{"title": "same", "end_time": "2026-11-21T08:00Z"}', 6),
+    "a webhook with one alert": ("prometheus", lambda mark: webhook(item(mark)), 2),
+    "a webhook with one recovery": ("prometheus", lambda mark: webhook(resolved(mark)), 6),
+    "a webhook of 100": ("prometheus", lambda mark: crowd(100, mark), 6),
+    "the same 100 again": ("prometheus", lambda _mark: crowd(100, "same"), 6),
+    "a webhook of 5,000": ("prometheus", lambda mark: crowd(5_000, mark), 6),
+    "of all kinds": (
+        "prometheus",
+        lambda mark: webhook(item(mark), item("a"), resolved("a"), resolved("b"), item("b")),
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DELIVERIES)
+def test_a_delivery_waits_as_often_however_many_items_it_has(
+    app: Flask, client: FlaskClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow the machine, settings are not read while the waits are counted.
+    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    kind, body, most = DELIVERIES[name]
+    sender = Sender(app, client)
+    assert sender.post(kind, body("first")).status_code == 200
+    with round_trips() as waits:
+        answer = sender.post(kind, body("second"))
+    assert answer.status_code == 200
     assert len(waits) == most

@@ -42,7 +42,7 @@ class _Source:
     def environment(self) -> str | None:
         if Target.ENVIRONMENT in self.mapping.paths:
             return self.text(Target.ENVIRONMENT, 255)
-        return first_text((self.payload.get(name) for name in _ENVIRONMENT), 255)
+        return first_text(map(self.payload.get, _ENVIRONMENT), 255)
 
 
 def _identify(
@@ -88,7 +88,7 @@ def _read_alert(source: _Source, *, now: datetime, automatic_fingerprint: bool) 
         markdown=None,
         y_label=None,
         generator_url=None,
-        remarks=tuple(said for said in (start.remark, end.remark, remark) if said),
+        remarks=tuple(filter(None, (start.remark, end.remark, remark))),
         item_index=0,
     )
 

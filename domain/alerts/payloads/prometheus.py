@@ -4,7 +4,7 @@ Beyond the attributes that the specification names, the labels service, instance
 alert's service and hosts, and the annotation runbook_url stands in for runbook.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote_plus
@@ -60,14 +60,10 @@ def _read_names(item: Mapping[str, Any], attribute: str) -> Mapping[str, Any]:
     return names
 
 
-def _titles(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> Iterator[Any]:
-    yield annotations.get("title")
-    yield annotations.get("summary")
-    yield labels.get("alertname")
-
-
 def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
-    title = first_text(_titles(labels, annotations))
+    title = first_text(
+        (annotations.get("title"), annotations.get("summary"), labels.get("alertname"))
+    )
     if title is None:
         raise _NoAlertError(
             "it has no title: none of annotations.title, annotations.summary "
@@ -114,7 +110,10 @@ def _read_hosts(labels: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _first_whole(names: Mapping[str, Any], *keys: str) -> str | None:
-    return next((whole_text(names[key]) for key in keys if not is_blank(names.get(key))), None)
+    for key in keys:
+        if (text := whole_text(names.get(key))) is not None:
+            return text
+    return None
 
 
 def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
@@ -139,7 +138,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         service=short_text(labels.get("service"), 100),
         monitoring_tool=MONITORING_TOOL,
         hosts=_read_hosts(labels),
-        environment=first_text((labels.get(name) for name in _ENVIRONMENT), 255),
+        environment=first_text(map(labels.get, _ENVIRONMENT), 255),
         fingerprint=identity,
         fingerprint_source=source,
         severity_reason=severity_reason,
@@ -150,7 +149,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         ),
         y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
         generator_url=generator_url,
-        remarks=tuple(said for said in (start.remark, end.remark) if said),
+        remarks=tuple(filter(None, (start.remark, end.remark))),
         item_index=index,
     )
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.incoming import IncomingAlert, Severity, State
+from domain.alerts.incoming import IncomingAlert, ParsedBody, Severity, State
 from domain.alerts.lifecycle import (
     Action,
     AlreadyResolved,
@@ -21,6 +21,7 @@ from domain.alerts.lifecycle import (
     decide,
     plan,
 )
+from domain.alerts.receipts import outcome_values, receipt_of
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
@@ -164,15 +165,19 @@ def test_items_without_fingerprint_stay_apart() -> None:
 @pytest.mark.spec("I1")
 def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
-    planned = plan(batch, {DISK: OPEN})
-    assert planned.answers_by_alert() == (
-        NewAnswer(0, Action.OPENED),
-        ExistingAnswer(70, 7, "Disk full", Action.JOINED),
-        NewAnswer(1, Action.OPENED),
-    )
-    assert planned.count(Action.OPENED) == 2
-    assert planned.count(Action.RESOLVED) == 2
-    assert planned.count(Action.UNCHANGED) == 0
+    receipt = receipt_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
+    first = [(item.iid, item.action) for item in receipt.items]
+    assert first == [(11, Action.OPENED), (7, Action.JOINED), (12, Action.OPENED)]
+    assert [item.iid for item in receipt.by_item] == [11, 7, 7, 12, 12, 11]
+
+
+def test_the_log_counts_items_by_what_they_did() -> None:
+    batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), recovery(None)]
+    parsed = ParsedBody(alerts=tuple(batch), refused=(), truncated_alerts=4, remarks=("Late.",))
+    values = outcome_values(plan(batch, {DISK: OPEN}), parsed)
+    counts = {name: values[name] for name in ("opened", "joined", "resolved", "truncated_alerts")}
+    assert counts == {"opened": 3, "joined": 1, "resolved": 2, "truncated_alerts": 4}
+    assert values["remarks"] == ["Late."]
 
 
 class Shelf:

@@ -1,0 +1,173 @@
+"""Stores what a delivery of several items said, on Postgres: one look, then one statement.
+
+Rows travel as JSON: orjson writes it, and Postgres reads it, faster than psycopg writes arrays.
+
+A statement is planned once for each connection, maybe while the tables are all but empty, and is
+used until they are large. So nothing here may look cheaper by reading a whole table: alerts are
+found one fingerprint at a time, and those that change are picked by a word, of which the planner
+believes that hardly any row has it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import text
+
+from domain.alerts.incoming import IncomingAlert, ParsedBody, State
+from domain.alerts.lifecycle import RESOLVED, Answer, Existing, ExistingAnswer, NewAlert, Plan
+from domain.alerts.parcel import Parcel, delivery_values
+from domain.alerts.receipts import outcome_values
+from domain.hot import HotConnection
+
+_LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE")
+
+#: For recoveries the last alert as well. Adding nothing to the project leaves the planner no index
+#: but those that begin with the fingerprint (migration 0007), and so does the order.
+_EXISTING = text(
+    """
+SELECT met.id, met.iid, met.title, wanted.fingerprint, true AS is_open
+FROM unnest(CAST(:fingerprints AS bytea[])) AS wanted (fingerprint)
+CROSS JOIN LATERAL (
+  SELECT id, iid, title FROM alerts
+  WHERE fingerprint = wanted.fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
+  LIMIT 1
+) AS met
+UNION ALL
+SELECT met.id, met.iid, met.title, wanted.fingerprint, false
+FROM unnest(CAST(:recovering AS bytea[])) AS wanted (fingerprint)
+CROSS JOIN LATERAL (
+  SELECT id, iid, title, status FROM alerts
+  WHERE fingerprint = wanted.fingerprint AND project_id + 0 = :project_id
+  ORDER BY project_id DESC, id DESC LIMIT 1
+) AS met
+WHERE met.status = 'resolved'
+"""
+)
+
+#: Counting what changed makes it happen before anything is opened: a body may close an alert and
+#: open its successor.
+_STORE = text(
+    """
+WITH touched AS MATERIALIZED (
+  SELECT * FROM json_to_recordset(CAST(convert_from(:alerts, 'UTF8') AS json)) AS alert (
+    fate text, place int, id bigint, item_index int, fingerprint text, status text,
+    severity smallint, title text, description text, service text, monitoring_tool text,
+    hosts text, environment text, events int, started_at timestamptz, ended_at timestamptz)
+), changed AS (
+  UPDATE alerts SET events = alerts.events + touched.events, last_event_at = :received_at,
+    status = coalesce(touched.status, alerts.status),
+    ended_at = coalesce(touched.ended_at, alerts.ended_at)
+  FROM touched WHERE touched.fate = 'known' AND alerts.id = touched.id
+  RETURNING alerts.id
+), delivery AS (
+  INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
+    sender, size, body, duration, skipped, opened, joined, resolved, remarks, truncated_alerts)
+  VALUES (:project_id, :integration_id, :format, :is_test, :received_at, :status_code, :sender,
+    :size, :body, :duration, 0, :opened, :joined, :resolved, CAST(:remarks AS json),
+    :truncated_alerts)
+  RETURNING id
+), numbered AS (
+  SELECT place, nextval('alerts_id_seq') AS id,
+    nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
+  FROM touched WHERE fate = 'new' ORDER BY place
+), given AS MATERIALIZED (
+  SELECT array_agg(id ORDER BY place) AS ids, array_agg(iid ORDER BY place) AS iids FROM numbered
+), opened AS (
+  INSERT INTO alerts (id, project_id, iid, integration_id, delivery_id, item_index, fingerprint,
+    status, severity, title, description, service, monitoring_tool, hosts, environment, events,
+    started_at, ended_at, last_event_at, created_at)
+  SELECT given.ids[place], :project_id, given.iids[place], :integration_id, delivery.id,
+    item_index, decode(fingerprint, 'hex'), status, severity, title, description, service,
+    monitoring_tool, hosts, environment, events, started_at, ended_at, :received_at, :received_at
+  FROM touched, given, delivery, (SELECT count(*) FROM changed) AS before
+  WHERE fate = 'new'
+), occurrence AS (
+  INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
+  SELECT coalesce(item.alert_id, given.ids[item.place]), delivery.id, item.item_index, item.action
+  FROM json_to_recordset(CAST(convert_from(:items, 'UTF8') AS json)) AS item (
+    item_index int, action smallint, alert_id bigint, place int), given, delivery
+)
+SELECT delivery.id AS delivery_id, given.iids FROM delivery, given
+"""
+)
+
+
+def take_turn(project_id: int, *, hot: HotConnection) -> None:
+    """Wait until no other body with several items and no change of status is being stored."""
+    hot.all(_LOCK, {"project_id": project_id})
+
+
+def existing(
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+) -> dict[bytes, Existing]:
+    """Return the open alert of each fingerprint; for recoveries else the last resolved one."""
+    fingerprints = {alert.fingerprint for alert in alerts}
+    recovering = {alert.fingerprint for alert in alerts if alert.state is State.RECOVERY}
+    parameters = {
+        "project_id": project_id,
+        "fingerprints": list(fingerprints - {None}),
+        "recovering": list(recovering - {None}),
+    }
+    found: dict[bytes, Existing] = {}
+    for alert_id, iid, title, fingerprint, is_open in hot.all(_EXISTING, parameters):
+        if is_open or fingerprint not in found:
+            found[fingerprint] = Existing(alert_id, iid, title, is_open=is_open)
+    return found
+
+
+def store(
+    decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
+) -> tuple[int, Sequence[int]]:
+    """Write all that was decided; return the delivery's id and the numbers of new alerts."""
+    values = {
+        **delivery_values(parcel),
+        **outcome_values(decided, parsed),
+        "alerts": orjson.dumps(list(_touched(decided))),
+        "items": orjson.dumps(list(_items(parsed.alerts, decided.answers))),
+    }
+    values["remarks"] = orjson.dumps(values["remarks"]).decode()
+    delivery_id, numbers = hot.all(_STORE, values)[0]
+    return delivery_id, numbers or ()
+
+
+def _touched(decided: Plan) -> Iterator[dict[str, Any]]:
+    for place, new in enumerate(decided.new, 1):
+        yield {"fate": "new", "place": place, **_columns(new)}
+    for alert_id in decided.bumps.keys() | decided.resolutions.keys():
+        ended_at = decided.resolutions.get(alert_id)
+        yield {
+            "fate": "known",
+            "id": alert_id,
+            "events": decided.bumps.get(alert_id, 0),
+            "status": None if ended_at is None else RESOLVED,
+            "ended_at": ended_at,
+        }
+
+
+def _columns(new: NewAlert) -> dict[str, Any]:
+    alert = new.incoming
+    return {
+        "item_index": alert.item_index,
+        "fingerprint": alert.fingerprint and alert.fingerprint.hex(),
+        "status": new.status,
+        "severity": alert.severity.rank,
+        "title": alert.title,
+        "description": alert.description,
+        "service": alert.service,
+        "monitoring_tool": alert.monitoring_tool,
+        "hosts": "\n".join(alert.hosts),
+        "environment": alert.environment,
+        "events": new.events,
+        "started_at": alert.started_at,
+        "ended_at": new.resolved_at,
+    }
+
+
+def _items(alerts: Sequence[IncomingAlert], answers: Sequence[Answer]) -> Iterator[dict[str, int]]:
+    for alert, answer in zip(alerts, answers, strict=True):
+        item = {"item_index": alert.item_index, "action": answer.action.rank}
+        if isinstance(answer, ExistingAnswer):
+            yield {**item, "alert_id": answer.alert_id}
+        else:
+            yield {**item, "place": answer.index + 1}
