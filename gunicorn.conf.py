@@ -6,6 +6,7 @@ from typing import Any
 
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
+from web.server_log import ServerLog
 from web.settings import SettingsError, settings_from_environment
 from web.shared_counters import (
     close_shared_counters,
@@ -45,6 +46,7 @@ forwarded_allow_ips = ""
 
 # The app logs requests itself, without the query, which may hold a token.
 accesslog = None
+logger_class = ServerLog
 logconfig_dict = logging_configuration(_settings)
 
 # Its default place is shared by all servers of a user.

@@ -28,7 +28,8 @@ class NamesConverter(PathConverter):
     Without it `/api/v4/nothing` would be taken for a project, and a machine sent to sign in.
     """
 
-    _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
+    # Possessive: what a segment has taken it keeps, or each route would try all its letters anew.
+    _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+"
     regex = rf"{_segment}(?:/{_segment})*"
 
     @cached_property

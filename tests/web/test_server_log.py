@@ -1,0 +1,30 @@
+"""Gunicorn puts no line together for a request: the app has written one."""
+
+from typing import Any
+
+import pytest
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+
+from web.logging import logging_configuration
+from web.server_log import ServerLog
+from web.settings import read_settings
+
+
+@pytest.mark.parametrize(("kind", "atoms_made"), [(Logger, 1), (ServerLog, 0)])
+def test_no_line_is_put_together_for_nobody_to_read(
+    kind: type[Any], atoms_made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def note(*_given: Any) -> dict[str, str]:
+        made.append("a line")
+        return {}
+
+    monkeypatch.setattr(kind, "atoms", note)
+    config = Config()
+    settings = read_settings({"BASE_URL": "http://localhost"})
+    config.set("logconfig_dict", logging_configuration(settings))
+    monkeypatch.setattr(kind, "setup", lambda log, cfg: setattr(log, "cfg", cfg))
+    kind(config).access(None, None, {}, None)
+    assert len(made) == atoms_made
