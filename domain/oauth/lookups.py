@@ -4,16 +4,16 @@ What is found may be dead, spent, or somebody else's: whoever asks has to see to
 columns tell whose they are: `token_…` of the pair, `grant_…` of the authorization, `device_…`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    FromClause,
+    ColumnElement,
     Select,
     SQLColumnExpression,
     and_,
     bindparam,
-    join,
     outerjoin,
     select,
 )
@@ -77,10 +77,19 @@ CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
 
 
 def _with(
-    found: FromClause, digest: InstrumentedAttribute[Any], *columns: SQLColumnExpression[Any]
+    digest: InstrumentedAttribute[Any],
+    columns: Sequence[SQLColumnExpression[Any]],
+    *more: tuple[type[Any], ColumnElement[bool]],
 ) -> Select[Any]:
-    both = outerjoin(_SECRETS, found, digest == bindparam("digest"))
-    return select(*_CLIENT, *columns).select_from(both).where(_IS_NAMED)
+    """Return a statement that also finds the row with a digest, and what belongs to it.
+
+    One join after the other: of joins in brackets SQLite would write down the whole tables first.
+    """
+    is_it = digest == bindparam("digest")
+    found = select(*_CLIENT, *columns).select_from(_SECRETS).outerjoin(digest.class_, is_it)
+    for table, condition in more:
+        found = found.outerjoin(table, condition)
+    return found.where(_IS_NAMED)
 
 
 def _labelled(prefix: str, *columns: InstrumentedAttribute[Any]) -> list[SQLColumnExpression[Any]]:
@@ -88,10 +97,9 @@ def _labelled(prefix: str, *columns: InstrumentedAttribute[Any]) -> list[SQLColu
 
 
 _USER = (User.username, User.state.label("user_state"))
-_PAIR = outerjoin(
-    join(AccessToken, User, User.id == AccessToken.user_id),
-    Authorization,
-    Authorization.id == AccessToken.authorization_id,
+_WITH_PAIR = (
+    (User, User.id == AccessToken.user_id),
+    (Authorization, Authorization.id == AccessToken.authorization_id),
 )
 _OF_PAIR = (
     AccessToken.id.label("found_id"),
@@ -116,8 +124,8 @@ _OF_PAIR = (
     ),
     *_USER,
 )
-_BY_ACCESS_TOKEN = _with(_PAIR, AccessToken.digest, *_OF_PAIR)
-_BY_REFRESH_TOKEN = _with(_PAIR, AccessToken.refresh_digest, *_OF_PAIR)
+_BY_ACCESS_TOKEN = _with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR)
+_BY_REFRESH_TOKEN = _with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR)
 
 ASKED_ACCESS_TOKEN = Lookup(statement=_BY_ACCESS_TOKEN, parameter="token", kind=Kind.ACCESS_TOKEN)
 ASKED_REFRESH_TOKEN = Lookup(
@@ -145,38 +153,39 @@ _OF_GRANT = (
     *_USER,
 )
 
+_GRANT_USER = (User, User.id == Authorization.user_id)
+
 AUTHORIZATION_CODE = Lookup(
     statement=_with(
-        join(Authorization, User, User.id == Authorization.user_id),
         Authorization.code_digest,
-        Authorization.id.label("found_id"),
-        *_OF_GRANT,
+        (Authorization.id.label("found_id"), *_OF_GRANT),
+        _GRANT_USER,
     ),
     parameter="code",
     kind=Kind.AUTHORIZATION_CODE,
 )
 
+_OF_DEVICE = (
+    DeviceAuthorization.id.label("found_id"),
+    *_labelled(
+        "device",
+        DeviceAuthorization.application_id,
+        DeviceAuthorization.expires_at,
+        DeviceAuthorization.interval,
+        DeviceAuthorization.last_polled_at,
+        DeviceAuthorization.approved_at,
+        DeviceAuthorization.denied_at,
+        DeviceAuthorization.redeemed_at,
+    ),
+)
+
 #: With what its user has granted, if they have.
 DEVICE_CODE = Lookup(
     statement=_with(
-        outerjoin(
-            DeviceAuthorization,
-            join(Authorization, User, User.id == Authorization.user_id),
-            Authorization.code_digest == DeviceAuthorization.device_code_digest,
-        ),
         DeviceAuthorization.device_code_digest,
-        DeviceAuthorization.id.label("found_id"),
-        *_labelled(
-            "device",
-            DeviceAuthorization.application_id,
-            DeviceAuthorization.expires_at,
-            DeviceAuthorization.interval,
-            DeviceAuthorization.last_polled_at,
-            DeviceAuthorization.approved_at,
-            DeviceAuthorization.denied_at,
-            DeviceAuthorization.redeemed_at,
-        ),
-        *_OF_GRANT,
+        (*_OF_DEVICE, *_OF_GRANT),
+        (Authorization, Authorization.code_digest == DeviceAuthorization.device_code_digest),
+        _GRANT_USER,
     ),
     parameter="device_code",
 )

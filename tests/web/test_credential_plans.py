@@ -11,7 +11,8 @@ from domain.oauth import exchanges, lookups
 from tests.web.test_hot_plans import plan_of
 from web.extensions import db
 
-pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLIENT = "uq_applications_uid"
@@ -24,6 +25,7 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
     return plan_of(app, (str(compiled), dict.fromkeys(compiled.bind_names.values()) | values))
 
 
+@ON_POSTGRES
 @pytest.mark.parametrize(
     ("lookup", "indexes"),
     [
@@ -45,6 +47,29 @@ def test_a_client_and_what_it_comes_with_are_found_by_index(
     assert "Seq Scan" not in shown
 
 
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        lookups.ASKED_ACCESS_TOKEN,
+        lookups.REFRESH_TOKEN,
+        lookups.AUTHORIZATION_CODE,
+        lookups.DEVICE_CODE,
+    ],
+)
+def test_sqlite_reads_no_whole_table_for_it(app: Flask, lookup: lookups.Lookup) -> None:
+    with app.app_context():
+        compiled = lookup.statement.compile(dialect=db.engine.dialect)
+        values = dict.fromkeys(compiled.bind_names.values(), b"x")
+        steps = db.session.connection().exec_driver_sql(
+            f"EXPLAIN QUERY PLAN {compiled}",
+            tuple(values[name] for name in compiled.positiontup or ()),
+        )
+        shown = [row.detail for row in steps]
+    assert [step for step in shown if not step.startswith("SEARCH ")] == []
+
+
+@ON_POSTGRES
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
