@@ -30,12 +30,17 @@ def oauth_context() -> OAuthContext:
         # The registry of sessions in the place of one: it opens one when it is first asked.
         session=cast("Session", db.session),
         hot=own.hot,
+        has_begun=_has_begun,
         keyring=own.keyring,
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
         origin=_origin(),
         note=note,
     )
+
+
+def _has_begun() -> bool:
+    return db.session.registry.has() and db.session().in_transaction()
 
 
 def _origin() -> Browser:

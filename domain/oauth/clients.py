@@ -4,14 +4,13 @@ import base64
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
 from sqlalchemy.exc import DBAPIError
 
-from domain.hot import HotRow, Run
+from domain.hot import HotRow
 from domain.oauth import client_secrets
 from domain.oauth.client_secrets import is_noted
 from domain.oauth.context import OAuthContext
@@ -167,14 +166,15 @@ def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthConte
     if not is_noted(proof.secret_last_used_at, context.now):
         # That it cannot be written down just now is no reason to refuse the request.
         with suppress(DBAPIError):
-            client_secrets.note_use(proof.id, proof.secret_id, run=context.hot.all, now=context.now)
+            client_secrets.note_use(proof.id, proof.secret_id, run=context.run, now=context.now)
     return True
 
 
-def note_use(client: Client, *, run: Run, now: datetime) -> None:
+def note_use(client: Client, context: OAuthContext) -> None:
     """Remember that the application was at work; to the minute, to spare writes."""
-    if not is_noted(client.application.last_used_at, now):
-        client_secrets.note_use(client.application.id, None, run=run, now=now)
+    application = client.application
+    if not is_noted(application.last_used_at, context.now):
+        client_secrets.note_use(application.id, None, run=context.run, now=context.now)
 
 
 class ClientRefusedError(InvalidClientError):

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.knocks import KnockLimits
 from domain.accounts.sign_ins import Browser
 from domain.audit.events import Event
-from domain.hot import HotConnection
+from domain.hot import HotConnection, Run
 from domain.keyring import Keyring
 
 
@@ -82,9 +82,10 @@ class OAuthContext:
 
     #: For what is rare: it opens a transaction, which ends with the request.
     session: Session
-    #: For what is common: each statement stands for itself. On SQLite nothing may be written here
-    #: once the session has begun to write, for there is one writer.
+    #: For what is common: each statement stands for itself.
     hot: HotConnection
+    #: Whether the session has opened its transaction.
+    has_begun: Callable[[], bool]
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy
@@ -94,6 +95,11 @@ class OAuthContext:
     note: Callable[[Event], None]
     #: Of the key that the client has proved in this request to have (RFC 9449), if it did.
     key_thumbprint: str | None = None
+
+    @property
+    def run(self) -> Run:
+        """What to write through: on SQLite a session that has begun keeps all others waiting."""
+        return self.session.execute if self.has_begun() else self.hot.all
 
 
 class PartOfServer:

@@ -21,7 +21,6 @@ from joserfc.jwk import GuestProtocol, JWKRegistry, Key
 from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.hot import Run
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthContext
 from domain.oauth.wire import ProtocolRequest
@@ -103,7 +102,7 @@ def prove_key(request: ProtocolRequest, target: Target, context: OAuthContext) -
     """
     proof = find_proof(request, target, now=context.now)
     if proof is not None:
-        use_up(proof, context, context.hot.all)
+        use_up(proof, context)
     return proof.thumbprint if proof else None
 
 
@@ -190,14 +189,11 @@ def check_thumbprint(text: str | None) -> None:
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
 
 
-def use_up(proof: Proof, context: OAuthContext, run: Run) -> None:
-    """Remember a proof, or raise InvalidProofError: of parallel requests with it one goes on.
-
-    `run` is the hot connection's unless the session has begun to write.
-    """
+def use_up(proof: Proof, context: OAuthContext) -> None:
+    """Remember a proof, or raise InvalidProofError: of parallel requests with it one goes on."""
     dialect_name = context.hot.dialect_name
     statement = remembering(proof, dialect_name, keyring=context.keyring, now=context.now)
-    if not list(run(statement, None)):
+    if not list(context.run(statement, None)):
         raise UsedProofError
 
 

@@ -13,7 +13,7 @@ from authlib.oauth2.rfc6749 import (
     UnauthorizedClientError,
 )
 
-from domain.hot import HotRow, Run
+from domain.hot import HotRow
 from domain.oauth.clients import Client, authenticate_with
 from domain.oauth.context import OAuthContext, OAuthPolicy
 from domain.oauth.dpop import InvalidProofError, Proof, Target, find_proof, use_up
@@ -99,7 +99,7 @@ class AuthorizationServer(AuthlibServer):
             self._grant_type = grant.GRANT_TYPE
             grant.validate_token_request()
             if proof is not None:
-                use_up(proof, self.context, self._run_of(grant))
+                use_up(proof, self.context)
             return self.handle_response(*grant.create_token_response())
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
@@ -122,11 +122,6 @@ class AuthorizationServer(AuthlibServer):
         if proof is not None:
             self.context = replace(self.context, key_thumbprint=proof.thumbprint)
         return proof
-
-    def _run_of(self, grant: Any) -> Run:
-        """Return what a grant has written through: that somebody tries passwords is written."""
-        is_begun = isinstance(grant, PasswordGrant)
-        return self.context.session.execute if is_begun else self.context.hot.all
 
     def _check_registration(self, client: Client, grant_type: str) -> None:
         """Refuse a token request that the client's registration rules out."""

@@ -14,11 +14,13 @@ from models import AccessToken
 from tests.conftest import KINDS
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
+    PKCE,
     VERIFIER,
     Pair,
     assert_refused,
     changed,
     is_live,
+    new_code,
     new_pair,
     new_public_pair,
     pair_in,
@@ -29,6 +31,7 @@ from tests.oauth_wire import (
 )
 from tests.people import alice, bob, database_of, make_application, now, set_state
 from tests.postgres import Postgres
+from tests.proofs import Prover, redeem_with_key, refresh_with_key
 
 PARALLEL = 16
 
@@ -51,6 +54,16 @@ def own(
 
 def refresh_publicly(gatebell: LiveGatebell, pair: Pair) -> requests.Response:
     return refresh(gatebell, phone_application(gatebell), pair.refresh, client_secret=None)
+
+
+@pytest.mark.rfc("rfc9449-5-d")
+def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
+    phone, key = phone_application(own), Prover()
+    old = pair_in(redeem_with_key(own, phone, new_code(own, phone, **PKCE), key))
+    first = pair_in(refresh_with_key(own, phone, old.refresh, key))
+    again = refresh_with_key(own, phone, old.refresh, key)
+    assert pair_in(again).refresh == first.refresh
+    assert again.elapsed < timedelta(seconds=3)  # nobody has waited for a lock of their own
 
 
 def age_refreshes(gatebell: LiveGatebell, by: timedelta) -> None:

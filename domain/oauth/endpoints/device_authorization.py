@@ -29,7 +29,7 @@ class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoi
         scopes = self._scopes(request, client)
         policy = self._context.policy
         new = begin(client.application.id, scopes, context=self._context)
-        note_use(client, run=self._context.hot.all, now=self._context.now)
+        note_use(client, self._context)
         page = f"{policy.issuer}/oauth/device"
         body = {
             "device_code": new.device_code,

@@ -29,7 +29,7 @@ class PushedAuthorizationEndpoint(PartOfServer):
         pushed = self._with_key(request, client)
         self._check(pushed)
         request_uri = keep(pushed, client, self._context)
-        note_use(client, run=self._context.session.execute, now=self._context.now)
+        note_use(client, self._context)
         lifetime = self._context.policy.pushed_requests.lifetime
         body = {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
         return 201, body, NO_STORE

@@ -244,7 +244,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         pair, grant = new_pair(), self._grant(found)
         if not exchange_code(pair, grant, context):
             raise InvalidGrantError(INVALID_CODE)
-        note_use(self.request.client, run=context.hot.all, now=context.now)
+        note_use(self.request.client, context)
         return 200, token_response(pair, grant, context), NO_STORE
 
     @staticmethod

@@ -118,7 +118,7 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
             # It is over, even if the user is unlocked some day.
             end_device(found.found_id, context)
             raise InvalidGrantError(INVALID_DEVICE_CODE)
-        note_use(self.request.client, run=context.hot.all, now=context.now)
+        note_use(self.request.client, context)
         issued = token_response(pair, grant, context)
         is_bound = context.key_thumbprint is not None
         # The specification's example of this one answer writes it with a capital.

@@ -110,7 +110,7 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
         context, client = self._context, self.request.client
         grant = self._grant(client.application if client else None)
         if client is not None:
-            note_use(client, run=context.session.execute, now=context.now)
+            note_use(client, context)
         self._note_issue(client)
         issued = issue_pair(grant, context)
         return 200, {name: issued[name] for name in _SHOWN if name in issued}, NO_STORE

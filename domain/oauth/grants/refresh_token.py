@@ -110,7 +110,7 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         if found.token_revoked_at is None:
             pair = successor_of(presented, context)
             if exchange_refresh_token(found.found_id, pair, grant, context):
-                note_use(self.request.client, run=context.hot.all, now=context.now)
+                note_use(self.request.client, context)
                 return 200, token_response(pair, grant, context), NO_STORE
         refreshed_at = self._refreshed_at(found.found_id)
         successor = find_successor(presented, refreshed_at, context)
