@@ -40,6 +40,19 @@ class Pair:
     refresh: str | None = field(repr=False)
 
 
+def grant_in(found: HotRow, *, is_renewable: bool = True, nonce: str | None = None) -> Grant:
+    """Return what an authorization is good for that was looked up with its client."""
+    return Grant(
+        user_id=found.grant_user_id,
+        application_id=found.id,
+        application_uid=found.uid,
+        authorization_id=found.grant_id,
+        scopes=found.grant_scopes,
+        is_renewable=is_renewable,
+        authentication=Authentication(auth_time=found.grant_auth_time, nonce=nonce),
+    )
+
+
 def new_pair(*, is_renewable: bool = True) -> Pair:
     """Make a pair that has to do with no other."""
     refresh = random_credential(Kind.REFRESH_TOKEN) if is_renewable else None

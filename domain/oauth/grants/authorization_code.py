@@ -25,12 +25,11 @@ from domain.oauth.clients import Client, note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.dpop import check_thumbprint
 from domain.oauth.exchanges import exchange_code
-from domain.oauth.id_tokens import Authentication
 from domain.oauth.lookups import AUTHORIZATION_CODE
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
-from domain.oauth.tokens import Grant, new_pair, revoke_family, token_response
+from domain.oauth.tokens import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import Authorization
 
@@ -241,19 +240,8 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         if found.user_state != ACTIVE:
             self._burn(found.grant_id)
             raise InvalidGrantError(INVALID_CODE)
-        pair, grant = new_pair(), self._grant(found)
+        pair, grant = new_pair(), grant_in(found, nonce=found.grant_nonce)
         if not exchange_code(pair, grant, context):
             raise InvalidGrantError(INVALID_CODE)
         note_use(self.request.client, context)
         return 200, token_response(pair, grant, context), NO_STORE
-
-    @staticmethod
-    def _grant(found: HotRow) -> Grant:
-        return Grant(
-            user_id=found.grant_user_id,
-            application_id=found.id,
-            application_uid=found.uid,
-            authorization_id=found.grant_id,
-            scopes=found.grant_scopes,
-            authentication=Authentication(auth_time=found.grant_auth_time, nonce=found.grant_nonce),
-        )

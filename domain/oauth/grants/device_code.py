@@ -17,9 +17,8 @@ from domain.hot import HotRow
 from domain.oauth.clients import note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.exchanges import end_device, exchange_device_code
-from domain.oauth.id_tokens import Authentication
 from domain.oauth.lookups import DEVICE_CODE
-from domain.oauth.tokens import Grant, may_refresh, new_pair, token_response
+from domain.oauth.tokens import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import DeviceAuthorization
 
@@ -111,8 +110,9 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         Nothing is left to spend if the user has taken the approval back meanwhile.
         """
         context, found = self._context, self.request.credential
-        grant = self._grant(found)
-        pair = new_pair(is_renewable=grant.is_renewable)
+        is_renewable = may_refresh(found, found.grant_scopes)
+        grant = grant_in(found, is_renewable=is_renewable)
+        pair = new_pair(is_renewable=is_renewable)
         is_active = found.user_state == ACTIVE
         if not is_active or not exchange_device_code(found.found_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
@@ -124,15 +124,3 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         # The specification's example of this one answer writes it with a capital.
         kind = issued["token_type"] if is_bound else "Bearer"
         return 200, {**issued, "token_type": kind}, NO_STORE
-
-    @staticmethod
-    def _grant(found: HotRow) -> Grant:
-        return Grant(
-            user_id=found.grant_user_id,
-            application_id=found.id,
-            application_uid=found.uid,
-            authorization_id=found.grant_id,
-            scopes=found.grant_scopes,
-            is_renewable=may_refresh(found, found.grant_scopes),
-            authentication=Authentication(auth_time=found.grant_auth_time),
-        )
