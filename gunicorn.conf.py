@@ -28,8 +28,8 @@ wsgi_app = "wsgi:app"
 # The app opens no connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
-# Threads with keep-alive: the other kinds of workers that need no further package have none.
-worker_class = "gthread"
+# gunicorn's own threads with keep-alive, and what makes them quicker.
+worker_class = "web.server_worker.StayingWorker"
 workers = _settings.web_concurrency
 threads = _settings.web_threads
 keepalive = _settings.keep_alive_seconds
