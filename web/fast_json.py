@@ -1,11 +1,28 @@
 """JSON answers of the hot paths: orjson, and nothing around it."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from flask import Response
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+class _WholeResponse(Response):
+    """An answer that is there as a whole, with its length: no stream to encode and to close."""
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Send it; what Werkzeug makes sure of besides takes longer than to make the answer."""
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return super().__call__(environ, start_response)
+        start_response(self.status, self.headers.to_wsgi_list())
+        return [self.get_data()]
+
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Return a value as JSON."""
-    return Response(orjson.dumps(value), status=status, content_type="application/json")
+    """Return a value as JSON; not for a status without a body (204, 304)."""
+    return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")

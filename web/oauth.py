@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import parse_qs
 
 from flask import Response, has_request_context, request
 from flask.typing import ResponseReturnValue
@@ -21,6 +22,7 @@ from web.services import services
 
 #: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
 _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
+_PLAIN_FORM = "application/x-www-form-urlencoded"
 
 
 def oauth_context() -> OAuthContext:
@@ -59,7 +61,18 @@ def request_in_form() -> ProtocolRequest:
     """Return the request of a JSON endpoint: what counts is in the form, never in the address."""
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
-    return ProtocolRequest("POST", _lists(request.form), headers)
+    return ProtocolRequest("POST", _form(), headers)
+
+
+def _form() -> Mapping[str, Sequence[str]]:
+    """Return the parameters of the form, read as Werkzeug does, without what uploads need."""
+    if request.content_type != _PLAIN_FORM:
+        return _lists(request.form)
+    try:
+        text = request.get_data().decode()
+    except UnicodeDecodeError:
+        return {}
+    return parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
 
 
 def request_in_query() -> ProtocolRequest:
