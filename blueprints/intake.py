@@ -1,6 +1,5 @@
 """The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -25,7 +24,7 @@ from web.errors import status_of
 from web.fast_json import json_response
 from web.metrics import count_alerts
 from web.request_bodies import ReceivedBody, check_media_type, read_bounded
-from web.services import reading, services, settings
+from web.services import Services, reading, services, settings
 
 intake = Blueprint("intake", __name__)
 
@@ -67,15 +66,15 @@ def _receive(find: _Find) -> Response:
     own = services()
     moment, stopwatch = own.clock(), start_stopwatch()
     try:
-        received = read_bounded(settings().alert_body_limit_bytes)
+        received = read_bounded(own.live_settings.current().alert_body_limit_bytes)
     except receivers.BodyTooLargeError as error:
         _log_unread(find, moment, stopwatch, error)
         raise
     receiver = find(hot=own.hot, now=moment)
     parcel = _parcel(receiver, received.content, moment, stopwatch)
     try:
-        key = _check(receiver, received)
-        receipt = _store(receiver, key, parcel, hot=own.hot)
+        key = _check(receiver, received, own=own)
+        receipt = _store(receiver, key, parcel, own=own)
     except DomainError as error:
         _log_refusal(parcel, error)
         raise
@@ -98,16 +97,16 @@ def _parcel(receiver: Receiver, body: bytes, moment: datetime, stopwatch: Stopwa
     )
 
 
-def _check(receiver: Receiver, received: ReceivedBody) -> LiveKey:
+def _check(receiver: Receiver, received: ReceivedBody, *, own: Services) -> LiveKey:
     presented = receivers.presented_key(request.headers.get("Authorization"))
-    key = receivers.check_key(receiver, presented, keyring=services().keyring)
+    key = receivers.check_key(receiver, presented, keyring=own.keyring)
     receivers.check_open(receiver)
     check_media_type()
     received.check()
     return key
 
 
-def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, hot: HotConnection) -> Receipt:
+def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, own: Services) -> Receipt:
     parsed = read_body(
         parcel.body,
         receiver.type,
@@ -115,11 +114,12 @@ def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, hot: HotConnecti
         reading=reading(),
         mapping=receiver.mapping,
     )
-    check_rate(receiver, settings().alert_rate_limit, now=parcel.received_at)
-    receivers.note_use(receiver, key, hot=hot, now=parcel.received_at)
-    receipt = receive(parsed, parcel, hot=hot)
-    for action, count in Counter(item.action for item in receipt.items).items():
-        count_alerts(action.value, count)
+    check_rate(receiver, own.live_settings.current().alert_rate_limit, now=parcel.received_at)
+    receivers.note_use(receiver, key, hot=own.hot, now=parcel.received_at)
+    receipt = receive(parsed, parcel, hot=own.hot)
+    actions = [item.action for item in receipt.items]
+    for action in set(actions):
+        count_alerts(action.value, actions.count(action))
     return receipt
 
 

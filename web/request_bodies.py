@@ -41,7 +41,8 @@ def read_bounded(limit: int) -> ReceivedBody:
 
     What is declared too large is not read at all; what turns out so is not read on.
     """
-    if (request.content_length or 0) > limit:
+    declared = request.content_length or 0
+    if declared > limit:
         raise _too_large(limit)
     # Werkzeug's own limit is for forms; this one is only met on the way to ours.
     request.max_content_length = limit + 2
@@ -51,7 +52,7 @@ def read_bounded(limit: int) -> ReceivedBody:
         raise UnreadableBody(_CUT_SHORT) from error
     if len(body) > limit:
         raise _too_large(limit)
-    if len(body) < (request.content_length or 0):
+    if len(body) < declared:
         raise UnreadableBody(_CUT_SHORT)
     try:
         return ReceivedBody(content=_unpacked(body, limit))

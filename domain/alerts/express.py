@@ -7,15 +7,13 @@ taken stays unused. Adding nothing to the project keeps the planner from every i
 fingerprints (migration 0007).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import orjson
 from sqlalchemy import text
 
 from domain.alerts.incoming import IncomingAlert
 from domain.alerts.lifecycle import Action
 from domain.alerts.parcel import Parcel, alert_values, delivery_values
+from domain.alerts.receipts import Receipt, ReceiptItem
 from domain.hot import HotConnection
 
 _STORE = text(
@@ -63,27 +61,19 @@ SELECT iid, title, is_new, delivery_id FROM outcome, ticket
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What became of the alert; a joined one keeps the title that it was opened with."""
-
-    iid: int
-    title: str
-    is_new: bool
-    delivery_id: int
-
-
 def store(
-    alert: IncomingAlert, parcel: Parcel, remarks: Sequence[str], *, hot: HotConnection
-) -> Stored:
-    """Store one firing alert that has a fingerprint."""
+    alert: IncomingAlert, parcel: Parcel, remarks: list[str], *, hot: HotConnection
+) -> Receipt:
+    """Store one firing alert that has a fingerprint; a joined one keeps the title it has."""
     parameters = {
         **alert_values(alert, parcel),
         **delivery_values(parcel),
         "now": parcel.received_at,
-        "remarks": orjson.dumps(list(remarks)).decode(),
+        "remarks": orjson.dumps(remarks).decode(),
         "opening": Action.OPENED.rank,
         "joining": Action.JOINED.rank,
     }
-    row = hot.all(_STORE, parameters)[0]
-    return Stored(row.iid, row.title, row.is_new, row.delivery_id)
+    iid, title, is_new, delivery_id = hot.all(_STORE, parameters)[0]
+    action = Action.OPENED if is_new else Action.JOINED
+    items = (ReceiptItem(iid=iid, title=title, action=action),)
+    return Receipt(delivery_id=delivery_id, items=items, by_item=items)

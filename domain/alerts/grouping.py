@@ -12,7 +12,7 @@ from domain.alerts import fingerprint
 from domain.alerts.details import flatten
 from domain.alerts.incoming import IncomingAlert
 from domain.alerts.integrations import IntegrationType
-from domain.alerts.mapping import VOLATILE, FieldMapping, Target
+from domain.alerts.mapping import FieldMapping, Target
 
 Fields = tuple[tuple[str, str], ...]
 
@@ -59,13 +59,12 @@ def explain(
 
 
 def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_Rule]:
-    given, name = mapping.value(part, Target.FINGERPRINT), mapping.source(Target.FINGERPRINT)
+    given, name = mapping.fields(part).get(Target.FINGERPRINT), mapping.sources[Target.FINGERPRINT]
     if fingerprint.is_fingerprint(given):
         sentence = f"Reports with the same {name} are the same alert."
         yield fingerprint.of_value(given), sentence, {name: given}
     steady = mapping.steady_part(part)
-    left_out = ", ".join(mapping.source(target) for target in VOLATILE)
-    sentence = f"Reports that are the same but for {left_out} are the same alert."
+    sentence = f"Reports that are the same but for {mapping.volatile} are the same alert."
     yield fingerprint.of_payload(steady), sentence, steady
 
 

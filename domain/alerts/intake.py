@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from domain.alerts import bulk, express, steps
 from domain.alerts.incoming import IncomingAlert, ParsedBody, State
-from domain.alerts.lifecycle import Action, Answer, plan
+from domain.alerts.lifecycle import Answer, plan
 from domain.alerts.parcel import Parcel
-from domain.alerts.receipts import Receipt, ReceiptItem, receipt_of
+from domain.alerts.receipts import Receipt, receipt_of
 from domain.alerts.remarks import remarks_of
 from domain.hot import HotConnection
 
@@ -22,7 +22,7 @@ from domain.hot import HotConnection
 def receive(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
     """Store the alerts of a body and return what became of each."""
     if hot.dialect_name == "postgresql" and _is_express(parsed):
-        return _store_one(parsed, parcel, hot=hot)
+        return express.store(parsed.alerts[0], parcel, remarks_of(parsed), hot=hot)
     return hot.transact(lambda: _store(parsed, parcel, hot=hot))
 
 
@@ -32,13 +32,6 @@ def foresee(
     """Return what would become of each item if it came now, and change nothing."""
     existing = bulk.existing if hot.dialect_name == "postgresql" else steps.existing
     return plan(alerts, existing(alerts, project_id, hot=hot)).answers
-
-
-def _store_one(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
-    stored = express.store(parsed.alerts[0], parcel, remarks_of(parsed), hot=hot)
-    action = Action.OPENED if stored.is_new else Action.JOINED
-    items = (ReceiptItem(iid=stored.iid, title=stored.title, action=action),)
-    return Receipt(delivery_id=stored.delivery_id, items=items, by_item=items)
 
 
 def _is_express(parsed: ParsedBody) -> bool:

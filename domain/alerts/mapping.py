@@ -53,30 +53,40 @@ class FieldMapping:
     """For each mapped field its path and, if there is one, the path to fall back to."""
 
     paths: Mapping[Target, tuple[Path, ...]] = field(default_factory=dict)
+    #: In words, where each field comes from. Made once: every alert is read with them.
+    sources: Mapping[Target, str] = field(init=False, repr=False, compare=False)
+    #: In words, what does not belong to the steady part of a payload.
+    volatile: str = field(init=False, repr=False, compare=False)
 
-    def value(self, payload: Mapping[str, Any], target: Target) -> Any:
-        """Return what feeds a field.
+    def __post_init__(self) -> None:
+        """Find the words."""
+        sources = {target: self._source(target) for target in Target}
+        object.__setattr__(self, "sources", sources)
+        object.__setattr__(self, "volatile", ", ".join(sources[target] for target in VOLATILE))
 
-        A mapped field is fed by its paths alone: a sender's own `end_time` may mean something
-        else. All others are fed by the key of their own name.
-        """
-        if target not in self.paths:
-            return payload.get(target)
-        found = (resolve(payload, path) for path in self.paths[target])
-        return next((value for value in found if not is_blank(value)), None)
-
-    def source(self, target: Target) -> str:
-        """Return in words where a field comes from."""
+    def _source(self, target: Target) -> str:
         if target not in self.paths:
             return target.value
         return " or else ".join(map(shown, self.paths[target]))
 
+    def fields(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a payload with what feeds each field in the place of that field's own name.
+
+        A mapped field is fed by its paths alone: a sender's own `end_time` may mean something
+        else. All others are fed by the key of their own name.
+        """
+        if not self.paths:
+            return payload
+        return {**payload, **{target: self._value(payload, target) for target in self.paths}}
+
+    def _value(self, payload: Mapping[str, Any], target: Target) -> Any:
+        found = (resolve(payload, path) for path in self.paths[target])
+        return next((value for value in found if not is_blank(value)), None)
+
     def steady_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the payload without what changes from one report to the next."""
-        steady: Any = payload
+        steady: Any = {name: payload[name] for name in payload if name not in VOLATILE}
         for target in VOLATILE:
-            if target in payload:
-                steady = _without(steady, (target.value,))
             for path in self.paths.get(target, ()):
                 steady = _without(steady, path)
         rest: Mapping[str, Any] = steady

@@ -48,6 +48,9 @@ class End:
     remark: str | None
 
 
+_NO_END = End(None, None)
+
+
 def _read_rfc_3339(text: str) -> datetime:
     text = text.upper()
     if text[16:19] == ":60":
@@ -125,10 +128,10 @@ def read_start(value: Any, *, name: str, now: datetime) -> Start:
 def read_end(value: Any, *, name: str) -> End:
     """Read when something ended; what is absent, zero or cannot be read is no end."""
     if is_blank(value):
-        return End(None, None)
+        return _NO_END
     time, is_guess = _reading(value)
     if time is None:
         return End(None, f"{name} could not be read: {excerpt(value)}, so it counts as absent.")
     if time == ZERO_TIME:
-        return End(None, None)
+        return _NO_END
     return End(time, _remark_on_guess(value, name) if is_guess else None)

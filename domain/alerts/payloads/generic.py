@@ -4,13 +4,12 @@ Which key feeds which field a maintainer can decide by a mapping; else each has 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from domain.alerts import fingerprint
 from domain.alerts.incoming import IncomingAlert, ParsedBody, State
-from domain.alerts.mapping import UNMAPPED, VOLATILE, FieldMapping, Target
+from domain.alerts.mapping import UNMAPPED, FieldMapping, Target
 from domain.alerts.severity import GENERIC_WORDS, read_severity
 from domain.alerts.text import excerpt, first_text, is_blank, short_text, texts_within, whole_text
 from domain.alerts.times import read_end, read_start
@@ -23,33 +22,16 @@ _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
 _UNGROUPED = "none: grouping is off"
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A payload through the eyes of a mapping."""
-
-    payload: Mapping[str, Any]
-    mapping: FieldMapping
-
-    def value(self, target: Target) -> Any:
-        return self.mapping.value(self.payload, target)
-
-    def name(self, target: Target) -> str:
-        return self.mapping.source(target)
-
-    def text(self, target: Target, length: int) -> str | None:
-        return short_text(self.value(target), length)
-
-    def environment(self) -> str | None:
-        if Target.ENVIRONMENT in self.mapping.paths:
-            return self.text(Target.ENVIRONMENT, 255)
-        return first_text(map(self.payload.get, _ENVIRONMENT), 255)
+def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str | None:
+    names = _ENVIRONMENT[:1] if Target.ENVIRONMENT in mapping.paths else _ENVIRONMENT
+    return first_text(map(fields.get, names), 255)
 
 
 def _identify(
-    source: _Source, *, automatic_fingerprint: bool
+    body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
     """Return the fingerprint, what it was made of, and a remark if one was sent in vain."""
-    given, name = source.value(Target.FINGERPRINT), source.name(Target.FINGERPRINT)
+    name = mapping.sources[Target.FINGERPRINT]
     if fingerprint.is_fingerprint(given):
         return fingerprint.of_value(given), f"the {name} field", None
     remark = None
@@ -57,33 +39,36 @@ def _identify(
         remark = f"{name} is no string, number or array: {excerpt(given)}, so it is not used."
     if not automatic_fingerprint:
         return None, _UNGROUPED, remark
-    steady = source.mapping.steady_part(source.payload)
-    left_out = ", ".join(source.name(target) for target in VOLATILE)
-    return fingerprint.of_payload(steady), f"the whole payload without {left_out}", remark
+    made_of = f"the whole payload without {mapping.volatile}"
+    return fingerprint.of_payload(mapping.steady_part(body)), made_of, remark
 
 
-def _read_alert(source: _Source, *, now: datetime, automatic_fingerprint: bool) -> IncomingAlert:
-    severity, severity_reason = read_severity(source.value(Target.SEVERITY), GENERIC_WORDS)
-    start = read_start(
-        source.value(Target.START_TIME), name=source.name(Target.START_TIME), now=now
+def _read_alert(
+    body: Mapping[str, Any], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
+) -> IncomingAlert:
+    fields, sources = mapping.fields(body), mapping.sources
+    severity, severity_reason = read_severity(fields.get(Target.SEVERITY), GENERIC_WORDS)
+    start = read_start(fields.get(Target.START_TIME), name=sources[Target.START_TIME], now=now)
+    end = read_end(fields.get(Target.END_TIME), name=sources[Target.END_TIME])
+    identity, made_of, remark = _identify(
+        *(body, fields.get(Target.FINGERPRINT), mapping),
+        automatic_fingerprint=automatic_fingerprint,
     )
-    end = read_end(source.value(Target.END_TIME), name=source.name(Target.END_TIME))
-    identity, made_of, remark = _identify(source, automatic_fingerprint=automatic_fingerprint)
     return IncomingAlert(
-        title=source.text(Target.TITLE, 200) or DEFAULT_TITLE,
-        description=source.text(Target.DESCRIPTION, 1000),
+        title=short_text(fields.get(Target.TITLE), 200) or DEFAULT_TITLE,
+        description=short_text(fields.get(Target.DESCRIPTION), 1000),
         severity=severity,
         state=State.FIRING if end.time is None else State.RECOVERY,
         started_at=start.time,
         ended_at=end.time,
-        service=source.text(Target.SERVICE, 100),
-        monitoring_tool=source.text(Target.MONITORING_TOOL, 100),
-        hosts=texts_within(source.value(Target.HOSTS), 255),
-        environment=source.environment(),
+        service=short_text(fields.get(Target.SERVICE), 100),
+        monitoring_tool=short_text(fields.get(Target.MONITORING_TOOL), 100),
+        hosts=texts_within(fields.get(Target.HOSTS), 255),
+        environment=_read_environment(fields, mapping),
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity_reason,
-        runbook=whole_text(source.value(Target.RUNBOOK)),
+        runbook=whole_text(fields.get(Target.RUNBOOK)),
         query=None,
         markdown=None,
         y_label=None,
@@ -105,6 +90,5 @@ def parse(
     An end that can be read resolves, whenever it is. Without a usable fingerprint the payload
     itself identifies the alert, unless `automatic_fingerprint` is off: then nothing does.
     """
-    source = _Source(body, mapping)
-    alert = _read_alert(source, now=now, automatic_fingerprint=automatic_fingerprint)
+    alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
     return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, remarks=())
