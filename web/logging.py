@@ -4,6 +4,7 @@ import json
 import logging
 import logging.config
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,7 +51,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
         fields = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "time": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
@@ -60,11 +61,16 @@ class JsonFormatter(logging.Formatter):
             fields["request_id"] = request_id
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        try:
-            line = orjson.dumps(fields, default=str).decode()
-        except TypeError:  # a lone surrogate in a name must not cost us the line
-            line = json.dumps(fields, default=str)
-        return without_secrets(line)
+        return json_line(fields)
+
+
+def json_line(fields: Mapping[str, Any]) -> str:
+    """Return a line of the log, without its end."""
+    try:
+        line = orjson.dumps(fields, default=str).decode()
+    except TypeError:  # a lone surrogate in a name must not cost us the line
+        line = json.dumps(fields, default=str)
+    return without_secrets(line)
 
 
 class TextFormatter(logging.Formatter):
