@@ -28,7 +28,12 @@ ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
 EMPTY_VIEW = "empty Flask view"
+#: The same, served by the threads that Gatebell has (docs/adr/0024).
+EMPTY_VIEW_HERE = "empty Flask view, Gatebell's threads"
 PGBENCH = "pgbench"
+_THREADS_HERE = "web.server_worker.StayingWorker"
+#: What a view that asks nothing is the measure of.
+_OF_FLOOR = frozenset({Work.TOKEN_INFO, Work.USER})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +89,11 @@ class _Opener:
         )
 
     def open(self) -> Field:
-        found = [self._empty_view(), self._on_postgres(ON_POSTGRES, LITTLE)]
+        found = [
+            self._empty_view(EMPTY_VIEW, "gthread", frozenset(Work) - {Work.LARGE}),
+            self._empty_view(EMPTY_VIEW_HERE, _THREADS_HERE, _OF_FLOOR),
+            self._on_postgres(ON_POSTGRES, LITTLE),
+        ]
         if self._options.history:
             found.append(self._on_postgres(MUCH_STORED, self._options.history))
         if self._options.has_sqlite:
@@ -103,23 +112,20 @@ class _Opener:
     def _wants(self, works: set[Work] | frozenset[Work]) -> bool:
         return not works.isdisjoint(self._options.works)
 
-    def _empty_view(self) -> Contender:
-        _say(f"Starting: {EMPTY_VIEW}")
+    def _empty_view(self, name: str, threads: str, works: frozenset[Work]) -> Contender:
+        _say(f"Starting: {name}")
         workers = ("--workers", str(WORKERS), "--threads", str(THREADS))
         place = ("--bind", "127.0.0.1:{port}", "--no-control-socket")
-        config = ("--worker-class", "gthread", *workers, "--keep-alive", "65", *place)
+        config = ("--worker-class", threads, *workers, "--keep-alive", "65", *place)
         program = Program(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
             directory=ROOT,
             environment=inherited(),
-            log=self._directory / "empty-view.log",
+            log=self._directory / f"empty-view-{threads}.log",
         )
         self._stack.enter_context(program)
-        works = [work for work in Work if work is not Work.LARGE]
         shots: dict[Work, Shot] = {work: Shot(method="GET", path="/") for work in works}
-        return _of_shots(
-            EMPTY_VIEW, shots, program.port, partial(worker_memory, program.pid, "gunicorn")
-        )
+        return _of_shots(name, shots, program.port, partial(worker_memory, program.pid, "gunicorn"))
 
     def _on_postgres(self, name: str, history: int) -> Contender:
         return self._gatebell(name, self._postgres.new_database(), history=history)

@@ -109,4 +109,5 @@ class StayingWorker(UnhurriedWorker):
 def _has_more(conn: TConn) -> bool:
     if conn.parser.unreader.buf.getvalue():
         return True
-    return is_readable(conn, NEXT_REQUEST_MS)
+    conn.data_ready = is_readable(conn, NEXT_REQUEST_MS)
+    return bool(conn.data_ready)

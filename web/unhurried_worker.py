@@ -19,8 +19,9 @@ from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 #: How long a thread waits for more of a request, in milliseconds.
 MORE_MS = 2
 
-#: Of a longer request, its head included, the rest is read by a thread.
-LONGEST_GATHERED_BYTES = 256 * 1024
+#: Of a longer request, its head included, the rest is read by a thread: halves of a thousand
+#: connections shall not take more than this many megabytes.
+LONGEST_GATHERED_BYTES = 128 * 1024
 
 #: How long the server goes on listening after its last word (RFC 9112 section 9.6), in seconds.
 GOODBYE_SECONDS = 2
@@ -60,6 +61,11 @@ class UnhurriedWorker(ThreadWorker):  # type: ignore[misc]
             conn.began = None
             return super().handle(conn)
         return _DEFER if self._may_take_longer(conn) else _refuse(conn)
+
+    def on_client_socket_readable(self, conn: TConn, client: Any) -> None:
+        """Serve a kept connection that the poller has found to say something."""
+        conn.data_ready = True
+        super().on_client_socket_readable(conn, client)
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Wait for a request, keep a connection, or end it."""
@@ -133,10 +139,12 @@ def _has_come(conn: TConn) -> bool:
     """Read what is there, and tell whether that is a request, or all that will come."""
     unreader = conn.parser.unreader
     said, has_more = unreader.take_buffered(), True
+    is_ready, conn.data_ready = conn.data_ready, False
     while has_more and not is_whole(said):
-        if not is_readable(conn, MORE_MS):
+        if not (is_ready or is_readable(conn, MORE_MS)):
             unreader.unread(said)
             return False
+        is_ready = False
         piece = conn.sock.recv(65_536)
         said, has_more = said + piece, bool(piece)
     unreader.unread(said)
