@@ -1,6 +1,7 @@
 """JSON answers of the hot paths: orjson, and nothing around it."""
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,12 +18,12 @@ class _WholeResponse(Response):
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Send it; what Werkzeug makes sure of besides takes longer than to make the answer."""
-        if environ["REQUEST_METHOD"] == "HEAD":
+        if environ["REQUEST_METHOD"] == "HEAD" or self.status_code == HTTPStatus.NO_CONTENT:
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
         return [self.get_data()]
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Return a value as JSON; not for a status without a body (204, 304)."""
+    """Return a value as JSON."""
     return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")

@@ -66,7 +66,8 @@ def request_in_form() -> ProtocolRequest:
 
 def _form() -> Mapping[str, Sequence[str]]:
     """Return the parameters of the form, read as Werkzeug does, without what uploads need."""
-    if request.content_type != _PLAIN_FORM:
+    is_read = "form" in vars(request)  # and with it the body
+    if is_read or request.content_type != _PLAIN_FORM:
         return _lists(request.form)
     try:
         text = request.get_data().decode()

@@ -19,8 +19,8 @@ from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 #: How long a thread waits for more of a request, in milliseconds.
 MORE_MS = 2
 
-#: Of a longer request, its head included, the rest is read by a thread: halves of a thousand
-#: connections shall not take more than this many megabytes.
+#: A longer request, its head included, is read by a thread: halves of a thousand connections shall
+#: not take more than this many megabytes.
 LONGEST_GATHERED_BYTES = 128 * 1024
 
 #: How long the server goes on listening after its last word (RFC 9112 section 9.6), in seconds.
@@ -42,7 +42,7 @@ class UnhurriedWorker(ThreadWorker):  # type: ignore[misc]
 
     #: How long a request may take to come, from its first word on.
     request_seconds = 30.0
-    #: How long a thread that reads the rest of a long one waits for its next piece.
+    #: How long a thread that reads a long one waits for its next piece.
     piece_seconds = 5
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -157,13 +157,15 @@ def is_whole(said: bytes) -> bool:
     What is no request is left for gunicorn to refuse, as soon as it cannot become one.
     """
     end = _END_OF_HEAD.search(said)
-    if end is None or len(said) >= LONGEST_GATHERED_BYTES:
+    if end is None:
         return len(said) >= LONGEST_GATHERED_BYTES
     head = said[: end.start()]
     length = _LENGTH.search(head)
     if length is None or _EXPECTS.search(head):
         return True
-    return len(said) - end.end() >= int(length[1])
+    total = end.end() + int(length[1])
+    # What is too long to gather may be too long for the service as well: it says so at once.
+    return len(said) >= total or total > LONGEST_GATHERED_BYTES
 
 
 def _refuse(conn: TConn) -> bool:
