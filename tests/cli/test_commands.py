@@ -38,45 +38,47 @@ def test_every_command_says_what_it_does(
     assert done.stderr == ""
 
 
-def test_an_installation_is_scripted_from_nothing(gatebell: LiveGatebell) -> None:
+def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -> None:
     name, group = unique("carol"), unique("crew")
-    user = gatebell.printed("users", "create", name, "--email", f"{name}@example.org")
+    user = live_postgres.printed("users", "create", name, "--email", f"{name}@example.org")
     assert set(user) >= {"id", "username", "password"}
-    assert gatebell.printed("groups", "create", group, "--owner", name)["path"] == group
-    project = gatebell.printed(
+    assert live_postgres.printed("groups", "create", group, "--owner", name)["path"] == group
+    project = live_postgres.printed(
         "projects", "create", f"{group}/shop", "--visibility", "internal", "--owner", name
     )
     assert (project["path"], project["visibility"]) == (f"{group}/shop", "internal")
-    member = gatebell.printed(
-        "members", "add", f"{group}/shop", alice(gatebell).username, "developer"
+    member = live_postgres.printed(
+        "members", "add", f"{group}/shop", alice(live_postgres).username, "developer"
     )
     assert member["role"] == "Developer"
-    made = gatebell.printed(
+    made = live_postgres.printed(
         "integrations", "create", f"{group}/shop", "--type", "http", "--name", "Night shift"
     )
     assert set(made) >= {"url", "key", "endpoint_identifier"}
-    endpoint = Endpoint(made["id"], f"{group}/shop", made["url"], made["key"], gatebell.url)
+    endpoint = Endpoint(made["id"], f"{group}/shop", made["url"], made["key"], live_postgres.url)
     assert endpoint.accepted(title="It works") == {"iid": 1, "title": "It works"}
     person = Person(username=name, email=user["email"], password=user["password"])
-    page = sign_in(gatebell, person).get(f"{gatebell.url}/{group}/shop/-/alerts")
+    page = sign_in(live_postgres, person).get(f"{live_postgres.url}/{group}/shop/-/alerts")
     assert "It works" in page.text
 
 
-def test_credentials_of_clients_are_made_and_work(gatebell: LiveGatebell) -> None:
-    owner = alice(gatebell).username
-    token = gatebell.printed("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
+def test_credentials_of_clients_are_made_and_work(live_sqlite: LiveGatebell) -> None:
+    owner = alice(live_sqlite).username
+    token = live_sqlite.printed(
+        "tokens", "create", owner, "--name", "script", "--scopes", "read_user"
+    )
     expires_at = datetime.fromisoformat(token["expires_at"])
     assert timedelta(364) < expires_at - datetime.now(UTC) <= timedelta(365)
     answer = requests.get(
-        f"{gatebell.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
+        f"{live_sqlite.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
     )
     assert answer.json()["username"] == owner
-    application = gatebell.printed(
+    application = live_sqlite.printed(
         "applications", "create", "Deploy Board", "--owner", owner, "--scopes", "read_user api",
         "--redirect-uri", "https://a.example/cb", "--redirect-uri", "http://127.0.0.1/cb",
     )  # fmt: skip
     assert set(application) >= {"application_id", "secret"}
-    public = gatebell.printed(
+    public = live_sqlite.printed(
         "applications", "create", "App", "--owner", owner, "--scopes", "read_user", "--public",
         "--redirect-uri", "com.example:/cb",
     )  # fmt: skip
