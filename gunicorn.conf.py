@@ -28,7 +28,7 @@ wsgi_app = "wsgi:app"
 # The app opens no connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
-# gunicorn's own threads with keep-alive, and what makes them quicker.
+# gunicorn's own threads with keep-alive, quicker, and waiting for no slow client.
 worker_class = "web.server_worker.StayingWorker"
 workers = _settings.web_concurrency
 threads = _settings.web_threads

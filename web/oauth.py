@@ -23,6 +23,8 @@ from web.services import services
 #: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
 _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 _PLAIN_FORM = "application/x-www-form-urlencoded"
+#: In bytes; Werkzeug has limits of its own for longer ones.
+_LONGEST_PLAIN_FORM = 65_536
 
 
 def oauth_context() -> OAuthContext:
@@ -67,7 +69,8 @@ def request_in_form() -> ProtocolRequest:
 def _form() -> Mapping[str, Sequence[str]]:
     """Return the parameters of the form, read as Werkzeug does, without what uploads need."""
     is_read = "form" in vars(request)  # and with it the body
-    if is_read or request.content_type != _PLAIN_FORM:
+    is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
+    if is_read or not is_short or request.content_type != _PLAIN_FORM:
         return _lists(request.form)
     try:
         text = request.get_data().decode()

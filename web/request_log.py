@@ -61,7 +61,8 @@ def _write(fields: dict[str, Any]) -> None:
 
 def _write_json(fields: dict[str, Any]) -> None:
     """Write the line that a record would come to: to make a record takes three times as long."""
-    said = {"time": system_clock(), "level": "INFO", "logger": _log.name, "message": "request"}
+    moment = system_clock().isoformat()
+    said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
     line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
     with suppress(OSError, ValueError):  # Nobody reads it: no reason not to answer.
         sys.stderr.write(f"{line}\n")

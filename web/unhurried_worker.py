@@ -79,7 +79,12 @@ class UnhurriedWorker(ThreadWorker):  # type: ignore[misc]
 
     def murder_pending(self) -> None:
         """Close connections that have waited long enough: for a request, or for a goodbye."""
-        super().murder_pending()
+        while self.pending_conns and self.pending_conns[0].timeout <= monotonic():
+            conn = self.pending_conns.popleft()
+            self.poller.unregister(conn.sock)
+            if conn.parser and conn.parser.unreader.buf.getvalue():
+                _refuse(conn)
+            self._end(conn)
         while self._ending and self._ending[0].timeout <= monotonic():
             self._close(self._ending[0])
 
@@ -95,7 +100,7 @@ class UnhurriedWorker(ThreadWorker):  # type: ignore[misc]
         return bool(monotonic() < conn.began + self.request_seconds)
 
     def _put_off(self, conn: TConn) -> None:
-        conn.timeout = monotonic() + (self.cfg.keepalive if self.alive else GOODBYE_SECONDS)
+        conn.timeout = monotonic() + (self.request_seconds if self.alive else GOODBYE_SECONDS)
         self.pending_conns.append(conn)
         conn.sock.settimeout(0)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))

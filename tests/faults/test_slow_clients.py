@@ -101,6 +101,31 @@ def test_clients_that_never_finish_are_told_so_and_left(
         assert client.rest() == b""
 
 
+def test_clients_that_stop_in_the_middle_are_told_so_and_left(
+    hasty: tuple[LiveGatebell, Endpoint],
+) -> None:
+    live, endpoint = hasty
+    with KeptConnection(live.port) as client:
+        client.socket.sendall(_webhook(endpoint, "x")[:-1])
+        assert client.answer().status == 408
+        assert client.rest() == b""
+
+
+def test_without_keep_alive_a_client_has_its_time_all_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with (
+        _service(tmp_path_factory, GUNICORN_CMD_ARGS="--keep-alive 0") as (live, endpoint),
+        KeptConnection(live.port) as client,
+    ):
+        webhook = _webhook(endpoint, "x")
+        sleep(1.5)
+        client.socket.sendall(webhook[:9])
+        sleep(1.5)
+        client.socket.sendall(webhook[9:])
+        assert client.answer().status == 200
+
+
 def _has_answer(client: KeptConnection) -> bool:
     client.socket.setblocking(False)  # noqa: FBT003 - the socket's own way to say it
     try:
