@@ -10,6 +10,7 @@ from typing import Any
 
 from flask import Flask, url_for
 
+from domain.alerts.times import written_time
 from domain.projects.access import MOST_COUNTED
 from domain.text_links import is_web_address, link_parts
 
@@ -63,12 +64,12 @@ def relative_time(moment: datetime, now: datetime) -> str:
 def exact_time(moment: datetime) -> str:
     """Return a time in UTC and to the second: `21 November 2026, 09:57:03 UTC`."""
     utc = moment.astimezone(UTC)
-    return f"{utc.day} {utc:%B %Y, %H:%M:%S} UTC"
+    return f"{utc.day} {utc:%B} {utc.year}, {utc:%H:%M:%S} UTC"
 
 
 def machine_time(moment: datetime) -> str:
     """Return a time as the datetime attribute wants it (RFC 3339, in UTC)."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return written_time(moment)
 
 
 def file_size(size: int) -> str:

@@ -3,7 +3,9 @@
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from gzip import BadGzipFile, GzipFile
 from http import HTTPStatus
+from io import BytesIO
 from typing import IO
 
 from flask import Flask, Response, request
@@ -14,8 +16,8 @@ from domain.alerts.incoming import UnreadableBody
 from domain.alerts.receivers import BodyTooLargeError, NotJsonError
 from domain.errors import DomainError
 
-#: zlib's word for "gzip or zlib header, find out which".
-_ANY_HEADER = zlib.MAX_WBITS | 32
+#: How gzip begins (RFC 1952 section 2.3.1), whatever the header calls it.
+_GZIP_MARK = b"\x1f\x8b"
 _CUT_SHORT = "The body ended before its time."
 
 
@@ -67,25 +69,42 @@ def _unpacked(body: bytes, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         message = "The only content encodings here are gzip and deflate."
         raise NotJsonError(message)
-    unpacker = zlib.decompressobj(_ANY_HEADER)
-    try:
-        unpacked = unpacker.decompress(body, limit + 1)
-    except zlib.error as error:
-        message = f"The body is not {encoding}."
-        raise UnreadableBody(message) from error
+    unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
+    unpacked = unpack(body, limit + 1, encoding)
     if len(unpacked) > limit:
         raise _too_large(limit)
-    _check_end(unpacker, encoding)
     return unpacked
 
 
-def _check_end(unpacker: "zlib._Decompress", encoding: str) -> None:
-    if not unpacker.eof:
+def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
+    """Unpack one member after another (RFC 1952 section 2.2), as `zcat` does."""
+    try:
+        # The reader, and not a loop over what each member leaves: that would copy a body of many
+        # thousand members once for each of them.
+        return GzipFile(fileobj=BytesIO(body)).read(most)
+    except EOFError as error:
+        message = f"The {encoding} body ended before its time."
+        raise UnreadableBody(message) from error
+    except (BadGzipFile, zlib.error) as error:
+        message = f"The body is not {encoding}, or something follows it that is not."
+        raise UnreadableBody(message) from error
+
+
+def _inflated(body: bytes, most: int, encoding: str) -> bytes:
+    """Unpack what has zlib's wrapping (RFC 9110 section 8.4.1.2)."""
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(body, most)
+    except zlib.error as error:
+        message = f"The body is not {encoding}."
+        raise UnreadableBody(message) from error
+    if len(unpacked) < most and not unpacker.eof:
         message = f"The {encoding} body ended before its time."
         raise UnreadableBody(message)
     if unpacker.unused_data:
         message = f"Something follows the {encoding} body."
         raise UnreadableBody(message)
+    return unpacked
 
 
 def check_media_type() -> None:

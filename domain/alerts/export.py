@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from io import StringIO
 from typing import Any
 
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.filters import AlertFilter
 from domain.alerts.orders import NEWEST, Order, read_cursor
 from domain.alerts.queries import AlertRow, AlertSlice, list_alerts
+from domain.alerts.times import written_time
 
 #: So many rows are in memory at once.
 _CHUNK = 500
@@ -79,7 +80,7 @@ def _values(row: AlertRow) -> dict[str, Any]:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if moment else None
+    return written_time(moment) if moment else None
 
 
 def _harmless(value: Any) -> Any:

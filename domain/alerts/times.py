@@ -51,6 +51,14 @@ class End:
 _NO_END = End(None, None)
 
 
+def written_time(moment: datetime) -> str:
+    """Write a time for programs, in UTC and to the second: `2026-11-21T09:57:03Z`.
+
+    Not by strftime, which on Linux leaves out the zeros before the year of a confused clock.
+    """
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
 def _read_rfc_3339(text: str) -> datetime:
     text = text.upper()
     if text[16:19] == ":60":

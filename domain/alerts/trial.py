@@ -16,6 +16,7 @@ from domain.alerts.mapping import FieldMapping
 from domain.alerts.parcel import Parcel
 from domain.alerts.receipts import Receipt
 from domain.alerts.remarks import remarks_of
+from domain.alerts.times import written_time
 from domain.hot import HotConnection
 
 #: A webhook may have thousands of items, and a page has room for some.
@@ -149,4 +150,4 @@ def explain(alert: IncomingAlert) -> ExplainedAlert:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else None
+    return written_time(moment).replace("T", " ").replace("Z", " UTC") if moment else None

@@ -311,6 +311,16 @@ def test_the_filtered_list_is_written_as_json(gatebell: LiveGatebell) -> None:
     assert browser.get(f"{address}?search=nothing-like-it").json() == []
 
 
+def test_a_year_of_a_confused_clock_is_written_with_four_digits(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Old", start_time="0026-01-02T03:04:05Z")
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    (row,) = browser.get(f"{address}/export.json").json()
+    assert row["started_at"] == "0026-01-02T03:04:05Z"
+    assert 'datetime="0026-01-02T03:04:05Z"' in browser.get(address).text
+
+
 @pytest.mark.parametrize("reader", ["patient", "hangs up"])
 def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -> None:
     endpoint = filtered(gatebell)

@@ -164,6 +164,21 @@ def test_the_limit_is_the_same_after_unpacking(
     assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
 
 
+@pytest.mark.spec("I1")
+def test_a_packed_body_may_come_in_several_members(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    members = b"".join(
+        as_gzip(b'{"title": "Large"}'[place : place + 3]) for place in range(0, 18, 3)
+    )
+    answer = endpoint.post(members, Content_Encoding="gzip")
+    assert answer.json() == [{"iid": 1, "title": "Large"}]
+    # All of them together are within the limit, however small each of them is.
+    bomb = as_gzip(b" " * LIMIT) * 100
+    assert len(bomb) < LIMIT
+    answer = endpoint.post(bomb, Content_Encoding="gzip")
+    assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
+
+
 @pytest.mark.parametrize(
     "damaged",
     [b"", b"{}", as_gzip(b"{}")[:-1], as_gzip(b"{}")[:-4] + b"wrong", as_gzip(b"{}") + b"more"],

@@ -4,10 +4,11 @@ Beyond the attributes that the specification names, the labels service, instance
 alert's service and hosts, and the annotation runbook_url stands in for runbook.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_to_bytes
 
 from domain.alerts import fingerprint
 from domain.alerts.incoming import (
@@ -40,6 +41,9 @@ MONITORING_TOOL = "Prometheus"
 _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
 
 _QUERY_PARAMETER = "g0.expr="
+#: A lone surrogate as senders write it in UTF-8: one character that cannot be, not three.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_REPLACEMENT = "\ufffd".encode()
 _LARGEST_COUNT = 2**31 - 1
 
 _BY_ITEM = "the item's own fingerprint"
@@ -101,7 +105,10 @@ def _read_query(generator_url: str | None) -> str | None:
     parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
     found = (part for part in parameters if part.startswith(_QUERY_PARAMETER))
     expression = next(found, "").removeprefix(_QUERY_PARAMETER)
-    return storable(unquote_plus(expression)) or None
+    expression_bytes = unquote_to_bytes(expression.replace("+", " "))
+    return (
+        storable(_SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")) or None
+    )
 
 
 def _read_hosts(labels: Mapping[str, Any]) -> tuple[str, ...]:

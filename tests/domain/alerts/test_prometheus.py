@@ -222,6 +222,8 @@ def test_the_query_comes_from_the_generator_address(name: str) -> None:
         ("http://prom.example/#?g0.expr=up", None),
         ("http://[::1/graph?g0.expr=up%3", "up%3"),
         ("?g0.expr=%ff%00", "\ufffd\ufffd"),
+        ("?g0.expr=a%ED%A0%80b", "a\ufffdb"),
+        ("?g0.expr=磁+%E7%9B%98", "磁 盘"),
         ({"g0.expr=": 1}, None),
     ],
 )
