@@ -4,6 +4,7 @@ from flask import Flask
 
 from blueprints import MACHINES, PAGES, register_blueprints
 from domain.clock import Clock, system_clock
+from web.audit_log import log_audit_events
 from web.commands import register_commands
 from web.cors import answer_other_origins
 from web.errors import render_errors
@@ -27,6 +28,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     app = SynchronousFlask(__name__, instance_path=str(settings.instance_path))
     configure(app, settings)
     watch_requests(app, settings)
+    log_audit_events()
     protect_answers(app)
     drain_refused_bodies(app)
     answer_other_origins(app)

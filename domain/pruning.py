@@ -14,7 +14,6 @@ from models import (
     Application,
     ApplicationSecret,
     AttemptCount,
-    AuditEvent,
     Authorization,
     Bot,
     Delivery,
@@ -44,11 +43,10 @@ _IDLE_CLIENTS_STAY = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How much of the delivery log and of the audit trail stays."""
+    """How much of the delivery log stays."""
 
     keep_deliveries: int
     keep_for: timedelta
-    keep_audit_events_for: timedelta
 
 
 def prune(
@@ -92,12 +90,6 @@ def prune(
         "device_authorizations": _remove(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
-            session,
-            between,
-        ),
-        "audit_events": _remove(
-            AuditEvent.id,
-            AuditEvent.created_at < now - retention.keep_audit_events_for,
             session,
             between,
         ),

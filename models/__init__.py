@@ -5,6 +5,7 @@ from models.alert_activity import AlertNote, Assignment, Occurrence
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
 from models.audit_event import AuditEvent
+from models.audit_seal import AuditKey, AuditSeal
 from models.authorization import Authorization, Consent
 from models.base import Base
 from models.delivery import Delivery
@@ -33,6 +34,8 @@ __all__ = [
     "Assignment",
     "AttemptCount",
     "AuditEvent",
+    "AuditKey",
+    "AuditSeal",
     "Authorization",
     "Base",
     "Bot",

@@ -3,14 +3,17 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
 
 
 class AuditEvent(Base):
-    """One event: who did what to whose account, from where. Never changed, only pruned."""
+    """One event: who did what to whose account, from where.
+
+    Never changed but for erasing a person, and only removed for its age.
+    """
 
     __tablename__ = "audit_events"
 
@@ -29,6 +32,11 @@ class AuditEvent(Base):
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     request_id: Mapped[str | None] = mapped_column(String(64))
+    #: The seal that it is under, a minute after it was written; and the keyed hash of what it said.
+    seal_id: Mapped[int | None] = mapped_column(BigId, index=True)
+    digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    #: The keyed hash of what it says since a person was erased from it, and of its former digest.
+    erased_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
     __table_args__ = (
         Index("ix_audit_events_user_id_id", "user_id", "id"),

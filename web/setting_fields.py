@@ -28,6 +28,13 @@ class About:
     source: Source
     #: The default in words, where it is not a constant.
     default_in_words: str = ""
+    #: What a change while the service runs may be, where that is less than the environment may say.
+    narrower: kinds.Kind[Any] | None = None
+
+    @property
+    def changeable_to(self) -> kinds.Kind[Any]:
+        """What it may be changed to while the service runs."""
+        return self.narrower or self.kind
 
 
 def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
@@ -36,9 +43,15 @@ def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
     return field(default=default, metadata={"about": about})
 
 
-def live(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
-    """Make a setting that may change while the service runs."""
-    about = About(kind, doc, Source.LIVE)
+def live(
+    default: Value,
+    kind: kinds.Kind[Value],
+    doc: str,
+    *,
+    narrower: kinds.Kind[Value] | None = None,
+) -> Value:
+    """Make a setting that may change while the service runs, if wanted within narrower bounds."""
+    about = About(kind, doc, Source.LIVE, narrower=narrower)
     return field(default=default, metadata={"about": about})
 
 

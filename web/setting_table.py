@@ -274,7 +274,11 @@ class Settings:
     )
 
     audit_event_keep_days: int = live(
-        365, kinds.whole_number(1, 36_500, "days"), "How long audit events are kept."
+        365,
+        kinds.whole_number(1, 36_500, "days"),
+        "How long audit events are kept. Whoever administers the running service can set no less "
+        "than 30 days; only the environment can.",
+        narrower=kinds.whole_number(30, 36_500, "days"),
     )
     mail_url: str = secret(
         "",

@@ -129,7 +129,7 @@ def _view(
         name=setting.name,
         title=title_of(setting.name),
         doc=known.doc,
-        allowed=known.kind.allowed,
+        allowed=known.changeable_to.allowed,
         words=_in_words(value, known),
         text="" if is_secret else _as_written(value),
         words_without_change=_in_words(at_start, known),

@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from domain.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
 from web.setting_fields import Source, about
+from web.setting_kinds import Kind
 from web.setting_table import Settings
 
 __all__ = [
@@ -44,7 +45,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     for each in fields(Settings):
         text = _text_of(each, environ)
         if text:
-            values[each.name] = _checked(each, text)
+            values[each.name] = _checked(each, about(each).kind, text)
     values.setdefault("instance_path", Path(__file__).parents[1] / "instance")
     _make_ready(values["instance_path"])
     values.setdefault("database_url", "sqlite:///gatebell.db")
@@ -71,7 +72,8 @@ def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
 
 def read_change(name: str, text: str) -> Any:
     """Return the value that a change of a setting means; raise SettingsError if there is none."""
-    return _checked(changeable(name), text)
+    setting = changeable(name)
+    return _checked(setting, about(setting).changeable_to, text)
 
 
 def changeable(name: str) -> Field[Any]:
@@ -109,13 +111,12 @@ def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
         raise SettingsError(f"{variable}_FILE names a file that cannot be read.") from error
 
 
-def _checked(each: Field[Any], text: str) -> Any:
-    known = about(each)
+def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:
     try:
-        return known.kind.read(text)
+        return kind.read(text)
     except ValueError as error:
-        given = "" if known.source is Source.SECRET else f", not {text!r}"
-        raise SettingsError(f"{each.name.upper()} must be {known.kind.allowed}{given}.") from error
+        given = "" if about(each).source is Source.SECRET else f", not {text!r}"
+        raise SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.") from error
 
 
 def _in_instance_path(url: str, instance_path: Path) -> str:

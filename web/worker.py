@@ -15,9 +15,10 @@ from peewee import PeeweeException, PostgresqlDatabase
 from sqlalchemy.engine import make_url
 
 from domain.clock import system_clock
+from web.audit_log import log_audit_events
 from web.letters import send_due_letters, write_due_letters
 from web.logging import configure_logging
-from web.maintenance import run_add_up, run_prune
+from web.maintenance import run_add_up, run_prune, run_seal
 from web.settings import Settings, SettingsError, settings_from_environment
 from web.worker_pulse import add_pulse
 
@@ -66,9 +67,16 @@ def _on_postgres(settings: Settings) -> Huey:
     return SqlHuey("gatebell", database=database, results=False, create_tables=False)
 
 
-def add_tasks(queue: Huey, *, prune: Callable[[], None], add_up: Callable[[], None]) -> TaskWrapper:
+def add_tasks(
+    queue: Huey,
+    *,
+    prune: Callable[[], None],
+    add_up: Callable[[], None],
+    seal: Callable[[], None],
+) -> TaskWrapper:
     """Say what is done in the background, and when; return what asks for pruning at once."""
     queue.periodic_task(crontab(minute="*"), name="add_up")(add_up)
+    queue.periodic_task(crontab(minute="*"), name="seal_audit_events")(seal)
     # With several workers each of them asks; the lock lets one do it.
     locked = queue.lock_task("prune")(prune)
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
@@ -89,8 +97,9 @@ def main() -> None:
     configure_logging(settings)
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
+    log_audit_events()
     queue = open_queue(settings)
-    add_tasks(queue, prune=run_prune, add_up=run_add_up)
+    add_tasks(queue, prune=run_prune, add_up=run_add_up, seal=run_seal)
     add_letters(queue, write=write_due_letters, send=send_due_letters)
     add_pulse(queue, clock=system_clock)
     queue.create_consumer(

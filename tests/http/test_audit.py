@@ -349,3 +349,4 @@ def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(
     gatebell.printed("prune")
     assert new not in signed_in(gatebell, bob).get(gatebell.url + ACTIVITY).text
     gatebell.cli("settings", "set", "audit_event_keep_days", "365")
+    assert gatebell.printed("audit", "verify")["intact"]

@@ -329,7 +329,7 @@ def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
     visitor = opened()
     idle, used = (row_of(visitor, register(visitor)) for _ in range(2))
     owned = row_of(visitor, register(visitor, headers=token_of(visitor, "ada")))
-    kept = Retention(keep_deliveries=1, keep_for=timedelta(1), keep_audit_events_for=timedelta(1))
+    kept = Retention(keep_deliveries=1, keep_for=timedelta(1))
     with visitor.application.app_context():
         session = db.session()
         session.execute(

@@ -163,7 +163,7 @@ def test_of_many_workers_at_once_each_letter_is_written_and_sent_by_one(office: 
 def test_old_letters_are_removed(office: Office) -> None:
     write(office)
     office.send()
-    retention = Retention(keep_deliveries=10, keep_for=DAY, keep_audit_events_for=DAY)
+    retention = Retention(keep_deliveries=10, keep_for=DAY)
     for later, left in ((89 * DAY, 1), (91 * DAY, 0)):
         with Session(office.engine) as session:
             prune(retention, session=session, now=NOON + later, between=session.commit)

@@ -159,6 +159,20 @@ def test_a_change_is_checked_like_a_variable() -> None:
         read_change("page_size", "1000")
 
 
+def test_audit_events_are_kept_for_less_than_a_month_by_the_environment_alone(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(SettingsError, match=r"must be a whole number of days from 30 to 36500"):
+        read_change("audit_event_keep_days", "29")
+    assert read_change("audit_event_keep_days", "30") == 30
+    brief = settings_with(tmp_path, AUDIT_EVENT_KEEP_DAYS="7")
+    assert brief.audit_event_keep_days == 7
+    # What was stored before there was such a floor does not count any more.
+    assert override(settings_with(tmp_path), {"audit_event_keep_days": "1"}) == override(
+        settings_with(tmp_path), {}
+    )
+
+
 def test_what_is_read_at_the_start_cannot_be_changed_later() -> None:
     with pytest.raises(SettingsError, match=r"^PORT is read from the environment at the start"):
         read_change("port", "9000")

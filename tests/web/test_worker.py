@@ -29,14 +29,14 @@ def test_what_is_queued_is_done(queue: Huey) -> None:
     def prune() -> None:
         done.append("pruned")
 
-    add_tasks(queue, prune=prune, add_up=rest)()
+    add_tasks(queue, prune=prune, add_up=rest, seal=rest)()
     assert done == []
     queue.execute(queue.dequeue())
     assert done == ["pruned"]
 
 
 def test_a_queue_survives_the_process_that_filled_it(settings: Settings, queue: Huey) -> None:
-    add_tasks(queue, prune=rest, add_up=rest)()
+    add_tasks(queue, prune=rest, add_up=rest, seal=rest)()
     other = open_queue(settings)
     assert other.pending_count() == 1
     other.storage.close()

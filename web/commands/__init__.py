@@ -3,6 +3,7 @@
 from flask import Flask
 
 from web.commands.applications import applications
+from web.commands.audit import audit
 from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
@@ -20,6 +21,7 @@ _COMMANDS = (
     integrations,
     tokens,
     keys,
+    audit,
     instance_settings,
     prune_command,
 )

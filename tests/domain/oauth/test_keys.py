@@ -182,9 +182,7 @@ def test_keys_retired_long_ago_are_pruned(
     old = signer(NOON)
     new = hand_over(NOON)
     session.commit()
-    retention = Retention(
-        keep_deliveries=10, keep_for=timedelta(days=1), keep_audit_events_for=timedelta(days=1)
-    )
+    retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
     for days, kept in ((29, [True, True]), (32, [False, True])):
         moment = NOON + timedelta(days=days)
         prune(retention, session=session, now=moment, between=session.commit)

@@ -1,0 +1,46 @@
+"""Writes each audit event to the log as well, once it is kept: out of the database's reach."""
+
+import logging
+from functools import cache
+from typing import Any
+
+from sqlalchemy import event, inspect
+from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
+
+from models import AuditEvent
+
+_log = logging.getLogger("gatebell.audit")
+_WAITING = "audit_events_to_log"
+_COLUMNS = tuple(
+    each.key
+    for each in AuditEvent.__table__.columns
+    if each.key not in {"seal_id", "digest", "erased_digest"}
+)
+
+
+@cache
+def log_audit_events() -> None:
+    """Watch every session of this process; asking again changes nothing."""
+    event.listen(Session, "after_flush", _remember)
+    event.listen(Session, "after_commit", _write)
+    event.listen(Session, "after_soft_rollback", _forget)
+
+
+def _remember(session: Session, _context: UOWTransaction) -> None:
+    for each in session.new:
+        if isinstance(each, AuditEvent):
+            said = {f"audit_{name}": getattr(each, name) for name in _COLUMNS}
+            session.info.setdefault(_WAITING, []).append((each, said))
+
+
+def _write(session: Session) -> None:
+    waiting: list[tuple[AuditEvent, dict[str, Any]]] = session.info.pop(_WAITING, [])
+    for each, said in waiting:
+        # What a savepoint took back was never kept.
+        if inspect(each).persistent:
+            _log.info("audit event", extra=said)
+
+
+def _forget(session: Session, ended: SessionTransaction) -> None:
+    if not ended.nested:
+        session.info.pop(_WAITING, None)

@@ -1,0 +1,69 @@
+"""Commands about the audit log."""
+
+import json
+import sys
+
+import click
+from flask.cli import AppGroup, with_appcontext
+from sqlalchemy.orm import Session
+
+from domain.audit.seals import audit_key
+from domain.audit.verification import Head, verify
+from web.database import begin_mode
+from web.extensions import db
+from web.services import now, services, settings
+
+#: A trail that was wiped has a fault for each event: some show as much as all.
+_MOST_SHOWN = 100
+
+audit = AppGroup("audit", help="The audit log.")
+
+
+class HeadType(click.ParamType[Head]):
+    """A seal as the log has it."""
+
+    name = "NUMBER:HASH"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Head:
+        """Read it."""
+        try:
+            return Head.of(value)
+        except ValueError:
+            self.fail("Give a head as the log line “audit events sealed” has it.", param, ctx)
+
+
+@audit.command("verify")
+@click.option(
+    "--head",
+    type=HeadType(),
+    help="A head that was noted earlier, such as in the log: has to be there still.",
+)
+@with_appcontext
+def verify_command(*, head: Head | None) -> None:
+    """Check that nobody changed, added or removed events in the database; leave 1 if so."""
+    session = _reading_session()
+    key = audit_key(session=session, keyring=services().keyring, now=now())
+    verdict = verify(session=session, key=key, noted=head)
+    session.rollback()
+    answer = {
+        "intact": not verdict.faults,
+        "events": verdict.sealed + verdict.unsealed,
+        "unsealed": verdict.unsealed,
+        "seals": verdict.seals,
+        "head": str(verdict.head) if verdict.head else None,
+    }
+    if not verdict.faults:
+        click.echo(json.dumps(answer))
+        return
+    faults = verdict.faults[:_MOST_SHOWN]
+    click.echo(json.dumps({**answer, "fault_count": len(verdict.faults), "faults": faults}))
+    sys.exit(1)
+
+
+def _reading_session() -> Session:
+    """Open a session that sees one moment and keeps nobody from writing."""
+    begin_mode.set("DEFERRED")
+    session = db.session()
+    if not settings().uses_sqlite:
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+    return session
