@@ -143,6 +143,7 @@ def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> Resp
         secret=services().keyring.decrypt(sealed) if shown_id == application.id else None,
         renewal=renewal,
         endpoints=endpoints(),
+        refresh_replay_seconds=settings().refresh_replay_seconds,
     )
     return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 

@@ -1,16 +1,27 @@
 """OAuth on the wire, a request at a time, for tests that look at single answers."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import requests
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from sqlalchemy import select
 
+from models import AccessToken
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
-from tests.people import ClientCredentials, Person, alice, bob, make_application, signed_in
+from tests.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    signed_in,
+)
 
 VERIFIER = "a-verifier-of-a-client.that~has_enough-characters"
 CHALLENGE: str = create_s256_code_challenge(VERIFIER)
@@ -179,6 +190,17 @@ def refresh(
         "refresh_token": token,
     }
     return post_token(gatebell, changed(parameters, changes))
+
+
+def age_refreshes(gatebell: LiveGatebell, by: timedelta) -> None:
+    """Let what was refreshed have been refreshed earlier."""
+    with database_of(gatebell) as session:
+        refreshed = session.scalars(
+            select(AccessToken).where(AccessToken.refreshed_at.is_not(None))
+        )
+        for token in refreshed:
+            assert token.refreshed_at is not None
+            token.refreshed_at -= by
 
 
 def revoke(

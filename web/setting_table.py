@@ -147,9 +147,10 @@ class Settings:
         600, kinds.whole_number(1, 600, "seconds"), "Lifetime of an authorization code."
     )
     refresh_replay_seconds: int = live(
-        0,
+        10,
         kinds.whole_number(0, 60, "seconds"),
-        "How long a used refresh token gets the same new pair again, after a lost answer.",
+        "How long a used refresh token gets the same new pair again: for clients that refresh in "
+        "two places at once or lost an answer. After it, reuse counts as theft; 0 for at once.",
     )
     pushed_request_lifetime_seconds: int = live(
         90,

@@ -167,6 +167,7 @@ def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> Resp
         secret=take_shown_once(_SECRET, application.id),
         renewal=renewal,
         endpoints=endpoints(),
+        refresh_replay_seconds=settings().refresh_replay_seconds,
     )
     return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, case, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
@@ -102,12 +102,17 @@ def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
 def _scopes(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, set[str]]:
+    """Return what is granted; an access token may be good for less than its refresh token."""
+    granted = case((AccessToken.refresh_digest.is_not(None), Authorization.scopes), else_="")
     rows = session.execute(
-        select(AccessToken.application_id, AccessToken.scopes).where(*live).distinct()
+        select(AccessToken.application_id, AccessToken.scopes, granted)
+        .outerjoin(Authorization, Authorization.id == AccessToken.authorization_id)
+        .where(*live)
+        .distinct()
     )
     found: dict[int | None, set[str]] = defaultdict(set)
-    for application_id, scopes in rows:
-        found[application_id].update(scopes.split())
+    for application_id, *scopes in rows:
+        found[application_id].update(" ".join(scopes).split())
     return found
 
 

@@ -119,6 +119,7 @@ _OF_PAIR = (
         "grant",
         Authorization.redirect_uri,
         Authorization.code_challenge,
+        Authorization.scopes,
         Authorization.auth_time,
         Authorization.revoked_at,
     ),

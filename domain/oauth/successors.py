@@ -4,7 +4,7 @@ Nothing but hashes is kept, so the pair cannot be looked up. It is derived inste
 instance's key and the refresh token that the client presents: again, if it presents it again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -58,7 +58,10 @@ def find_successor(
 
 
 def send_again(successor: Successor, grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Return the token response once more; `expires_in` is what is left, in seconds."""
+    """Return the token response once more; `expires_in` is what is left, in seconds.
+
+    `scope` is that of the pair, which may be less than this request would have got.
+    """
     token, pair = successor.token, successor.pair
     left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
     return {
@@ -68,7 +71,7 @@ def send_again(successor: Successor, grant: Grant, context: OAuthContext) -> dic
         "refresh_token": pair.refresh,
         "scope": token.scopes,
         "created_at": int(token.created_at.timestamp()),
-        **id_token_of(grant, pair.access, context),
+        **id_token_of(replace(grant, scopes=token.scopes), pair.access, context),
     }
 
 

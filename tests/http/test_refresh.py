@@ -12,6 +12,7 @@ from tests.oauth_wire import (
     VERIFIER,
     Changes,
     Pair,
+    age_refreshes,
     ask,
     assert_refused,
     is_live,
@@ -25,6 +26,7 @@ from tests.oauth_wire import (
     redeem,
     refresh,
     server_application,
+    token_info,
 )
 from tests.people import (
     CALLBACK,
@@ -51,6 +53,15 @@ def phone(gatebell: LiveGatebell) -> ClientCredentials:
     return phone_application(gatebell)
 
 
+def introspected(
+    gatebell: LiveGatebell, client: ClientCredentials, token: str
+) -> dict[str, object]:
+    form = {"client_id": client.client_id, "client_secret": client.secret, "token": token}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/introspect", data=form)
+    found: dict[str, object] = answer.json()
+    return found
+
+
 def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: Pair) -> Pair:
     return pair_in(refresh(gatebell, client, pair.refresh))
 
@@ -66,6 +77,7 @@ def test_a_refresh_issues_a_new_pair_and_kills_the_old_one(
     new = pair_in(answer)
     assert is_live(gatebell, new.access)
     assert not is_live(gatebell, old.access)
+    age_refreshes(gatebell, timedelta(minutes=1))
     assert_refused(refresh(gatebell, client, old.refresh), "invalid_grant")
     assert set(new.answer) == set(old.answer)
 
@@ -119,11 +131,30 @@ def test_a_verifier_without_a_challenge_is_refused(
 
 
 @pytest.mark.rfc("rfc6749-3.3-b", "rfc6749-6-a")
-def test_scope_may_narrow_and_stays_so(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_scope_may_narrow_for_the_access_token_alone(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     pair = new_pair(gatebell, client, scope="read_user read_api")
     narrow = pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
     assert narrow.answer["scope"] == "read_user"
-    assert renew(gatebell, client, narrow).answer["scope"] == "read_user"
+    assert token_info(gatebell, narrow.access).json()["scope"] == ["read_user"]
+    assert introspected(gatebell, client, narrow.access)["scope"] == "read_user"
+    assert introspected(gatebell, client, narrow.refresh)["scope"] == "read_api read_user"
+    wide = renew(gatebell, client, narrow)
+    assert wide.answer["scope"] == "read_api read_user"
+    assert is_live(gatebell, wide.access)
+
+
+def test_who_looks_at_a_narrowed_token_sees_what_its_refresh_token_can_do(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    code = landing(ask(browser, gatebell, client, scope="read_user read_api"))["code"]
+    pair = pair_in(redeem(gatebell, client, code))
+    pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
+    page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    assert "read_api, read_user" in page.text
 
 
 @pytest.mark.rfc("rfc6749-6-a", "rfc9700-4.14.2-a")
@@ -177,6 +208,7 @@ def test_a_dead_refresh_token_of_a_client_with_a_secret_is_only_refused(
 ) -> None:
     first = new_pair(gatebell, client)
     second = renew(gatebell, client, first)
+    age_refreshes(gatebell, timedelta(minutes=1))
     assert_refused(refresh(gatebell, client, first.refresh), "invalid_grant")
     assert is_live(gatebell, second.access)
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Barrier
 from time import sleep
 
@@ -17,11 +18,13 @@ from tests.live import LiveGatebell
 from tests.oauth_wire import (
     PKCE,
     VERIFIER,
+    age_refreshes,
     changed,
     is_live,
     new_code,
     new_pair,
     new_public_pair,
+    pair_in,
     phone_application,
     refresh,
     server_application,
@@ -109,10 +112,7 @@ def refresh_of_a_phone(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[
 
 @pytest.mark.spec("B5", "B12")
 @pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-6-d", "rfc9700-4.2.4-b")
-@pytest.mark.parametrize(
-    "prepare",
-    [redemption_of_a_server, redemption_of_a_phone, refresh_of_a_server, refresh_of_a_phone],
-)
+@pytest.mark.parametrize("prepare", [redemption_of_a_server, redemption_of_a_phone])
 def test_of_sixteen_at_once_exactly_one_is_served(
     gatebell: LiveGatebell,
     prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
@@ -125,12 +125,46 @@ def test_of_sixteen_at_once_exactly_one_is_served(
 
 
 @pytest.mark.spec("B5")
+@pytest.mark.rfc("rfc6749-6-d")
+@pytest.mark.parametrize("prepare", [refresh_of_a_server, refresh_of_a_phone])
+def test_of_sixteen_that_refresh_at_once_all_get_the_one_new_pair(
+    gatebell: LiveGatebell,
+    prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
+) -> None:
+    for _ in range(ROUNDS):
+        client, form = prepare(gatebell)
+        before = tokens_of(gatebell, client)
+        pairs = [pair_in(answer) for answer in all_at_once(gatebell, changed(form, {}))]
+        assert len({(pair.access, pair.refresh) for pair in pairs}) == 1
+        assert is_live(gatebell, pairs[0].access)
+        assert tokens_of(gatebell, client) == before + 1
+
+
+@pytest.mark.parametrize("prepare", [refresh_of_a_server, refresh_of_a_phone])
+def test_without_a_window_exactly_one_of_sixteen_is_served(
+    gatebell: LiveGatebell,
+    prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
+) -> None:
+    gatebell.cli("settings", "set", "refresh_replay_seconds", "0")
+    sleep(1.2)
+    try:
+        client, form = prepare(gatebell)
+        before = tokens_of(gatebell, client)
+        assert_one_winner(all_at_once(gatebell, changed(form, {})))
+        assert tokens_of(gatebell, client) == before + 1
+    finally:
+        gatebell.cli("settings", "reset", "refresh_replay_seconds")
+        sleep(1.2)
+
+
+@pytest.mark.spec("B5")
 def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
     gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]
 ) -> None:
     phone = phone_application(gatebell)
     first = new_public_pair(gatebell, phone)
     second = refresh(gatebell, phone, first.refresh, client_secret=None).json()
+    age_refreshes(gatebell, timedelta(minutes=1))
     form = {name: [text] for name, text in refresh_form(phone, first.refresh).items()}
     before = tokens_of(gatebell, phone)
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:

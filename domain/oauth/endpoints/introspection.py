@@ -37,7 +37,7 @@ class IntrospectionEndpoint(PartOfServer, AuthlibIntrospectionEndpoint):
             return 200, INACTIVE, NO_STORE
         if is_refresh:
             # It has no end, and no token_type: it is of no use as a bearer token.
-            return 200, self._describe(found, {}), NO_STORE
+            return 200, self._describe(found, {"scope": found.grant_scopes}), NO_STORE
         if found.token_expires_at is not None and found.token_expires_at <= self._context.now:
             return 200, INACTIVE, NO_STORE
         return 200, self._describe(found, _of_access(found)), NO_STORE

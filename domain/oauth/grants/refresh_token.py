@@ -42,7 +42,7 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
             self._refuse_reuse(found, client)
         self._check_key(found)
         self._check_origin(found)
-        self.request.scope = self._narrowed_scope(found.token_scopes)
+        self.request.scope = self._narrowed_scope(found.grant_scopes)
         self.request.refresh_token = found
 
     def _refuse_reuse(self, found: HotRow, client: Client) -> None:
@@ -88,7 +88,11 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
             check_verifier(verifier, found.grant_code_challenge)
 
     def _narrowed_scope(self, granted: str) -> str:
-        """Return the asked scope if it is within what was granted (section 6)."""
+        """Return the asked scope if it is within what was granted (section 6).
+
+        It is that of the access token alone: a refresh token always has the scope of the one
+        that it replaces, and so that of the grant.
+        """
         text = self.request.value("scope")
         if text is None:
             return granted
@@ -117,8 +121,12 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         if successor is None or successor.token.key_thumbprint != context.key_thumbprint:
             self._note_reuse(found, self.request.client)
             raise InvalidGrantError(INVALID_REFRESH_TOKEN)
-        if self.request.value("scope") and self.request.scope != successor.token.scopes:
-            raise InvalidScopeError("The refresh token was used for another scope already.")
+        is_asked = self.request.value("scope") is not None
+        if is_asked and not set(successor.token.scopes.split()) <= set(grant.scopes.split()):
+            # Who asks for little shall not be handed much.
+            raise InvalidScopeError(
+                "The refresh token was used for a wider scope a moment ago. Use the new one."
+            )
         return 200, send_again(successor, grant, context), NO_STORE
 
     def _refreshed_at(self, token_id: int) -> datetime | None:
