@@ -12,6 +12,8 @@ from forms.application import ApplicationForm
 class InstanceApplicationForm(ApplicationForm):
     """What the owner of an application chooses, and what only an administrator may."""
 
+    #: Shown for an application of a user, which it takes from them.
+    is_instance_wide = BooleanField("Of the instance")
     trusted = BooleanField("Trusted")
 
     @classmethod
@@ -24,5 +26,9 @@ class InstanceApplicationForm(ApplicationForm):
 
     @property
     def details(self) -> ApplicationDetails:
-        """What was chosen, for an application of the instance."""
-        return replace(super().details, trusted=self.trusted.data, is_instance_wide=True)
+        """What was chosen."""
+        return replace(
+            super().details,
+            trusted=self.trusted.data,
+            is_instance_wide=self.is_instance_wide.data,
+        )

@@ -120,9 +120,12 @@ def landing(answer: requests.Response) -> dict[str, str]:
 
 
 def new_code(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
-    """Let Alice approve a trusted application; return the code."""
+    """Let Alice approve an application, where she is asked; return the code."""
     browser = signed_in(gatebell, alice(gatebell))
-    return landing(ask(browser, gatebell, client, **changes))["code"]
+    answer = ask(browser, gatebell, client, **changes)
+    if not answer.is_redirect:
+        answer = decide(browser, answer)
+    return landing(answer)["code"]
 
 
 def post_token(gatebell: LiveGatebell, form: Any = None, **options: Any) -> requests.Response:

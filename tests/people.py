@@ -58,6 +58,7 @@ class Registration:
     scopes: str = "read_user read_api"
     confidential: bool = True
     require_pkce: bool = False
+    #: An application of the instance: no other can be.
     trusted: bool = False
 
 
@@ -168,7 +169,7 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
         registered = register(
             details, owner_id=user.id, session=session, keyring=keyring, now=now()
         )
-        registered.application.trusted = wanted.trusted
+        registered.application.trusted = registered.application.is_instance_wide = wanted.trusted
         return ClientCredentials(
             id=registered.application.id,
             client_id=registered.application.uid,

@@ -1,5 +1,7 @@
 """/admin/applications: those of the instance itself, and a look at those of its users."""
 
+from dataclasses import replace
+
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -62,7 +64,7 @@ def new() -> ResponseReturnValue:
         return _form_page("new", form)
     try:
         registered = domain.register(
-            form.details,
+            replace(form.details, is_instance_wide=True),
             owner_id=visitor().id,
             session=db.session(),
             keyring=services().keyring,
@@ -86,7 +88,7 @@ def show(application_id: int) -> ResponseReturnValue:
 @applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
 @administrator
 def edit(application_id: int) -> ResponseReturnValue:
-    """Change an application, and whether it is trusted."""
+    """Change an application, whose it is, and whether it is trusted."""
     application = _get(application_id)
     form = InstanceApplicationForm.of(application)
     seen = view_of(application, session=db.session(), now=now())

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, case, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.oauth.application_views import ApplicationView, list_some
+from domain.oauth.applications import TRUSTED
 from domain.paging import Page, Slice, fetch_page
 from models import Application, User
 
@@ -96,7 +97,7 @@ def count_applications(*, session: Session) -> ApplicationCounts:
     conditions = {
         "instance_wide": Application.is_instance_wide,
         "of_users": not_(Application.is_instance_wide),
-        "trusted": Application.trusted,
+        "trusted": TRUSTED,
     }
     counts = (
         func.count(case((condition, Application.id))).label(name)

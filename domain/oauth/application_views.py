@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, or_, select, union
 from sqlalchemy.orm import Session
 
-from domain.oauth.applications import own_by
+from domain.oauth.applications import is_trusted, own_by
 from domain.oauth.redirect_uris import is_insecure
 from models import AccessToken, Application, Authorization, Consent, User
 
@@ -91,7 +91,7 @@ def _views(condition: Any, *, session: Session, now: datetime) -> tuple[Applicat
             require_pkce=application.require_pkce,
             refresh_for_devices=application.refresh_for_devices,
             require_dpop=application.require_dpop,
-            trusted=application.trusted,
+            trusted=is_trusted(application),
             is_instance_wide=application.is_instance_wide,
             created_at=application.created_at,
             last_used_at=application.last_used_at,

@@ -1,5 +1,6 @@
 """Registers applications, finds, changes and removes them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from models import Application
 
 #: What the column holds.
 _LONGEST_NAME = 255
+#: What is written down of an edit that ended the trust in an application.
+ENDED_TRUST: Mapping[str, str] = {"trust": "ended: people are asked for consent again"}
 #: A row, for views that hand it back to this module.
 ApplicationRow = Application
 
@@ -36,9 +39,10 @@ class ApplicationDetails:
     refresh_for_devices: bool = False
     #: Its tokens have to be bound to a key (RFC 9449).
     require_dpop: bool = False
-    #: Users are not asked for consent. For administrators alone to choose; None leaves it as it is.
+    #: Users are not asked for consent. For administrators alone to choose, and for applications of
+    #: the instance alone; None says that somebody else is choosing.
     trusted: bool | None = None
-    #: Of the instance rather than of who registers it; chosen once.
+    #: Of the instance rather than of who registers it; once it is, it stays so.
     is_instance_wide: bool = False
 
 
@@ -98,6 +102,7 @@ def register(
 ) -> Registered:
     """Store a new application and return it with its secret, which is shown this once."""
     scopes = check_details(details, require_https=require_https)
+    _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
         uid=random_hex(32),
         owner_id=owner_id,
@@ -119,9 +124,36 @@ def register(
     return Registered(application=application, secret=secret)
 
 
-def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> None:
-    """Change what the owner may change; tokens keep the scopes that users granted."""
+def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
+    if details.trusted and not is_instance_wide:
+        message = "Only an application of the instance itself can be trusted."
+        raise InvalidError(message, field="trusted")
+
+
+def is_trusted(application: Application) -> bool:
+    """Tell whether users are not asked for consent: its owner could change where codes go."""
+    return application.trusted and application.is_instance_wide
+
+
+#: The same as a condition.
+TRUSTED = and_(Application.trusted, Application.is_instance_wide)
+
+
+def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
+    """Change what the owner may change; tokens keep the scopes that users granted.
+
+    What was trusted for where it sends people and what it asks for is trusted no more when
+    anybody but an administrator changes that. Tells whether this ended its trust.
+    """
     scopes = check_details(details, require_https=require_https)
+    is_instance_wide = application.is_instance_wide or details.is_instance_wide
+    _check_trust(details, is_instance_wide=is_instance_wide)
+    was_trusted = is_trusted(application)
+    if details.trusted is not None:
+        application.trusted = details.trusted
+    elif _is_another(application, details, scopes):
+        application.trusted = False
+    application.is_instance_wide = is_instance_wide
     application.name = details.name.strip()
     application.redirect_uris = list(details.redirect_uris)
     application.scopes = " ".join(scopes)
@@ -129,8 +161,18 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
     application.require_pkce = details.require_pkce
     application.refresh_for_devices = details.refresh_for_devices
     application.require_dpop = details.require_dpop
-    if details.trusted is not None:
-        application.trusted = details.trusted
+    return was_trusted and not is_trusted(application)
+
+
+def _is_another(
+    application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
+) -> bool:
+    """Tell whether an edit touches what trust rests on."""
+    return (
+        set(details.redirect_uris) != set(application.redirect_uris)
+        or " ".join(scopes) != application.scopes
+        or details.confidential != application.confidential
+    )
 
 
 def remove(application: Application, *, session: Session) -> None:

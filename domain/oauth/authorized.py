@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, case, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
+from domain.oauth.applications import TRUSTED
 from domain.oauth.scopes import in_order
 from domain.oauth.user_agents import device_in_words
 from models import AccessToken, Application, Authorization, Consent, User
@@ -85,7 +86,7 @@ def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
         select(
             AccessToken.application_id,
             Application.name,
-            Application.trusted,
+            TRUSTED.label("trusted"),
             Application.is_instance_wide,
             User.name.label("owner_name"),
             func.min(AccessToken.created_at).label("first"),

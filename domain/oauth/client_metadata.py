@@ -65,7 +65,6 @@ def read_metadata(
         confidential=method is not Method.NONE,
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),
-        trusted=False,
     )
     _check(details, require_https=require_https)
     return ClientMetadata(details=details, own_words=own_words)

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from domain.oauth.applications import is_trusted
 from domain.oauth.scopes import in_order
 from domain.upsert import insert_into
 from models import Application, Consent
@@ -44,7 +45,7 @@ def question_for(
         )
     )
     granted = asked & set((remembered or "").split())
-    is_spared = application.trusted or (application.confidential and granted == asked)
+    is_spared = is_trusted(application) or (application.confidential and granted == asked)
     return Question(
         new=in_order(asked - granted), granted=in_order(granted), is_needed=not is_spared
     )

@@ -1,6 +1,7 @@
 """Clients that register themselves (RFC 7591), and look after their registration (RFC 7592)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -101,14 +102,23 @@ def tell(application: Application, token: str, *, context: OAuthContext) -> Answ
 def change(
     application: Application, body: Mapping[str, Any], token: str, *, context: OAuthContext
 ) -> Answer:
-    """Put other metadata in the place of a client's (RFC 7592 section 2.2)."""
+    """Put other metadata in the place of a client's (RFC 7592 section 2.2).
+
+    What is no metadata of its own stays as the client's owner has set it.
+    """
     _check_identity(application, body, context)
     wanted = _read(body, context)
     had_secret = application.confidential
     https = context.policy.require_https_redirect_uris
-    applications.change(application, wanted.details, require_https=https)
+    details = replace(
+        wanted.details,
+        require_pkce=application.require_pkce,
+        refresh_for_devices=application.refresh_for_devices,
+    )
+    has_lost_trust = applications.change(application, details, require_https=https)
     application.client_metadata = dict(wanted.own_words)
-    _note(EventKind.APPLICATION_CHANGED, application, context)
+    more = applications.ENDED_TRUST if has_lost_trust else {}
+    _note(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
     if application.confidential and not had_secret:
         keyring, now = context.keyring, context.now
@@ -146,13 +156,13 @@ def remove(application: Application, *, context: OAuthContext) -> Answer:
     return Answer(status=204, headers=NO_STORE)
 
 
-def _note(kind: EventKind, application: Application, context: OAuthContext) -> None:
+def _note(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
     context.note(
         Event(
             kind=kind,
             user_id=application.owner_id,
             subject=application.name,
-            details={"application_id": application.uid, "by": "the client itself"},
+            details={"application_id": application.uid, "by": "the client itself", **more},
         )
     )
 

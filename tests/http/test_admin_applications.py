@@ -4,7 +4,9 @@ import re
 
 import pytest
 import requests
+from sqlalchemy import update
 
+from models import Application
 from tests.administration import (
     at_work,
     fill_in,
@@ -22,6 +24,7 @@ from tests.people import (
     ClientCredentials,
     alice,
     bob,
+    database_of,
     make_application,
     make_user,
     sign_in,
@@ -100,6 +103,38 @@ def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials
     assert "Authorize" in page.text
     with_trust = fill_in(gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted="y")
     assert "Trusted" in next_page(gatebell, with_trust)
+
+
+def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
+    gatebell: LiveGatebell,
+) -> None:
+    mine, edit = make_application(gatebell, bob(gatebell)), f"{gatebell.url}{PAGES}"
+    path = f"{PAGES}/{mine.id}/edit"
+    refused = fill_in(gatebell, path, "redirect_uris", trusted="y")
+    assert refused.status_code == 422
+    assert "Only an application of the instance itself can be trusted." in refused.text
+    browser = signed_in(gatebell, alice(gatebell))
+    assert not ask(browser, gatebell, mine).is_redirect
+    taken = fill_in(gatebell, path, "redirect_uris", trusted="y", is_instance_wide="y")
+    assert "Trusted" in next_page(gatebell, taken)
+    assert landing(ask(browser, gatebell, mine))["code"]
+    # Who registered it cannot send everybody elsewhere any more.
+    own = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
+    assert signed_in(gatebell, bob(gatebell)).get(own).status_code == 404
+    assert "Of the instance" not in at_work(gatebell).get(f"{edit}/{mine.id}/edit").text
+
+
+def test_trust_of_a_former_release_in_an_application_of_a_user_counts_for_nothing(
+    gatebell: LiveGatebell,
+) -> None:
+    mine = make_application(gatebell, bob(gatebell), redirect_uris=(CALLBACK,))
+    with database_of(gatebell) as session:
+        row = Application.id == mine.id
+        session.execute(update(Application).where(row).values(trusted=True))
+    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, mine)
+    assert not page.is_redirect
+    assert "Trusted" not in page.text
+    assert "Trusted" not in at_work(gatebell).get(f"{gatebell.url}{PAGES}/{mine.id}").text
 
 
 def test_no_user_makes_their_own_application_trusted(gatebell: LiveGatebell) -> None:

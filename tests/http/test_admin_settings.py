@@ -169,12 +169,12 @@ def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
 
 def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
     store(gatebell, "refresh_replay_seconds", "30")
-    assert "without that: 0 seconds" in page_of(gatebell, TOKENS)
+    assert "without that: 10 seconds" in page_of(gatebell, TOKENS)
     answer = press(gatebell, TOKENS, "/refresh_replay_seconds/reset")
     assert "Refresh replay is what the start gives again." in next_page(gatebell, answer)
     assert stored_settings(gatebell) == {}
     event = last_event(gatebell, "refresh_replay_seconds")
-    assert (event.details["old"], event.details["new"]) == (30, 0)
+    assert (event.details["old"], event.details["new"]) == (30, 10)
 
 
 @pytest.mark.parametrize("name", ["port", "secret_key", "nothing"])

@@ -41,8 +41,8 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """A trusted application of Bob's."""
-    return make_application(gatebell, bob(gatebell), trusted=True)
+    """An application of Bob's."""
+    return make_application(gatebell, bob(gatebell))
 
 
 def register(
@@ -200,7 +200,7 @@ def test_what_is_edited_counts_from_then_on(
     assert secrets_on(shown) == set()
     visitor = signed_in(gatebell, alice(gatebell))
     assert_refused_on_a_page(ask(visitor, gatebell, client))
-    moved = ask(visitor, gatebell, client, redirect_uri=new, scope="read_api")
+    moved = decide(visitor, ask(visitor, gatebell, client, redirect_uri=new, scope="read_api"))
     assert "code" in landing(moved)
     assert landing(ask(visitor, gatebell, client, redirect_uri=new))["error"] == "invalid_scope"
 

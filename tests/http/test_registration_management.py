@@ -140,6 +140,44 @@ def test_a_client_that_an_administrator_trusts_is_asked_about_again_once_it_chan
     assert row_of(visitor, put(visitor, registered)).trusted is False
 
 
+def set_by_its_owner(visitor: FlaskClient, **values: Any) -> None:
+    with visitor.application.app_context():
+        db.session.execute(update(Application).values(**values))
+        db.session.commit()
+
+
+def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(opened: Open) -> None:
+    visitor = opened()
+    registered = register(visitor)
+    set_by_its_owner(visitor, trusted=True, refresh_for_devices=True, require_pkce=False)
+    row = row_of(visitor, put(visitor, registered, client_name="Androide"))
+    assert row.name == "Androide"
+    assert (row.trusted, row.refresh_for_devices, row.require_pkce) == (True, True, False)
+    assert row.is_instance_wide
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"redirect_uris": [CALLBACK, "https://evil.example/"]},
+        {"scope": "api"},
+        {"token_endpoint_auth_method": "none"},
+    ],
+)
+def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
+    opened: Open, changes: dict[str, Any]
+) -> None:
+    visitor = opened()
+    registered = register(visitor)
+    set_by_its_owner(visitor, trusted=True)
+    assert row_of(visitor, put(visitor, registered, **changes)).trusted is False
+    with visitor.application.app_context():
+        events = db.session.scalars(select(AuditEvent).order_by(AuditEvent.id.desc()))
+        details = events.first().details  # type: ignore[union-attr]
+    assert details is not None
+    assert details["trust"] == "ended: people are asked for consent again"
+
+
 @pytest.mark.rfc("rfc7592-2.3-a", "rfc7592-2.3-b")
 def test_a_client_can_go(opened: Open) -> None:
     visitor = opened()

@@ -35,7 +35,7 @@ applications = AppGroup("applications", help="OAuth clients.")
     is_flag=True,
     help="Give refresh tokens to devices and password sign-ins as well.",
 )
-@click.option("--trusted", is_flag=True, help="Do not ask users for consent.")
+@click.option("--trusted", is_flag=True, help="Do not ask users for consent; with --instance-wide.")
 @click.option("--instance-wide", is_flag=True, help="Of the instance: all administrators keep it.")
 @one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
@@ -49,7 +49,8 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         require_pkce=options["require_pkce"],
         refresh_for_devices=options["refresh_for_devices"],
         trusted=trusted,
-        is_instance_wide=options["instance_wide"],
+        # Nothing else can be trusted: its owner could change where the codes go.
+        is_instance_wide=options["instance_wide"] or trusted,
     )
     registered = oauth_applications.register(
         details,
