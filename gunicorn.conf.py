@@ -4,6 +4,7 @@ import gc
 import os
 from typing import Any
 
+from web.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
 from web.server_log import ServerLog
@@ -13,6 +14,7 @@ from web.shared_counters import (
     open_shared_counters,
     shared_counters_path,
 )
+from web.start_checks import CannotStartError, check_if_it_answers
 
 try:
     _settings = settings_from_environment()
@@ -62,8 +64,17 @@ def pre_fork(_server: Any, _worker: Any) -> None:
 
 
 def on_starting(_server: Any) -> None:
-    """Make room for the counters that the web processes share."""
+    """Refuse a wrong secret key, and make room for the counters that the web processes share."""
+    try:
+        check_if_it_answers(_settings)
+    except CannotStartError as error:
+        raise SystemExit(str(error)) from error
     open_shared_counters(_counters)
+
+
+def post_worker_init(_worker: Any) -> None:
+    """Let others know of this host."""
+    start_heartbeat(_settings, "web")
 
 
 def on_exit(_server: Any) -> None:

@@ -14,10 +14,9 @@ from bench.seed_counts import Counts
 from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import METRICS_ALERTS, Work
 from tests.live import LiveGatebell
-from tests.people import make_project
+from tests.people import make_project, settings_of
 from tests.senders import JSON, Endpoint, connect
 from web.database import migrate
-from web.settings import read_settings
 
 #: As many as the floor has (gunicorn's gthread).
 WORKERS, THREADS = 2, 4
@@ -58,7 +57,7 @@ def running_gatebell(
         WEB_THREADS=str(THREADS),
         **LIFTED,
     )
-    migrate(read_settings({"INSTANCE_PATH": str(directory), "DATABASE_URL": live.database_url}))
+    migrate(settings_of(live))
     seed, alice = seed_gatebell(live, counts)
     project = make_project(live, alice)
     generic = connect(live, project)

@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from app import create_app
 from bench.alert_lists import fill, say
-from tests.live import close_app
+from tests.live import SECRET_KEY, close_app
 from web.extensions import db
 from web.settings import read_settings
 
@@ -52,6 +52,7 @@ def store_history(directory: Path, database_url: str, rows: int) -> None:
     settings = {
         "INSTANCE_PATH": str(directory),
         "DATABASE_URL": database_url,
+        "SECRET_KEY": SECRET_KEY,
         "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
     }
     app = create_app(read_settings(settings))

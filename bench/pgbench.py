@@ -16,10 +16,9 @@ from bench.workloads import METRICS_ALERTS, Work
 from domain.alerts import express
 from domain.alerts.lifecycle import Action
 from tests.live import LiveGatebell
-from tests.people import make_project, make_user
+from tests.people import make_project, make_user, settings_of
 from tests.senders import connect
 from web.database import migrate
-from web.settings import read_settings
 
 _JOBS = 2
 _PATIENCE_SECONDS = 60
@@ -87,9 +86,8 @@ class Place:
 def prepare_place(directory: Path, database_url: str) -> Place:
     """Make the tables, a project and an integration; no service runs on them."""
     directory.mkdir(parents=True)
-    settings = {"INSTANCE_PATH": str(directory), "DATABASE_URL": database_url}
-    migrate(read_settings(settings))
     live = LiveGatebell(instance_path=directory, database_url=database_url)
+    migrate(settings_of(live))
     endpoint = connect(live, make_project(live, make_user(live)))
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT id FROM projects").fetchone()

@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from domain.randomness import credential_from, is_well_formed, random_credential
 
+_FINGERPRINT_DIGITS = 16
+
 
 class Kind(StrEnum):
     """What a credential is; the value is the prefix that it carries."""
@@ -55,13 +57,16 @@ class Keyring:
             hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
             for each in masters
         )
-        self._successor_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
-        self._fernet = MultiFernet(
-            [
-                Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
-                for each in masters
-            ]
+        #: One for each key, the newest first; it tells keys apart, and nothing leads back to them.
+        self.fingerprints = tuple(
+            _derive(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS] for each in masters
         )
+        self._successor_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
+        fernets = [
+            Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
+            for each in masters
+        ]
+        self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
 
     def issue(self, kind: Kind) -> Credential:
         """Make a new random credential."""
@@ -91,6 +96,11 @@ class Keyring:
         """Return what to look a presented credential up by; nothing if it is malformed."""
         return self.digests(text) if is_well_formed(text, prefix=kind) else ()
 
+    def anew(self, text: str, digest: bytes) -> bytes | None:
+        """Return the digest under the newest key if this one is of an older key."""
+        newest = self.digest(text) if len(self._hashes) > 1 else digest
+        return None if hmac.compare_digest(newest, digest) else newest
+
     def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:
         """Tell whether the text is one of these; takes as long for a near miss as for a hit."""
         found = False
@@ -109,6 +119,14 @@ class Keyring:
             return self._fernet.decrypt(ciphertext.encode()).decode()
         except InvalidToken as error:
             raise UndecipherableError from error
+
+    def is_of_newest_key(self, ciphertext: str) -> bool:
+        """Tell whether the newest key opens this text."""
+        try:
+            self._newest_fernet.decrypt(ciphertext.encode())
+        except InvalidToken:
+            return False
+        return True
 
 
 def _digest(prepared: hmac.HMAC, encoded: bytes) -> bytes:

@@ -11,6 +11,7 @@ from models.base import Base
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
+from models.host import Host, JobTurn, SchemaSupport, SecretKeyUse
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
@@ -44,8 +45,10 @@ __all__ = [
     "DeviceAuthorization",
     "Environment",
     "Group",
+    "Host",
     "InstanceSetting",
     "Integration",
+    "JobTurn",
     "Mail",
     "Member",
     "Occurrence",
@@ -54,6 +57,8 @@ __all__ = [
     "Project",
     "PushedRequest",
     "RecoveryCode",
+    "SchemaSupport",
+    "SecretKeyUse",
     "SeenProof",
     "SignIn",
     "SigningKey",

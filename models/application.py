@@ -39,6 +39,8 @@ class Application(Base):
     registration_digest: Mapped[bytes | None] = mapped_column(
         LargeBinary(32), unique=True, index=True
     )
+    #: When that hash was made; empty: with the application.
+    keyed_at: Mapped[datetime | None]
     #: Its tokens must be bound to a key (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
 
@@ -57,3 +59,5 @@ class ApplicationSecret(Base):
     #: Set when a newer secret was made: until then both are good.
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+    #: When the keyed hash was made; empty: with the secret.
+    keyed_at: Mapped[datetime | None]

@@ -60,3 +60,5 @@ class PersonalAccessToken(Base):
     description: Mapped[str] = mapped_column(Text, default="")
     #: Of several that were rotated from one another, the first one's id.
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
+    #: When the keyed hash was made; empty: with the token.
+    keyed_at: Mapped[datetime | None]

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import create_app
 from tests.garbage import FUZZ_EXAMPLES
-from tests.live import LiveGatebell, close_app
+from tests.live import SECRET_KEY, LiveGatebell, close_app
 from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.postgres import Postgres, running_postgres
 from tests.secrets_seen import SECRETS, watch
@@ -57,7 +57,8 @@ def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFacto
     """A migrated database, to be copied."""
     url = postgres.new_database()
     directory = tmp_path_factory.mktemp("template")
-    migrate(read_settings({"INSTANCE_PATH": str(directory), "DATABASE_URL": url}))
+    environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
+    migrate(read_settings(environment))
     return url
 
 

@@ -20,6 +20,8 @@ from web.services import services
 from web.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[1]
+#: Of services on Postgres that are given no other.
+SECRET_KEY = "the key of tests that give no other, which everybody knows"
 _START_SECONDS = 60
 _STOP_SECONDS = 60
 
@@ -49,7 +51,9 @@ class LiveGatebell:
         self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
         self.port = _free_port()
         self.url = f"http://{host}:{self.port}"
-        self._environment = _environment_without_settings() | {
+        # On Postgres one has to be given; on SQLite the service makes one.
+        key = {"SECRET_KEY": SECRET_KEY} if database_url else {}
+        self.environment = _environment_without_settings() | {
             "PORT": str(self.port),
             "BASE_URL": self.url,
             "INSTANCE_PATH": str(instance_path),
@@ -59,6 +63,7 @@ class LiveGatebell:
             "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
             "OAUTH_RATE_LIMIT": "1000000/minute",
             **CHEAP_PASSWORDS,
+            **key,
             **settings,
         }
         self._log = instance_path / "log"
@@ -72,7 +77,7 @@ class LiveGatebell:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "web.serve"],
                 cwd=ROOT,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -125,7 +130,7 @@ class LiveGatebell:
 
     def run_cli(self, *arguments: str, stdin: str = "") -> Done:
         """Do what `flask …` does, in this process, whatever comes of it."""
-        app = create_app(read_settings(self._environment))
+        app = create_app(read_settings(self.environment))
         try:
             done = app.test_cli_runner().invoke(args=arguments, input=stdin)
         finally:
@@ -141,7 +146,7 @@ class LiveGatebell:
         done = subprocess.run(
             [sys.executable, "-m", "flask", *arguments],
             cwd=ROOT,
-            env=self._environment,
+            env=self.environment,
             input=stdin,
             capture_output=True,
             text=True,

@@ -72,6 +72,7 @@ def settings_of(gatebell: LiveGatebell) -> Settings:
     environment = {
         "INSTANCE_PATH": str(gatebell.instance_path),
         "DATABASE_URL": gatebell.database_url,
+        "SECRET_KEY": gatebell.environment.get("SECRET_KEY", ""),
     }
     return read_settings(environment)
 

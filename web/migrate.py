@@ -5,16 +5,18 @@ import sys
 from web.database import migrate
 from web.logging import configure_logging
 from web.settings import SettingsError, settings_from_environment
+from web.start_checks import CannotStartError, reasons_in_a_sentence
 
 
 def main() -> None:
     """Migrate the database that the environment names."""
     try:
         settings = settings_from_environment()
-    except SettingsError as error:
+        configure_logging(settings)
+        with reasons_in_a_sentence():
+            migrate(settings)
+    except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
-    configure_logging(settings)
-    migrate(settings)
 
 
 if __name__ == "__main__":

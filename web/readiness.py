@@ -2,10 +2,15 @@
 
 import logging
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from web.database import is_migrated
+from domain.secret_keys import missing_fingerprints
+from web.clocks import clock_lead_ms, warn_of_lead
+from web.database import Shape, shape_of
 from web.extensions import db
+from web.services import services
 
 _log = logging.getLogger("gatebell.readiness")
 
@@ -17,7 +22,23 @@ def what_is_missing() -> str | None:
     """
     try:
         with db.engine.connect() as connection:
-            return None if is_migrated(connection) else "not migrated"
+            return _missing_in(connection)
     except SQLAlchemyError as error:
         _log.warning("the database is away", extra={"reason": type(error).__name__})
         return "away"
+
+
+def _missing_in(connection: Connection) -> str | None:
+    words = {Shape.OLDER: "not migrated", Shape.TOO_NEW: "too new"}
+    if word := words.get(shape_of(connection)):
+        return word
+    with Session(connection) as session:
+        missing = missing_fingerprints(services().keyring, session=session)
+    if missing:
+        _log.warning(
+            "SECRET_KEY and SECRET_KEY_FALLBACKS lack a key that others write with",
+            extra={"fingerprints": missing},
+        )
+        return "wrong key"
+    warn_of_lead(clock_lead_ms(connection))
+    return None

@@ -8,21 +8,21 @@ from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from time import sleep
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from web.bootstrap import ensure_first_administrator
 from web.database import migrate
-from web.logging import configure_logging, without_secrets
+from web.logging import configure_logging
 from web.settings import Settings, SettingsError, settings_from_environment
+from web.start_checks import (
+    CannotStartError,
+    reasons_in_a_sentence,
+    require_shape,
+    take_up_secret_key,
+)
 from web.supervisor import Supervisor
 
 #: How much longer than its requests a process may take to stop.
 _GRACE_SECONDS = 5
 _WRONG_SETTING = 2
-
-
-class CannotStartError(Exception):
-    """Something outside keeps the service from starting; the text is one sentence."""
 
 
 def main() -> None:
@@ -48,12 +48,14 @@ def _supervisor(settings: Settings) -> Supervisor:
 
 
 def _prepare(settings: Settings) -> None:
-    try:
-        migrate(settings)
+    if settings.migrate_on_start:
+        with reasons_in_a_sentence():
+            migrate(settings)
+    else:
+        require_shape(settings)
+    take_up_secret_key(settings)
+    with reasons_in_a_sentence():
         first = ensure_first_administrator(settings)
-    except SQLAlchemyError as error:
-        reason = without_secrets(str(error).strip().partition("\n")[0])
-        raise CannotStartError(f"DATABASE_URL: the database cannot be used: {reason}") from error
     if first:
         _say(f"The first administrator is {first.username}, the password {first.password}")
         _say(f"It is shown this once, and kept in {first.path} until it is changed.")

@@ -50,6 +50,11 @@ class Settings:
         kinds.whole_number(100, 600_000, "milliseconds"),
         "How long Postgres may work on one statement.",
     )
+    migrate_on_start: bool = fixed(
+        True,  # noqa: FBT003 - the default, not a flag
+        kinds.yes_or_no(),
+        "Migrate the database when the service starts; when off, `make migrate` has to.",
+    )
     sqlite_busy_timeout_ms: int = fixed(
         5_000,
         kinds.whole_number(0, 60_000, "milliseconds"),
@@ -57,7 +62,7 @@ class Settings:
     )
 
     secret_key: str = made_secret(
-        "made once in INSTANCE_PATH/secret_key",
+        "made once in INSTANCE_PATH/secret_key; with Postgres it has to be given",
         kinds.long_secret(),
         "Signs, hashes and encrypts; the same on every machine that shares the database.",
     )

@@ -51,7 +51,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     values.setdefault("database_url", "sqlite:///gatebell.db")
     values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
     if "secret_key" not in values:
-        values["secret_key"] = _kept_secret_key(values["instance_path"])
+        values["secret_key"] = _own_secret_key(values["database_url"], values["instance_path"])
     if "base_url" not in values:
         values["base_url"] = _listening_url(values.get("host", Settings.host), values.get("port"))
     return Settings(**values)
@@ -133,6 +133,21 @@ def _make_ready(instance_path: Path) -> None:
     except OSError as error:
         reason = f"{instance_path} cannot be made ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
+
+
+def _own_secret_key(database_url: str, instance_path: Path) -> str:
+    """Return the key that this machine has made for itself; others could not know it."""
+    if not database_url.startswith("sqlite"):
+        former = instance_path / "secret_key"
+        raise SettingsError(
+            "SECRET_KEY must be set with Postgres, to the same on every machine: "
+            + (
+                f"SECRET_KEY_FILE={former} keeps the one that this machine has made before."
+                if former.exists()
+                else "`openssl rand -hex 32` makes one."
+            )
+        )
+    return _kept_secret_key(instance_path)
 
 
 def _kept_secret_key(instance_path: Path) -> str:

@@ -16,10 +16,12 @@ from sqlalchemy.engine import make_url
 
 from domain.clock import system_clock
 from web.audit_log import log_audit_events
+from web.heartbeat import start_heartbeat
 from web.letters import send_due_letters, write_due_letters
 from web.logging import configure_logging
 from web.maintenance import run_add_up, run_prune, run_seal
 from web.settings import Settings, SettingsError, settings_from_environment
+from web.start_checks import CannotStartError, check_if_it_answers
 from web.worker_pulse import add_pulse
 
 #: The queue's tables have general names, and are none of the migrations' business.
@@ -92,9 +94,11 @@ def main() -> None:
     """Work until told to stop; then finish what is in hand."""
     try:
         settings = settings_from_environment()
-    except SettingsError as error:
+        configure_logging(settings)
+        check_if_it_answers(settings)
+    except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
-    configure_logging(settings)
+    start_heartbeat(settings, "worker")
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     log_audit_events()

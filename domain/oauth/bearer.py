@@ -1,10 +1,9 @@
 """Who a bearer token speaks for (RFC 6750): one statement, no ORM."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.exc import DBAPIError
@@ -62,6 +61,8 @@ class Bearer:
     access_token_id: int | None = None
     #: … of a personal one.
     personal_token_id: int | None = None
+    #: Its keyed hash, of a personal token.
+    digest: bytes = field(default=b"", repr=False)
     #: To the minute.
     last_used_at: datetime | None = None
     #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
@@ -116,6 +117,7 @@ _PERSONAL_TOKEN = (
         *PROFILE,
         User.kind,
         PersonalAccessToken.id.label("personal_token_id"),
+        PersonalAccessToken.digest,
         PersonalAccessToken.last_used_at,
         PersonalAccessToken.scopes,
         PersonalAccessToken.created_at,
@@ -141,19 +143,32 @@ def _noting_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
 
 _NOTE_ACCESS_TOKEN = _noting_use(AccessToken)
 _NOTE_PERSONAL_TOKEN = _noting_use(PersonalAccessToken)
-_STATEMENTS = ((Kind.ACCESS_TOKEN, _ACCESS_TOKEN), (Kind.PERSONAL_ACCESS_TOKEN, _PERSONAL_TOKEN))
+_REKEY = (
+    update(PersonalAccessToken)
+    .where(
+        PersonalAccessToken.id == bindparam("token_id"),
+        PersonalAccessToken.digest == bindparam("former"),
+    )
+    .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
+)
+_STATEMENTS = {Kind.ACCESS_TOKEN: _ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: _PERSONAL_TOKEN}
 
 
 def get_access_token_bearer(
     token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return who an OAuth access token speaks for, or raise BearerRefusedError."""
-    return _checked(_find(token, _STATEMENTS[:1], hot=hot, keyring=keyring), now)
+    return _checked(_find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring), now)
 
 
 def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
     """Return who an OAuth or a personal access token speaks for, or raise BearerRefusedError."""
-    return _checked(_find(token, _STATEMENTS, hot=hot, keyring=keyring), now)
+    row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
+    if row is not None:
+        return _checked(row, now)
+    found = _checked(_find(token, Kind.PERSONAL_ACCESS_TOKEN, hot=hot, keyring=keyring), now)
+    _rekey(token, found, hot=hot, keyring=keyring, now=now)
+    return found
 
 
 def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: datetime) -> None:
@@ -174,15 +189,25 @@ def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: da
         hot.all(statement, values)
 
 
-def _find(
-    token: str, statements: tuple[Any, ...], *, hot: HotConnection, keyring: Keyring
-) -> HotRow | None:
-    for kind, statement in statements:
-        for digest in keyring.credential_digests(token, kind):
-            row = hot.first(statement, {"digest": digest})
-            if row is not None:
-                return row
+def _find(token: str, kind: Kind, *, hot: HotConnection, keyring: Keyring) -> HotRow | None:
+    for digest in keyring.credential_digests(token, kind):
+        row = hot.first(_STATEMENTS[kind], {"digest": digest})
+        if row is not None:
+            return row
     return None
+
+
+def _rekey(
+    token: str, bearer: Bearer, *, hot: HotConnection, keyring: Keyring, now: datetime
+) -> None:
+    """Keep the hash of a personal token under the newest secret key: it may live for years."""
+    newest = keyring.anew(token, bearer.digest)
+    if newest is None:
+        return
+    values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        hot.all(_REKEY, {**values, "newest": newest, "moment": now})
 
 
 def _checked(row: HotRow | None, now: datetime) -> Bearer:
@@ -202,6 +227,7 @@ def _checked(row: HotRow | None, now: datetime) -> Bearer:
         is_bot=more.get("kind") == BOT,
         access_token_id=more.get("access_token_id"),
         personal_token_id=more.get("personal_token_id"),
+        digest=more.get("digest", b""),
         last_used_at=more.get("last_used_at"),
         key_thumbprint=more.get("key_thumbprint"),
     )

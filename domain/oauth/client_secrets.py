@@ -15,7 +15,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
-from domain.hot import Run
+from domain.hot import HotRow, Run
 from domain.keyring import Keyring, Kind
 from domain.overlap import Overlap
 from models import Application, ApplicationSecret
@@ -148,6 +148,22 @@ def note_use(application_id: int, secret_id: int | None, *, run: Run, now: datet
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _NOTE_USE[: 1 if secret_id is None else 2]:
         run(statement, {**values, "stale": _stale(now), "now": now})
+
+
+_REKEY = (
+    update(ApplicationSecret)
+    .where(
+        ApplicationSecret.id == bindparam("secret_id"),
+        ApplicationSecret.digest == bindparam("former"),
+    )
+    .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
+)
+
+
+def rekey(proof: HotRow, newest: bytes, *, run: Run, now: datetime) -> None:
+    """Keep the hash of a secret that was just presented under the newest key."""
+    values = {"secret_id": proof.secret_id, "former": proof.secret_digest}
+    run(_REKEY, {**values, "newest": newest, "moment": now})
 
 
 def is_noted(last_used_at: datetime | None, now: datetime) -> bool:

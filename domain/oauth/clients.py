@@ -163,10 +163,12 @@ def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthConte
     if not matching:
         return False
     proof = matching[0]
-    if not is_noted(proof.secret_last_used_at, context.now):
-        # That it cannot be written down just now is no reason to refuse the request.
-        with suppress(DBAPIError):
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        if not is_noted(proof.secret_last_used_at, context.now):
             client_secrets.note_use(proof.id, proof.secret_id, run=context.run, now=context.now)
+        if newest := keyring.anew(secret, proof.secret_digest):
+            client_secrets.rekey(proof, newest, run=context.run, now=context.now)
     return True
 
 

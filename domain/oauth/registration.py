@@ -91,6 +91,8 @@ def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> App
     )
     if application is None or application.uid != uid:
         raise BearerRefusedError(Refusal.UNKNOWN)
+    if application.registration_digest != digests[0]:  # of an older secret key
+        application.registration_digest, application.keyed_at = digests[0], context.now
     return application
 
 

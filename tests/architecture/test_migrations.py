@@ -45,6 +45,33 @@ def test_each_migration_follows_the_one_before(scripts: ScriptDirectory) -> None
     )
 
 
+#: Says so in `schema_support` (docs/adr/0026).
+_SAYS_SO = "schema_support"
+_FIRST_THAT_COULD = "0012"
+_TAKES_AWAY = re.compile(
+    r"\.drop_(table|column)\(|new_column_name|rename_table|DROP (TABLE|COLUMN)"
+)
+
+
+def takes_away_silently(source: str) -> bool:
+    upgrade = source.partition("def upgrade")[2].partition("def downgrade")[0]
+    return bool(_TAKES_AWAY.search(upgrade)) and _SAYS_SO not in upgrade
+
+
+def test_a_migration_that_takes_away_says_which_code_it_breaks() -> None:
+    files = sorted((MIGRATIONS / "versions").glob("0*.py"))
+    later = [file for file in files if file.name >= _FIRST_THAT_COULD]
+    assert later
+    assert not [file.name for file in later if takes_away_silently(file.read_text())]
+
+
+def test_what_takes_away_is_recognized() -> None:
+    dropping = 'def upgrade():\n    op.drop_column("users", "name")\n'
+    assert takes_away_silently(dropping)
+    assert not takes_away_silently(f"{dropping}    op.execute('UPDATE {_SAYS_SO} SET …')\n")
+    assert not takes_away_silently(f"def upgrade():\n    pass\ndef downgrade():\n{dropping}")
+
+
 def is_mapped(name: str | None, kind: str, _parents: Any) -> bool:
     """Leave out the words to search: another table on each kind of database, and no model."""
     return kind != "table" or not (name or "").startswith("alert_search")

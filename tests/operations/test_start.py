@@ -16,7 +16,7 @@ from time import sleep
 import pytest
 import requests
 
-from tests.live import ROOT, LiveGatebell
+from tests.live import ROOT, SECRET_KEY, LiveGatebell
 from web.settings import Settings
 
 
@@ -97,7 +97,8 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(
     tmp_path: Path, unused_port: str, variable: str, text: str, sentence: str
 ) -> None:
     port = {} if variable == "HOST" else {"PORT": unused_port}
-    done = serve(**{"INSTANCE_PATH": str(tmp_path), **port, variable: text})
+    key = {"SECRET_KEY": SECRET_KEY}
+    done = serve(**{"INSTANCE_PATH": str(tmp_path), **port, **key, variable: text})
     assert done.returncode == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1

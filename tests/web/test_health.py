@@ -8,6 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
+from tests.live import SECRET_KEY
 from web.extensions import db
 from web.settings import Settings, read_settings
 
@@ -24,7 +25,11 @@ def test_a_database_that_is_not_migrated_is_not_ready(app: Flask, client: FlaskC
 def test_while_the_database_is_away_the_process_is_alive_but_not_ready(
     tmp_path: Path, make_app: Callable[[Settings], Flask]
 ) -> None:
-    nowhere = {"DATABASE_URL": "postgresql://127.0.0.1:1/none", "INSTANCE_PATH": str(tmp_path)}
+    nowhere = {
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "INSTANCE_PATH": str(tmp_path),
+        "SECRET_KEY": SECRET_KEY,
+    }
     client = make_app(read_settings(nowhere)).test_client()
     answer = client.get("/readyz")
     assert answer.status_code == 503

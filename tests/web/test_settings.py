@@ -80,7 +80,8 @@ def test_a_wrong_secret_is_named_but_not_shown(tmp_path: Path, variable: str, te
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_every_spelling_of_postgres_means_the_same_driver(tmp_path: Path, scheme: str) -> None:
-    settings = settings_with(tmp_path, DATABASE_URL=f"{scheme}://alice:p%40ss@db:5433/gatebell")
+    url = f"{scheme}://alice:p%40ss@db:5433/gatebell"
+    settings = settings_with(tmp_path, DATABASE_URL=url, SECRET_KEY="k" * 32)
     assert settings.database_url == "postgresql+psycopg://alice:p%40ss@db:5433/gatebell"
     assert not settings.uses_sqlite
 

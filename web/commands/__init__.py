@@ -8,6 +8,7 @@ from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
 from web.commands.prune import prune_command
+from web.commands.secrets import secrets
 from web.commands.settings import instance_settings
 from web.commands.tokens import tokens
 from web.commands.users import users
@@ -22,6 +23,7 @@ _COMMANDS = (
     tokens,
     keys,
     audit,
+    secrets,
     instance_settings,
     prune_command,
 )

@@ -8,16 +8,46 @@ from typing import Any, TypeVar, cast
 
 import click
 from flask.cli import with_appcontext
+from sqlalchemy.exc import DBAPIError
 
-from domain.errors import DomainError
+from domain.errors import DomainError, InvalidError
+from domain.secret_keys import take_up
 from web.extensions import db
+from web.logging import without_secrets
+from web.services import now, services
 from web.settings import SettingsError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def one_transaction(command: Command) -> Command:
-    """Commit what the command did and print its answer; or print what was wrong and leave 1."""
+    """Commit what the command did and print its answer; or print what was wrong and leave 1.
+
+    With a wrong secret key it does nothing: no host could read what it made.
+    """
+
+    @wraps(command)
+    def check_first(**options: Any) -> Mapping[str, Any]:
+        _take_up_key()
+        answer: Mapping[str, Any] = command(**options)
+        return answer
+
+    return cast("Command", with_any_key(check_first))
+
+
+def _take_up_key() -> None:
+    try:
+        take_up(services().keyring, session=db.session(), now=now())
+        # Before the work, which may take long: others take up their keys meanwhile.
+        db.session.commit()
+    except DBAPIError as error:
+        reason = without_secrets(str(error.orig).strip().partition("\n")[0])
+        message = f"The database cannot be used, or `make migrate` was not run: {reason}"
+        raise InvalidError(message) from error
+
+
+def with_any_key(command: Command) -> Command:
+    """Do the same with whatever secret key: for commands about just that."""
 
     @wraps(command)
     @with_appcontext

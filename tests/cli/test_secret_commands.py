@@ -1,0 +1,209 @@
+"""`flask secrets`: how far a change of the secret key has come, and what is brought over."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import delete, select
+
+from domain.clock import system_clock
+from domain.hosts import Sighting, note_sighting
+from domain.keyring import Keyring
+from models import ApplicationSecret, Integration, PersonalAccessToken, SecretKeyUse
+from tests.commands import operate
+from web.extensions import db
+from web.settings import Settings
+
+OLD, NEW, LOST = (
+    f"{word} key, which is long enough for anybody" for word in ("old", "new", "lost")
+)
+Make = Callable[..., Flask]
+
+
+@pytest.fixture
+def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
+    """Makes a host of one database that has these keys."""
+
+    def make(key: str, *fallbacks: str) -> Flask:
+        return make_app(replace(settings, secret_key=key, secret_key_fallbacks=fallbacks))
+
+    return make
+
+
+def see(app: Flask, name: str, *keys: str) -> None:
+    """Let a host of that name say that it is there."""
+    moment = system_clock()
+    sighting = Sighting(
+        name=name,
+        key_fingerprints=Keyring(*keys).fingerprints,
+        revision="0012",
+        clock_lead_ms=0,
+        seen_at=moment,
+    )
+    with app.app_context():
+        note_sighting(sighting, session=db.session())
+        db.session.commit()
+
+
+def next_step(app: Flask) -> str:
+    sentence = operate(app, "secrets", "status")["next"]
+    assert isinstance(sentence, str)
+    return sentence
+
+
+def let_time_pass(app: Flask) -> None:
+    """Make the use of every key but the present one an old story."""
+    with app.app_context():
+        newest = app.extensions["gatebell"].keyring.fingerprints[0]
+        for use in db.session.scalars(select(SecretKeyUse)):
+            if use.fingerprint != newest:
+                use.last_used_at -= timedelta(hours=1)
+        db.session.commit()
+
+
+def made(app: Flask) -> dict[str, Any]:
+    """Store something of each kind."""
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "projects", "create", "acme/shop")
+    scopes = ("--scopes", "read_user", "--redirect-uri", "http://127.0.0.1/cb")
+    return {
+        "integration": operate(
+            app, *("integrations", "create", "acme/shop", "--type", "http", "--name", "Nagios")
+        ),
+        "token": operate(app, *("tokens", "create", "alice", "--name", "x", "--scopes", "api")),
+        "client": operate(app, *("applications", "create", "Board", "--owner", "alice", *scopes)),
+    }
+
+
+def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(host: Make) -> None:
+    made(host(OLD))
+    done = (
+        host(LOST)
+        .test_cli_runner()
+        .invoke(args=["tokens", "create", "alice", "--name", "y", "--scopes", "api"])
+    )
+    assert done.exit_code == 1
+    assert json.loads(done.stderr)["error"].startswith("SECRET_KEY is not the right one")
+    assert "lost key" not in done.output
+
+
+def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> None:
+    app = host(OLD)
+    made(app)
+    with app.app_context():
+        db.session.execute(delete(SecretKeyUse))
+        db.session.commit()
+    refused = host(LOST).test_cli_runner().invoke(args=["groups", "create", "other"])
+    assert "opens nothing in it" in json.loads(refused.stderr)["error"]
+    operate(host(OLD), "groups", "create", "other")
+
+
+def test_a_lost_key_can_be_forgotten(host: Make) -> None:
+    made(host(OLD))
+    anew = host(LOST)
+    assert len(operate(anew, "secrets", "forget")["forgotten"]) == 1
+    operate(anew, "groups", "create", "other")
+    assert operate(anew, "secrets", "status")["unreadable"]["integration_keys"] == 1
+
+
+def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
+    one, other = host(OLD), host(OLD)
+    made(one)
+    assert other.test_client().get("/readyz").status_code == 200
+    operate(host(NEW, OLD), "groups", "create", "other")
+    answer = other.test_client().get("/readyz")
+    assert (answer.status_code, answer.json) == (
+        503,
+        {"status": "unavailable", "database": "wrong key"},
+    )
+    assert host(OLD, NEW).test_client().get("/readyz").status_code == 200
+
+
+def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
+    app = host(OLD)
+    made(app)
+    see(app, "one web", OLD)
+    see(app, "other web", OLD)
+    assert next_step(app).startswith("There is one key.")
+
+    app = host(OLD, NEW)
+    see(app, "one web", OLD, NEW)
+    assert next_step(app).startswith("Wait: other web must know ")
+    see(app, "other web", OLD, NEW)
+    assert next_step(app).startswith("Every host knows every key: swap")
+
+    app = host(NEW, OLD)
+    operate(app, "groups", "create", "second")
+    see(app, "one web", NEW, OLD)
+    assert next_step(app).startswith("Wait: other web must write with ")
+    see(app, "other web", NEW, OLD)
+    assert next_step(app) == "Run `flask secrets reencrypt`."
+    assert operate(app, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
+    assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
+
+
+def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -> None:
+    kept = made(host(OLD))
+    app = host(NEW, OLD)
+    operate(app, "groups", "create", "second")
+    let_time_pass(app)
+    with app.app_context():
+        for row in (*db.session.scalars(select(PersonalAccessToken)), *_secrets()):
+            row.created_at -= timedelta(days=1)
+        db.session.commit()
+    before = operate(app, "secrets", "status")["hashed_with_older"]
+    assert (before["personal_access_tokens"], before["client_secrets"]) == (1, 1)
+
+    use(app, kept)
+    operate(app, "secrets", "reencrypt")
+    after = operate(app, "secrets", "status")
+    assert set(after["hashed_with_older"].values()) | set(
+        after["encrypted_with_older"].values()
+    ) == {0}
+    assert after["next"] == "SECRET_KEY_FALLBACKS is needed no more: drop it on every host."
+    use(host(NEW), kept)
+
+
+def _secrets() -> list[ApplicationSecret]:
+    return list(db.session.scalars(select(ApplicationSecret)))
+
+
+def use(app: Flask, kept: dict[str, Any]) -> None:
+    """Present everything, and see that it is accepted."""
+    client = app.test_client()
+    bearer = {"Authorization": f"Bearer {kept['token']['token']}"}
+    assert client.get("/api/v4/user", headers=bearer).status_code == 200
+    proof = {
+        "client_id": kept["client"]["application_id"],
+        "client_secret": kept["client"]["secret"],
+        "token": "unknown",
+    }
+    assert client.post("/oauth/revoke", data=proof).status_code == 200
+    key = {"Authorization": f"Bearer {kept['integration']['key']}"}
+    path = kept["integration"]["url"].removeprefix("http://localhost")
+    assert client.post(path, json={"title": "x"}, headers=key).status_code == 200
+
+
+def test_an_integration_key_that_is_replaced_meanwhile_stays_as_it_is(host: Make) -> None:
+    app = host(OLD)
+    made(app)
+    newer = host(NEW, OLD)
+    assert operate(newer, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
+    assert operate(newer, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 0
+    with newer.app_context():
+        (row,) = db.session.scalars(select(Integration))
+        keyring = Keyring(NEW)
+        assert keyring.digest(keyring.decrypt(row.key_ciphertext)) == row.key_digest
+
+
+def test_nothing_is_encrypted_anew_while_a_host_could_not_read_it(host: Make) -> None:
+    app = host(NEW, OLD)
+    see(app, "other web", OLD)
+    done = app.test_cli_runner().invoke(args=["secrets", "reencrypt"])
+    assert done.exit_code == 1
+    assert "other web" in json.loads(done.stderr)["error"]

@@ -1,0 +1,170 @@
+"""What keeps the service from starting on a database that is not for it, or not yet."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import requests
+from flask import Flask
+from sqlalchemy import text
+
+from tests.live import ROOT, Done, LiveGatebell
+from web.database import IncompatibleSchemaError, migrate, open_engine
+from web.migrate import main as make_migrate
+from web.settings import Settings
+
+OTHER_KEY = "another key than this database was ever used with"
+PROGRAMS = {
+    "make run": ("-m", "web.serve"),
+    "gunicorn": ("-m", "gunicorn", "--config", "gunicorn.conf.py"),
+    "worker": ("-m", "web.worker"),
+}
+
+
+def run(live: LiveGatebell, program: str, **variables: str) -> Done:
+    """Start a program of ours that is to end by itself."""
+    done = subprocess.run(
+        [sys.executable, *PROGRAMS[program]],
+        cwd=ROOT,
+        env=live.environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def say(settings: Settings, *statements: str) -> None:
+    engine = open_engine(settings)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.fixture
+def live(settings: Settings, tmp_path: Path) -> LiveGatebell:
+    """A service on a migrated database, not started."""
+    return LiveGatebell(
+        instance_path=tmp_path,
+        database_url=settings.database_url,
+        WEB_CONCURRENCY="1",
+        SECRET_KEY=settings.secret_key,
+    )
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, program: str) -> None:
+    live.cli("users", "create", "alice", "--email", "alice@people.example")
+    done = run(live, program, SECRET_KEY=OTHER_KEY)
+    assert done.returncode != 0
+    assert "SECRET_KEY is not the right one for this database" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert OTHER_KEY not in done.stderr
+
+
+def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
+    tmp_path: Path,
+) -> None:
+    url = "postgresql://127.0.0.1:1/none"
+    live = LiveGatebell(instance_path=tmp_path, database_url=url)
+    for program in PROGRAMS:
+        done = run(live, program, SECRET_KEY="")
+        assert done.returncode != 0
+        assert done.stderr.startswith("SECRET_KEY must be set with Postgres"), done.stderr
+        assert "openssl rand -hex 32" in done.stderr
+        assert done.stderr.count("\n") == 1
+    (tmp_path / "secret_key").write_text("k" * 64)
+    done = run(live, "make run", SECRET_KEY="")
+    assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in done.stderr
+
+
+def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
+    live: LiveGatebell, settings: Settings
+) -> None:
+    say(
+        settings,
+        "CREATE TABLE of_tomorrow (id INTEGER PRIMARY KEY)",
+        "ALTER TABLE users ADD COLUMN of_tomorrow INTEGER",
+        "UPDATE alembic_version SET version_num = '9999'",
+    )
+    live.start()
+    try:
+        assert requests.get(f"{live.url}/readyz", timeout=10).json()["status"] == "ok"
+        assert "the database has a newer shape (9999)" in live.log_text()
+    finally:
+        assert live.stop() == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
+    live: LiveGatebell, settings: Settings, program: str
+) -> None:
+    say(
+        settings,
+        "UPDATE alembic_version SET version_num = '9999'",
+        "UPDATE schema_support SET oldest_revision = '9998'",
+    )
+    done = run(live, program)
+    assert done.returncode != 0
+    assert "a newer release has migrated the database to 9999" in done.stderr
+    assert "migration 9998" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one(
+    app: Flask, settings: Settings
+) -> None:
+    client = app.test_client()
+    assert client.get("/readyz").status_code == 200
+    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    assert client.get("/readyz").status_code == 200
+    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json) == (
+        503,
+        {"status": "unavailable", "database": "too new"},
+    )
+
+
+def test_make_migrate_leaves_a_newer_schema_alone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, live: LiveGatebell
+) -> None:
+    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    migrate(settings)
+    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    with pytest.raises(IncompatibleSchemaError):
+        migrate(settings)
+    for name in set(os.environ) - set(live.environment):
+        monkeypatch.delenv(name)
+    for name, value in live.environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as left:
+        make_migrate()
+    assert "a newer release has migrated" in str(left.value)
+
+
+def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
+    tmp_path: Path, settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    empty = replace(settings, database_url=f"sqlite:///{tmp_path}/empty.db")
+    live = LiveGatebell(
+        instance_path=tmp_path, database_url=empty.database_url, MIGRATE_ON_START="false"
+    )
+    done = run(live, "make run")
+    assert done.returncode == 2
+    assert done.stderr.startswith("DATABASE_URL: the database has an older shape")
+    assert "`make migrate`" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert make_app(empty).test_client().get("/readyz").json == {
+        "status": "unavailable",
+        "database": "not migrated",
+    }
+    migrate(empty)
+    live.start()
+    assert live.stop() == 0

@@ -1,0 +1,93 @@
+"""Commands about SECRET_KEY and SECRET_KEY_FALLBACKS."""
+
+from typing import Any
+
+from flask.cli import AppGroup
+
+from domain.errors import ConflictError
+from domain.rekeying import Rotation, reencrypt, rotation
+from domain.secret_keys import forget_others, note_use
+from web.commands.transaction import one_transaction, with_any_key
+from web.extensions import db
+from web.services import now, services
+
+secrets = AppGroup("secrets", help="The secret key: how far a change of it has come.")
+
+
+@secrets.command("status")
+@with_any_key
+def status_command() -> dict[str, Any]:
+    """Tell which hosts know which key, what still needs an older one, and what comes next."""
+    seen = rotation(services().keyring, session=db.session(), now=now())
+    return {
+        "keys": [_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
+        "hosts": [host.as_json() for host in seen.hosts],
+        "encrypted_with_older": dict(seen.encrypted),
+        "hashed_with_older": dict(seen.hashed),
+        "unreadable": dict(seen.unreadable),
+        "next": _next_step(seen),
+    }
+
+
+@secrets.command("reencrypt")
+@one_transaction
+def reencrypt_command() -> dict[str, Any]:
+    """Encrypt with SECRET_KEY what older keys encrypted, once every host knows it."""
+    session, keyring = db.session(), services().keyring
+    seen = rotation(keyring, session=session, now=now())
+    if ignorant := seen.ignorant_of(keyring.fingerprints[0]):
+        message = f"These do not know SECRET_KEY yet, and could not read it: {', '.join(ignorant)}."
+        raise ConflictError(message)
+    done = reencrypt(keyring, session=session)
+    return {"reencrypted": done, "unreadable": dict(seen.unreadable)}
+
+
+@secrets.command("forget")
+@with_any_key
+def forget_command() -> dict[str, Any]:
+    """Forget lost keys: start anew with SECRET_KEY; what other keys made is void."""
+    session, keyring = db.session(), services().keyring
+    gone = forget_others(keyring, session=session)
+    note_use(keyring, session=session, now=now())
+    return {"forgotten": list(gone)}
+
+
+def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
+    ignorant, writing = seen.ignorant_of(fingerprint), seen.writing_with(fingerprint)
+    is_newest = fingerprint == seen.keyring.fingerprints[0]
+    return {
+        "fingerprint": fingerprint,
+        "setting": "SECRET_KEY" if is_newest else "SECRET_KEY_FALLBACKS",
+        "unknown_to": list(ignorant),
+        "written_with_by": list(writing),
+        "may_be_written_with": not ignorant,
+        "may_be_dropped": not (is_newest or writing or seen.needing_older),
+    }
+
+
+def _next_step(seen: Rotation) -> str:
+    newest, *others = seen.keyring.fingerprints
+    ignorant = [
+        f"{host} must know {each}" for each in (newest, *others) for host in seen.ignorant_of(each)
+    ]
+    writing = [name for each in others for name in seen.writing_with(each)]
+    was_swapped = not seen.used.isdisjoint(others)
+    steps = (
+        (ignorant, f"Wait: {', '.join(ignorant)}."),
+        (
+            not others,
+            "There is one key. To change it, add a new one to SECRET_KEY_FALLBACKS on every host.",
+        ),
+        (
+            not was_swapped,
+            "Every host knows every key: swap the new one and SECRET_KEY, host after host.",
+        ),
+        (writing, f"Wait: {', '.join(writing)} must write with {newest}."),
+        (any(seen.encrypted.values()), "Run `flask secrets reencrypt`."),
+        (
+            any(seen.hashed.values()),
+            "Keep SECRET_KEY_FALLBACKS: without it what hashed_with_older counts would be void.",
+        ),
+    )
+    done = "SECRET_KEY_FALLBACKS is needed no more: drop it on every host."
+    return next((sentence for applies, sentence in steps if applies), done)
