@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from domain.clock import system_clock
 from domain.hosts import Sighting, note_sighting
 from domain.keyring import Keyring
-from models import ApplicationSecret, Integration, PersonalAccessToken, SecretKeyUse
+from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.commands import operate
 from web.extensions import db
 from web.settings import Settings
@@ -207,3 +207,14 @@ def test_nothing_is_encrypted_anew_while_a_host_could_not_read_it(host: Make) ->
     done = app.test_cli_runner().invoke(args=["secrets", "reencrypt"])
     assert done.exit_code == 1
     assert "other web" in json.loads(done.stderr)["error"]
+
+
+def test_every_encrypted_column_is_brought_over(host: Make) -> None:
+    columns = {
+        column
+        for table in Base.metadata.tables.values()
+        for column in table.columns
+        if column.name.endswith("ciphertext")
+    }
+    counted = operate(host(OLD), "secrets", "status")["encrypted_with_older"]
+    assert len(columns) == len(counted)
