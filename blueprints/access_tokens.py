@@ -2,21 +2,22 @@
 
 from datetime import timedelta
 
-from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from flask import Blueprint, flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
+from domain.list_queries import one_of
 from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens as domain
 from domain.oauth.personal_token_lists import TokenFilter
 from domain.oauth.personal_tokens import PERSONAL_SCOPES, NewToken, TokenDetails
 from domain.oauth.scopes import views
-from domain.paging import Slice, read_cursor
 from forms.access_token import AccessTokenForm
 from web.access import signed_in, visitor
 from web.audit import note
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.pages import page_links
 from web.services import now, services, settings
 
@@ -29,8 +30,9 @@ _SHOWN_ONCE = "personal_access_token"
 @signed_in
 def index() -> ResponseReturnValue:
     """List the visitor's tokens; one that was just made is shown this once."""
-    is_active = request.args.get("state") != "inactive"
-    found = lists.page_of_tokens(_mine(is_active), _part(), session=db.session(), now=now())
+    given = list_query("state", *PLACES)
+    is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
+    found = lists.page_of_tokens(_mine(is_active), asked_slice(), session=db.session(), now=now())
     name, sealed = session.pop(_SHOWN_ONCE, ("", None))
     page = render_template(
         "access_tokens/index.html",
@@ -91,14 +93,6 @@ def revoke(token_id: int) -> ResponseReturnValue:
 
 def _mine(is_active: bool) -> TokenFilter:  # noqa: FBT001 - which of the two tabs
     return TokenFilter(owner_id=visitor().id, is_active=is_active)
-
-
-def _part() -> Slice:
-    return Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
-    )
 
 
 def _count(is_active: bool) -> int:  # noqa: FBT001 - which of the two tabs

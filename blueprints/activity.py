@@ -1,18 +1,18 @@
 """The user settings page 'activity': where I am signed in, and what happened to my account."""
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.sign_ins import close_other_sign_ins, close_sign_in_of, list_sign_ins
 from domain.audit.events import Event, EventKind
 from domain.audit.trail import EventFilter, page_of_events
 from domain.oauth.user_agents import device_in_words
-from domain.paging import Slice, read_cursor
 from web.access import signed_in, visitor
 from web.audit import note
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.pages import page_links
-from web.services import now, settings
+from web.services import now
 
 activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity")
 
@@ -22,12 +22,8 @@ activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity
 def index() -> ResponseReturnValue:
     """List the visitor's sign-ins and the events of their account."""
     me, session = visitor(), db.session()
-    part = Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
-    )
-    found = page_of_events(EventFilter(user_id=me.id), part, session=session)
+    list_query(*PLACES)
+    found = page_of_events(EventFilter(user_id=me.id), asked_slice(), session=session)
     sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
     return render_template(
         "activity/index.html", page=page_links(found), sign_ins=sign_ins, in_words=device_in_words

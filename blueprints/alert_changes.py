@@ -29,12 +29,12 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @project_member(at_least=Role.DEVELOPER)
 def change_several(project: ProjectView) -> ResponseReturnValue:
     """Give the chosen alerts another status, and go back to the list."""
+    back = MultiDict(parse_qsl(request.form.get("back", "")))
+    query = read_query(back, project_id=project.id)
     wanted = Change(status=request.form.get("status", ""), by=_me())
     iids = [int(text) for text in request.form.getlist("iid") if _is_iid(text)]
     outcome = change_statuses(project.id, iids, wanted, session=db.session(), now=now())
     _tell(outcome, wanted.status)
-    back = MultiDict(parse_qsl(request.form.get("back", "")))
-    query = read_query(back, project_id=project.id)
     return redirect(url_for("alerts.index", project_path=project.path, **query.arguments))
 
 

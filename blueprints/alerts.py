@@ -21,9 +21,10 @@ from domain.alerts.service_names import services_of
 from domain.paging import Slice
 from domain.paging import read_cursor as read_id
 from domain.projects.views import ProjectView
-from forms.alert_query import AlertQuery, read_query
+from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access import project_member, visitor
 from web.extensions import db
+from web.list_query import PLACES, list_query
 from web.pages import page_links
 from web.places import integration_place
 from web.services import now, reading, settings
@@ -55,7 +56,8 @@ class Tab:
 @project_member(at_least=Role.DEVELOPER)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script asks for the list alone, again and again."""
-    query = read_query(request.args, project_id=project.id)
+    given = list_query(*PARAMETERS, *PLACES)
+    query = read_query(given, project_id=project.id)
     query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
     found = queries.list_alerts(query.wanted, _part(query), session=db.session())
     listed = {
@@ -65,7 +67,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
         "tabs": _tabs(project, query),
         "most_sorted": queries.NEWEST_SORTED,
     }
-    if request.args.get("_part") == "list":
+    if given.get("_part") == "list":
         return render_template("alerts/_list.html", **listed)
     return render_template("alerts/index.html", **listed, **_around(project))
 
@@ -115,7 +117,7 @@ def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
 @project_member(at_least=Role.DEVELOPER)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Write the filtered list as a file, row by row."""
-    query = read_query(request.args, project_id=project.id)
+    query = read_query(list_query(*PARAMETERS), project_id=project.id)
     write, media_type = _EXPORTS[kind]
     rows = write(query.wanted, query.order, session=db.session())
     name = f"alerts-{project.path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
@@ -129,12 +131,12 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @project_member(at_least=Role.DEVELOPER)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with every field that was kept, and all that happened to it."""
-    session, size = db.session(), settings().page_size
+    session, size, given = db.session(), settings().page_size, list_query("reports", "activity")
     alert = get_alert(project.id, iid, session=session, reading=reading())
     reports = list_occurrences(
-        alert.id, read_place(request.args.get("reports")), size=size, session=session
+        alert.id, read_place(given.get("reports")), size=size, session=session
     )
-    said = Slice(size=size, before=read_id(request.args.get("activity")))
+    said = Slice(size=size, before=read_id(given.get("activity")))
     return render_template(
         "alerts/show.html",
         project=project,

@@ -1,15 +1,15 @@
 """The administration's page of audit events: who did what, when, from where."""
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.audit.trail import EventView, page_of_events
-from domain.paging import Page, Slice, read_cursor
+from domain.paging import Page
 from forms.audit import AuditFilterForm
 from web.access import administrator
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.pages import page_links
-from web.services import settings
 
 audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
 
@@ -18,14 +18,11 @@ audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
 @administrator
 def index() -> ResponseReturnValue:
     """List the events, the newest first, narrowed down by the form."""
+    list_query("kind", "actor", "user", "since", "until", *PLACES)
     form = AuditFilterForm()
-    part = Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
-    )
+    part = asked_slice()
     if not form.validate():
-        return _page(form, Page(items=())), 422
+        return _page(form, Page(items=())), 400
     return _page(form, page_of_events(form.wanted(), part, session=db.session()))
 
 

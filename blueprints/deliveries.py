@@ -1,6 +1,6 @@
 """The delivery log of an integration: what came, what became of it, and once more."""
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -14,14 +14,14 @@ from domain.alerts.samples import mapping_of
 from domain.alerts.trial import send_again as receive_again
 from domain.clock import start_stopwatch
 from domain.errors import DomainError
-from domain.paging import Slice, read_cursor
 from domain.projects.views import ProjectView
 from web.access import project_member, visitor
 from web.errors import status_of
 from web.extensions import db
+from web.list_query import asked_slice, list_query
 from web.pages import page_links
 from web.places import integration_of, shown
-from web.services import now, reading, services, settings
+from web.services import now, reading, services
 
 deliveries = Blueprint(
     "deliveries",
@@ -35,12 +35,12 @@ deliveries = Blueprint(
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List what came and what became of it."""
     row = integration_of(project, integration_id)
+    given = list_query("show", "status", "before")
     wanted = domain.DeliveryFilter(
         integration_id=integration_id,
-        show=domain.read_show(request.args.get("show")),
-        status_code=domain.read_status(request.args.get("status")),
+        show=domain.read_show(given.get("show")),
+        status_code=domain.read_status(given.get("status")),
     )
-    part = Slice(size=settings().page_size, before=read_cursor(request.args.get("before")))
     return render_template(
         "integrations/deliveries.html",
         project=project,
@@ -50,7 +50,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         refusals=domain.count_refusals(integration_id, session=db.session()),
         warnings=warnings_of(integration_id, session=db.session()),
         recent=domain.RECENT,
-        page=page_links(domain.list_deliveries(wanted, part, session=db.session())),
+        page=page_links(domain.list_deliveries(wanted, asked_slice(), session=db.session())),
     )
 
 

@@ -1,6 +1,6 @@
 """Where a project's software runs: a list, and a page for each with what is wrong there."""
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -11,17 +11,18 @@ from domain.alerts.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.orders import read_cursor
 from domain.alerts.queries import AlertSlice, list_alerts
 from domain.errors import ConflictError, InvalidError
+from domain.list_queries import words
 from domain.projects.views import ProjectView
 from forms.environment import EnvironmentForm
 from web.access import project_member
 from web.extensions import db
+from web.list_query import PLACES, list_query
 from web.pages import page_links
 from web.services import now, settings
 
 environments = Blueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
 )
-_LONGEST_SEARCH = 200
 
 
 @environments.route("", methods=["GET"])
@@ -32,14 +33,15 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnValue:
-    search = request.args.get("search", "").strip()[:_LONGEST_SEARCH]
+    given = list_query("search", "before")
+    search = words(given, "search").strip()
     objection = ""
     try:
         wanted = EnvironmentFilter(project_id=project.id, search=search)
     except InvalidError as error:
         wanted, objection = EnvironmentFilter(project_id=project.id), str(error)
     found = domain.list_environments(
-        wanted, request.args.get("before"), size=settings().page_size, session=db.session()
+        wanted, given.get("before"), size=settings().page_size, session=db.session()
     )
     page = render_template(
         "environments/index.html",
@@ -49,7 +51,9 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
         objection=objection,
         form=form,
     )
-    return page, 422 if form.errors or objection else 200
+    if form.errors:
+        return page, 422
+    return page, 400 if objection else 200
 
 
 @environments.post("")
@@ -79,10 +83,11 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     wanted = AlertFilter(
         project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
     )
+    given = list_query(*PLACES)
     part = AlertSlice(
         size=settings().page_size,
-        following=read_cursor(request.args.get("before"), AlertSlice.order),
-        preceding=read_cursor(request.args.get("after"), AlertSlice.order),
+        following=read_cursor(given.get("before"), AlertSlice.order),
+        preceding=read_cursor(given.get("after"), AlertSlice.order),
     )
     return render_template(
         "environments/show.html",

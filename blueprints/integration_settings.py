@@ -13,7 +13,7 @@ from domain.alerts.integrations import IntegrationRow, IntegrationType
 from domain.alerts.rehearsal import Preview, Rehearsal, preview_of, rehearse_mapping
 from domain.alerts.samples import MappingDraft, mapping_of
 from domain.errors import InvalidError, NotFoundError
-from domain.paging import read_cursor
+from domain.list_queries import row_id
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm
 from forms.mapping import MappingForm
@@ -135,7 +135,7 @@ def _posted_draft(form: MappingForm) -> MappingDraft | None:
 
 def _editor_of(row: IntegrationRow) -> _Editor:
     """Return the editor with what is saved, or with a delivery as a new sample."""
-    delivery_id = read_cursor(request.args.get("sample"))
+    delivery_id = row_id(request.args, "sample")
     if delivery_id is None:
         form = MappingForm(formdata=None, sample=row.sample)
         return _Editor(form=form, draft=_draft_or_objection(row, form))

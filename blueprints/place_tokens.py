@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from flask import Blueprint, flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
+from domain.list_queries import one_of
 from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens
 from domain.oauth import place_tokens as domain
 from domain.oauth.personal_token_lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens import NewToken, TokenDetails
 from domain.oauth.place_tokens import SCOPE_WORDS, Wish
-from domain.paging import Slice, read_cursor
 from domain.projects.access import get_group_for
 from domain.projects.members import Place
 from domain.projects.views import ProjectView
@@ -25,6 +25,7 @@ from forms.access_token import PlaceTokenForm
 from web.access import project_member, signed_in, viewer
 from web.audit import note
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.pages import page_links
 from web.services import now, services, settings
 
@@ -117,9 +118,10 @@ def _of_group(path: str) -> Held:
 
 def _index(held: Held) -> ResponseReturnValue:
     """Show a part of the tokens; one that was just made is shown this once."""
-    is_active = request.args.get("state") != "inactive"
+    given = list_query("state", *PLACES)
+    is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
     wanted = TokenFilter(owner_id=None, place=held.place, is_active=is_active)
-    found = lists.page_of_tokens(wanted, _part(), session=db.session(), now=now())
+    found = lists.page_of_tokens(wanted, asked_slice(), session=db.session(), now=now())
     name, sealed = session.pop(_SHOWN_ONCE, ("", None))
     page = render_template(
         "place_tokens/index.html",
@@ -132,14 +134,6 @@ def _index(held: Held) -> ResponseReturnValue:
         new_token=services().keyring.decrypt(sealed) if sealed else None,
     )
     return page, 200, {"Cache-Control": "no-store"}
-
-
-def _part() -> Slice:
-    return Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
-    )
 
 
 def _count(held: Held, *, is_active: bool) -> int:

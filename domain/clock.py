@@ -15,6 +15,11 @@ def system_clock() -> datetime:
     return datetime.now(tz=UTC)
 
 
+def written(moment: datetime) -> str:
+    """Return a time as the API writes all of them: in UTC, with milliseconds and a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def start_stopwatch() -> Stopwatch:
     """Return what tells how long ago this was."""
     started = perf_counter_ns()

@@ -22,6 +22,10 @@ class InvalidError(DomainError):
         self.field = field
 
 
+class QueryError(InvalidError):
+    """An address asks a list for what the list does not know; `field` names the parameter."""
+
+
 class ConflictError(InvalidError):
     """The value is taken, or the state has changed meanwhile."""
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Row, Select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.errors import InvalidError
+from domain.errors import QueryError
 
 Item = TypeVar("Item")
 LARGEST_ID = 2**63 - 1
@@ -32,12 +32,12 @@ class Page(Generic[Item]):
 
 
 def read_cursor(text: str | None) -> int | None:
-    """Return the id in a cursor, or raise InvalidError for a forged one."""
+    """Return the id in a cursor, or raise QueryError for a forged one."""
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_ID):  # noqa: PLR2004
         message = "This page of the list does not exist; start again at the first one."
-        raise InvalidError(message, field="cursor")
+        raise QueryError(message, field="cursor")
     return int(text)
 
 

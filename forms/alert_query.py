@@ -1,19 +1,23 @@
-"""What the address of an alert list asks for. What makes no sense there asks for nothing."""
+"""What the address of an alert list asks for. What it does not know is refused."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
-from domain.alerts.filters import TABS, AlertFilter
+from domain.alerts.filters import SEVERITIES, TABS, AlertFilter
 from domain.alerts.incoming import Severity
 from domain.alerts.orders import NEWEST, ORDERS, Order
 from domain.alerts.text import storable
-from domain.paging import LARGEST_ID
+from domain.list_queries import one_of, row_id, words
 
-LONGEST_SEARCH = 200
 _LONGEST_NAME = 255
 _OPEN = "open"
+#: What an address can ask a list of alerts for.
+PARAMETERS = (
+    *("status", "search", "severity", "environment", "service", "assignee", "integration"),
+    "sort",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,27 +51,21 @@ class AlertQuery:
 
 def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
     """Return what an address asks for."""
-    tab = given.get("status", _OPEN)
-    tab = tab if tab in TABS else _OPEN
+    tab = one_of(given, "status", TABS, _OPEN)
+    severity = one_of(given, "severity", SEVERITIES, "")
     wanted = AlertFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=storable(given.get("search", "")).strip()[:LONGEST_SEARCH],
+        search=storable(words(given, "search")).strip(),
+        severity=Severity(severity) if severity else None,
         environment=_name(given, "environment"),
         service=_name(given, "service"),
         assignee=_name(given, "assignee"),
-        integration_id=_number(given.get("integration", "")),
+        integration_id=row_id(given, "integration"),
     )
-    severity = given.get("severity", "")
-    if severity in tuple(Severity):
-        wanted = replace(wanted, severity=Severity(severity))
-    return AlertQuery(tab=tab, wanted=wanted, order=ORDERS.get(given.get("sort", ""), NEWEST))
+    order = ORDERS[one_of(given, "sort", ORDERS, NEWEST.name)]
+    return AlertQuery(tab=tab, wanted=wanted, order=order)
 
 
 def _name(given: MultiDict[str, str], name: str) -> str | None:
-    return storable(given.get(name, ""))[:_LONGEST_NAME] or None
-
-
-def _number(text: str) -> int | None:
-    is_number = text.isascii() and text.isdecimal() and len(text) < 20  # noqa: PLR2004 - 64 bits
-    return int(text) if is_number and int(text) <= LARGEST_ID else None
+    return storable(words(given, name, most=_LONGEST_NAME)) or None

@@ -6,8 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flask import Response, request
+from werkzeug.datastructures import MultiDict
 
+from domain.list_queries import check_known, one_of
 from web.api_parameters import whole_number
+from web.bearer_token import QUERY_TOKENS
 from web.fast_json import json_response
 from web.services import settings
 
@@ -15,8 +18,10 @@ _USUAL_SIZE = 20
 _LARGEST_SIZE = 100
 #: Beyond it a number is no page of anything.
 _LAST_PAGE = 2**31 - 1
+#: How clients of the API want to go through a list.
+_PAGING = ("page", "per_page", "pagination", "order_by", "sort")
 #: A link must not carry the token that the request was made with.
-_NEVER_LINKED = frozenset({"access_token", "private_token", "page", "per_page"})
+_NEVER_LINKED = frozenset({*QUERY_TOKENS, "page", "per_page"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +37,31 @@ class Portion:
         return (self.number - 1) * self.size
 
 
+def list_query(*known: str, only_order: str = "desc") -> MultiDict[str, str]:
+    """Return the query of a list, or raise QueryError for what the list does not know.
+
+    Clients of the API send how they want to go through a list with every request. Whatever they
+    call it they get numbered pages with links, in the order of the ids.
+    """
+    given = request.args
+    check_known(given.lists(), (*known, *_PAGING), QUERY_TOKENS)
+    one_of(given, "pagination", ("offset", "legacy", "keyset"), "offset")
+    one_of(given, "order_by", ("id",), "id")
+    if "sort" not in known:
+        one_of(given, "sort", (only_order,), only_order)
+    return given
+
+
 def requested_portion() -> Portion:
     """Return what the query asks for, or raise InvalidError; more than 100 items are not given."""
     number = whole_number(request.args, "page", least=1, most=_LAST_PAGE)
+    return Portion(number=number or 1, size=requested_size())
+
+
+def requested_size() -> int:
+    """Return how many items are wanted at once, or raise InvalidError."""
     size = whole_number(request.args, "per_page", least=1, most=_LAST_PAGE)
-    return Portion(number=number or 1, size=min(size or _USUAL_SIZE, _LARGEST_SIZE))
+    return min(size or _USUAL_SIZE, _LARGEST_SIZE)
 
 
 def portion_response(

@@ -15,14 +15,18 @@ class Place(Enum):
     FORM = "form"
     #: `?access_token=…`
     QUERY = "query"
-    #: `PRIVATE-TOKEN: …`, which clients of the API use for personal access tokens.
+    #: `PRIVATE-TOKEN: …`, which clients of the API use for personal access tokens …
     PRIVATE_HEADER = "private header"
+    #: … and `?private_token=…`
+    PRIVATE_QUERY = "private query"
 
 
+#: Names of a token in the query of the API; no link that we build has one.
+QUERY_TOKENS = ("access_token", "private_token")
 _FORM = "application/x-www-form-urlencoded"
 OAUTH_PLACES = (Place.HEADER, Place.QUERY)
 USERINFO_PLACES = (Place.HEADER, Place.FORM, Place.QUERY)
-API_PLACES = (Place.HEADER, Place.QUERY, Place.PRIVATE_HEADER)
+API_PLACES = (Place.HEADER, Place.QUERY, Place.PRIVATE_HEADER, Place.PRIVATE_QUERY)
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
@@ -37,6 +41,8 @@ class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
 def _tokens_in(place: Place) -> list[str]:
     if place is Place.QUERY:
         return request.args.getlist("access_token") if request.query_string else []
+    if place is Place.PRIVATE_QUERY:
+        return request.args.getlist("private_token") if request.query_string else []
     if place is Place.FORM:
         is_form = request.method == "POST" and request.mimetype == _FORM
         return request.form.getlist("access_token") if is_form else []

@@ -13,7 +13,7 @@ from flask import Flask, Response, g, json, make_response, render_template, requ
 from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
 from werkzeug.http import HTTP_STATUS_CODES
 
 from domain.alerts.incoming import MissingAttributes, NoValidItem, UnreadableBody
@@ -31,11 +31,13 @@ from domain.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    QueryError,
     TooManyAttemptsError,
     TooManyRequestsError,
 )
 from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refusal
 from domain.oauth.personal_tokens import NotPersonalError
+from web.routes import existing_methods
 from web.services import settings
 from web.transactions import roll_back
 
@@ -57,6 +59,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (TooManyAttemptsError, 429),
     (TooManyRequestsError, 429),
     (ConflictError, 409),
+    (QueryError, 400),
     (InvalidError, 422),
     (ForbiddenError, 403),
     (NotFoundError, 404),
@@ -128,7 +131,8 @@ def _answer_known(error: Exception) -> Response:
     headers = _headers_of(error)
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
-    if status_of(error) == 422 and request.path.startswith("/api/"):  # noqa: PLR2004
+    is_of_parameter = isinstance(error, QueryError) or status_of(error) == 422  # noqa: PLR2004
+    if is_of_parameter and request.path.startswith("/api/"):
         return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
 
@@ -204,6 +208,9 @@ def _answer_broken(error: ParseException) -> Response:
 
 def _answer_http(error: HTTPException) -> Response:
     roll_back()
+    if isinstance(error, MethodNotAllowed):
+        methods = existing_methods(error.valid_methods or ())
+        error = MethodNotAllowed(valid_methods=methods) if methods else NotFound()
     status = error.code or 500
     if error.response is not None:
         return make_response(error.response)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import request, url_for
 
@@ -29,9 +30,11 @@ def page_links(page: Page[Any]) -> LinkedPage:
 def _link(**cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
-    kept = {
-        name: value
+    kept: list[tuple[str, int | str | None]] = [
+        (name, value)
         for name, value in request.args.items()
         if name not in {"before", "after"} and not name.startswith("_")
-    }
-    return url_for(request.endpoint or "", **{**(request.view_args or {}), **kept, **cursor})
+    ]
+    # The query stays a query: given to `url_for`, its names could stand for parts of the path.
+    address = url_for(request.endpoint or "", **(request.view_args or {}))
+    return f"{address}?{urlencode(kept + list(cursor.items()))}"

@@ -1,10 +1,19 @@
 """What the URL map says about names, and what names say about URLs."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from flask import Flask, current_app
-from werkzeug.routing import IntegerConverter, Map, PathConverter, ValidationError
+from flask import Flask, current_app, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import (
+    IntegerConverter,
+    Map,
+    MapAdapter,
+    PathConverter,
+    RequestRedirect,
+    ValidationError,
+)
 
 from domain.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
@@ -50,6 +59,25 @@ class RowIdConverter(IntegerConverter):
     def __init__(self, url_map: Map, max: int = LARGEST_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
         """Take Werkzeug's own limits; the largest is the one that all ids have."""
         super().__init__(url_map, max=max, **limits)
+
+
+def existing_methods(candidates: Iterable[str]) -> list[str]:
+    """Return those of the methods that this request's address can be asked with.
+
+    Werkzeug counts every rule that fits, those too whose converter then refuses the address.
+    """
+    adapter = current_app.create_url_adapter(request)
+    return [method for method in candidates if adapter and _leads_somewhere(adapter, method)]
+
+
+def _leads_somewhere(adapter: MapAdapter, method: str) -> bool:
+    try:
+        adapter.match(method=method)
+    except RequestRedirect:
+        return True
+    except HTTPException:
+        return False
+    return True
 
 
 def know_names(app: Flask) -> None:

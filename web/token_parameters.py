@@ -5,16 +5,36 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flask import Response
+from werkzeug.datastructures import MultiDict
 
-from domain.oauth.personal_token_lists import TIMES, TokenFilter
+from domain.list_queries import one_of
+from domain.oauth.personal_token_lists import SORTS, TIMES, TokenFilter
 from domain.oauth.personal_tokens import TokenDetails, expiry_on
 from domain.projects.members import Place
 from web import api_parameters as read
+from web.api_pages import list_query
 from web.fast_json import json_response
 from web.services import now, settings
 
 #: How long a rotated token lives when no expiry is asked for; clients of the API count on it.
 ROTATED_FOR = timedelta(days=7)
+
+
+_FILTERS = ("user_id", "state", "revoked", "search")
+_PERIODS = tuple(f"{name}_{side}" for name in TIMES for side in ("after", "before"))
+#: The order of the ids, as clients of the API call it; the newest come first anyway.
+_BY_ID = "desc"
+
+
+def token_query() -> MultiDict[str, str]:
+    """Return the query of a list of tokens, or raise QueryError for what it does not know."""
+    return list_query(*_FILTERS, *_PERIODS, "sort")
+
+
+def token_order(given: MultiDict[str, str]) -> str | None:
+    """Return the order that is wanted, or None for the newest first."""
+    name = one_of(given, "sort", (*SORTS, _BY_ID), _BY_ID)
+    return None if name == _BY_ID else name
 
 
 def token_filter(

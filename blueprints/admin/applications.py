@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
+from domain.list_queries import one_of, words
 from domain.oauth import applications as domain
 from domain.oauth.application_directory import (
     ApplicationFilter,
@@ -18,12 +19,12 @@ from domain.oauth.application_views import view as view_of
 from domain.oauth.client_secrets import end_secret, list_secrets
 from domain.oauth.client_secrets import renew_secret as renew
 from domain.oauth.scopes import REGISTRABLE, views
-from domain.paging import Slice, read_cursor
 from forms.application import RenewalForm
 from forms.instance_application import InstanceApplicationForm
 from web.access import administrator, visitor
 from web.audit import note
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.oauth_addresses import endpoints
 from web.pages import page_links
 from web.services import now, services, settings
@@ -31,27 +32,25 @@ from web.shown_once import show_once, take_shown_once
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")
 _SECRET = "application secret"  # noqa: S105 - a name
-_LONGEST_SEARCH = 200
+_OWNERS = ("instance", "users")
 
 
 @applications.get("")
 @administrator
 def index() -> ResponseReturnValue:
     """List the instance's applications, or those of its users."""
-    search = request.args.get("search", "")[:_LONGEST_SEARCH]
-    wanted = ApplicationFilter(is_instance_wide=request.args.get("of") != "users", search=search)
-    part = Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
+    given = list_query("of", "search", *PLACES)
+    wanted = ApplicationFilter(
+        is_instance_wide=one_of(given, "of", _OWNERS, "instance") == "instance",
+        search=words(given, "search"),
     )
-    found = page_of_applications(wanted, part, session=db.session(), now=now())
+    found = page_of_applications(wanted, asked_slice(), session=db.session(), now=now())
     return render_template(
         "admin/applications/index.html",
         page=page_links(found),
         is_instance_wide=wanted.is_instance_wide,
         counts=count_applications(session=db.session()),
-        query=search,
+        query=wanted.search,
     )
 
 

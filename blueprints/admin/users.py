@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts import administration as domain
@@ -19,10 +19,10 @@ from domain.accounts.second_factors import factors_of
 from domain.accounts.second_factors import remove_second_factors as forget_factors
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
+from domain.list_queries import one_of, words
 from domain.oauth.application_views import list_own
 from domain.oauth.authorized import list_authorized
 from domain.oauth.personal_token_lists import TokenFilter, count_tokens
-from domain.paging import Slice, read_cursor
 from domain.projects.access import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
@@ -30,6 +30,7 @@ from web.access import administrator, visitor
 from web.audit import note
 from web.bootstrap import forget_first_password
 from web.extensions import db
+from web.list_query import PLACES, asked_slice, list_query
 from web.pages import page_links
 from web.password_rules import hash_cost, password_rules
 from web.services import now, services, settings
@@ -37,7 +38,6 @@ from web.shown_once import show_once, take_shown_once
 
 users = Blueprint("users", __name__, url_prefix="/users")
 _PASSWORD = "user password"  # noqa: S105 - a name
-_LONGEST_SEARCH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +55,17 @@ class Tab:
 @administrator
 def index() -> ResponseReturnValue:
     """List accounts, the newest first."""
-    group = request.args.get("group", "people")
-    search = request.args.get("search", "")[:_LONGEST_SEARCH]
-    wanted = AccountFilter(group=group if group in GROUPS else "people", search=search)
-    part = Slice(
-        size=settings().page_size,
-        before=read_cursor(request.args.get("before")),
-        after=read_cursor(request.args.get("after")),
+    given = list_query("group", "search", *PLACES)
+    wanted = AccountFilter(
+        group=one_of(given, "group", GROUPS, "people"), search=words(given, "search")
     )
     counts = count_accounts(session=db.session())
     return render_template(
         "admin/users/index.html",
-        page=page_links(page_of_accounts(wanted, part, session=db.session())),
+        page=page_links(page_of_accounts(wanted, asked_slice(), session=db.session())),
         tabs=_tabs(wanted, counts),
         counts=counts,
-        query=search,
+        query=wanted.search,
     )
 
 

@@ -2,19 +2,20 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, request, url_for
+from flask import Blueprint, Response, url_for
 
 from domain.accounts.roles import Role
 from domain.alerts.inspection import get_alert
 from domain.alerts.orders import read_cursor
 from domain.alerts.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
 from domain.alerts.status import Change, change_status
+from domain.clock import written
 from domain.oauth.bearer import Bearer
-from forms.alert_query import read_query
+from forms.alert_query import PARAMETERS, read_query
 from web import api_parameters as read
 from web.access import bearer as with_bearer
-from web.api_cursors import cursor_response
-from web.api_pages import requested_portion
+from web.api_cursors import cursor_response, list_query
+from web.api_pages import requested_size
 from web.api_projects import actor_of, project_of
 from web.extensions import db
 from web.fast_json import json_response
@@ -33,11 +34,12 @@ _WRITING = ("api", "write_alerts")
 def index(bearer: Bearer, reference: str) -> Response:
     """List alerts, with the filters and orders of the page."""
     project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    query = read_query(request.args, project_id=project.id)
+    given = list_query(*PARAMETERS, order_by="started_at")
+    query = read_query(given, project_id=project.id)
     part = AlertSlice(
-        size=requested_portion().size,
+        size=requested_size(),
         order=query.order,
-        following=read_cursor(request.args.get("cursor"), query.order),
+        following=read_cursor(given.get("cursor"), query.order),
     )
     page = list_alerts(query.wanted, part, session=db.session())
     next_cursor = None if page.next_before is None else str(page.next_before)
@@ -77,9 +79,9 @@ def _as_json(row: AlertRow) -> dict[str, Any]:
         "severity": row.severity,
         "status": row.status,
         "events": row.events,
-        "started_at": row.started_at.isoformat(),
-        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
-        "last_event_at": row.last_event_at.isoformat(),
+        "started_at": written(row.started_at),
+        "ended_at": written(row.ended_at) if row.ended_at else None,
+        "last_event_at": written(row.last_event_at),
         "service": row.service,
         "environment": row.environment,
         "monitoring_tool": row.monitoring_tool,

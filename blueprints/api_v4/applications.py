@@ -13,7 +13,7 @@ from domain.oauth.bearer import Bearer
 from domain.oauth.client_secrets import renew_secret
 from web import api_parameters as read
 from web.access import bearer as with_bearer
-from web.api_pages import portion_response, requested_portion
+from web.api_pages import list_query, portion_response, requested_portion
 from web.audit import note
 from web.extensions import db
 from web.fast_json import json_response
@@ -28,6 +28,7 @@ _REQUIRED = ("name", "redirect_uri", "scopes")
 def index(bearer: Bearer) -> Response:
     """List the applications of the instance, the newest first."""
     _require_administrator(bearer)
+    list_query()
     portion = requested_portion()
     found, total = list_instance_wide(
         offset=portion.offset, limit=portion.size, session=db.session()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from domain.audit import trail
 from domain.audit.trail import EventFilter
@@ -11,7 +11,7 @@ from domain.errors import ForbiddenError
 from domain.oauth.bearer import Bearer
 from web import api_parameters as read
 from web.access import bearer as with_bearer
-from web.api_pages import portion_response, requested_portion
+from web.api_pages import list_query, portion_response, requested_portion
 from web.extensions import db
 from web.fast_json import json_response
 
@@ -24,9 +24,10 @@ _READING = ("api", "read_api", "read")
 def index(bearer: Bearer) -> Response:
     """List the events of the whole instance, the newest first."""
     _administrators_only(bearer)
+    given = list_query("entity_type", "entity_id", "created_after", "created_before")
     portion = requested_portion()
     found = trail.list_events(
-        _filter(request.args), offset=portion.offset, limit=portion.size, session=db.session()
+        _filter(given), offset=portion.offset, limit=portion.size, session=db.session()
     )
     return portion_response([each.as_json() for each in found.items], portion, total=found.total)
 

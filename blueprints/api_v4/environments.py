@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from domain.accounts.roles import Role
 from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter, EnvironmentView
+from domain.clock import written
 from domain.errors import InvalidError
 from domain.oauth.bearer import Bearer
 from web import api_parameters as read
 from web.access import bearer as with_bearer
-from web.api_pages import portion_response, requested_portion
+from web.api_pages import list_query, portion_response, requested_portion
 from web.api_projects import project_of
 from web.extensions import db
 from web.fast_json import json_response
@@ -28,7 +29,8 @@ _READING = ("api", "read_api", "read")
 def index(bearer: Bearer, reference: str) -> Response:
     """List environments, all or by name."""
     project = project_of(reference, bearer, at_least=Role.REPORTER)
-    name, search = read.text(request.args, "name"), read.text(request.args, "search")
+    given = list_query("name", "search", only_order="asc")
+    name, search = read.text(given, "name"), read.text(given, "search")
     if name and search:
         message = "name, search are mutually exclusive"
         raise InvalidError(message)
@@ -75,5 +77,5 @@ def _as_json(environment: EnvironmentView) -> dict[str, Any]:
         "slug": environment.slug,
         "external_url": None,
         "state": "available",
-        "created_at": environment.created_at.isoformat(),
+        "created_at": written(environment.created_at),
     }

@@ -1,6 +1,6 @@
 """/api/v4/personal_access_tokens: tokens listed, shown, made, rotated and revoked by scripts."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
@@ -23,6 +23,8 @@ from web.token_parameters import (
     token_details,
     token_expiry,
     token_filter,
+    token_order,
+    token_query,
 )
 
 personal_access_tokens = Blueprint("personal_access_tokens", __name__)
@@ -35,12 +37,12 @@ _ANY = tuple(BY_NAME)
 @with_bearer(*_READING)
 def index(bearer: Bearer) -> Response:
     """List the user's tokens; to administrators everybody's."""
-    portion = requested_portion()
+    given, portion = token_query(), requested_portion()
     found = lists.list_tokens(
-        token_filter(request.args, owner_id=_owner_id(bearer)),
+        token_filter(given, owner_id=_owner_id(bearer)),
         session=db.session(),
         now=now(),
-        sort=read.one_of(request.args, "sort", lists.SORTS),
+        sort=token_order(given),
         offset=portion.offset,
         limit=portion.size,
     )

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth import place_tokens as domain
 from domain.oauth.bearer import Bearer
-from domain.oauth.personal_token_lists import SORTS
 from domain.oauth.personal_tokens import NotPersonalError
 from domain.oauth.place_tokens import PlaceToken, Wish
 from domain.projects.access import get_group_for, get_project_for
@@ -30,6 +29,8 @@ from web.token_parameters import (
     token_details,
     token_expiry,
     token_filter,
+    token_order,
+    token_query,
 )
 
 place_tokens = Blueprint("place_tokens", __name__)
@@ -50,13 +51,14 @@ class Held:
 @with_bearer(*_READING)
 def index(bearer: Bearer, kind: str, reference: str) -> Response:
     """List the tokens of a project or a group."""
-    place, portion = _managed(kind, reference, bearer).place, requested_portion()
+    place = _managed(kind, reference, bearer).place
+    given, portion = token_query(), requested_portion()
     found = domain.list_place_tokens(
-        token_filter(request.args, place=place),
+        token_filter(given, place=place),
         place,
         session=db.session(),
         now=now(),
-        sort=read.one_of(request.args, "sort", SORTS),
+        sort=token_order(given),
         offset=portion.offset,
         limit=portion.size,
     )

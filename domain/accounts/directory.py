@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
 from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.clock import written
 from domain.paging import Page, Slice, fetch_page
 from models import Passkey, SignIn, TotpDevice, User
 
@@ -50,7 +51,7 @@ class Account:
             "state": self.state,
             "is_admin": self.is_admin,
             "two_factor_enabled": self.has_second_factor,
-            "last_sign_in_at": seen.isoformat() if seen else None,
+            "last_sign_in_at": written(seen) if seen else None,
         }
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from domain.clock import written
 from domain.hot import HotRow
 from models import User
 
@@ -51,7 +52,7 @@ class Profile:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment else None
+    return written(moment) if moment else None
 
 
 def profile_of(row: HotRow) -> Profile:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.details import pretty
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import NotFoundError, QueryError
 from domain.paging import Page, Slice
 from models import Delivery
 
@@ -102,19 +102,19 @@ class Refusals:
 
 
 def read_show(text: str | None) -> Show:
-    """Return the filter of that name, or raise InvalidError."""
+    """Return the filter of that name, or raise QueryError."""
     try:
         return Show(text or Show.ALL)
     except ValueError as error:
-        raise InvalidError(f"Show one of {', '.join(Show)}.", field="show") from error
+        raise QueryError(f"show must be one of {', '.join(Show)}.", field="show") from error
 
 
 def read_status(text: str | None) -> int | None:
-    """Return the status code in a filter, or raise InvalidError for what is none."""
+    """Return the status code in a filter, or raise QueryError for what is none."""
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) == 3):  # noqa: PLR2004
-        raise InvalidError("A status code has three digits.", field="status")
+        raise QueryError("status must be a status code, of three digits.", field="status")
     return int(text)
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from domain.alerts.lifecycle import Action
-from domain.errors import InvalidError
+from domain.errors import QueryError
 from domain.paging import LARGEST_ID, Page
 from models import Delivery, Occurrence
 
@@ -32,13 +32,13 @@ class OccurrenceView:
 
 
 def read_place(text: str | None) -> Place | None:
-    """Return what a cursor means, or raise InvalidError for a forged one."""
+    """Return what a cursor means, or raise QueryError for a forged one."""
     if not text:
         return None
     numbers = text.split("_")
     if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a place
         message = "This page of the list does not exist; start again at the first one."
-        raise InvalidError(message, field="cursor")
+        raise QueryError(message, field="cursor")
     return int(numbers[0]), int(numbers[1])
 
 

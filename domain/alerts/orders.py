@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, literal, tuple_
 from sqlalchemy.sql import operators
 
 from domain.alerts.filters import urgency
-from domain.errors import InvalidError
+from domain.errors import QueryError
 from domain.paging import LARGEST_ID
 from models import Alert
 
@@ -113,7 +113,7 @@ def _write(value: Any) -> str:
 
 
 def read_cursor(text: str | None, order: Order) -> Values | None:
-    """Return the place that a cursor means, or raise InvalidError for a forged one."""
+    """Return the place that a cursor means, or raise QueryError for a forged one."""
     if not text:
         return None
     parts = text.split("_")
@@ -137,6 +137,6 @@ def _read(text: str, key: Key) -> Any:
         raise _forged() from error
 
 
-def _forged() -> InvalidError:
+def _forged() -> QueryError:
     message = "This page of the list does not exist; start again at the first one."
-    return InvalidError(message, field="cursor")
+    return QueryError(message, field="cursor")

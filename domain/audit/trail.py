@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.audit.events import EventKind
+from domain.clock import written
 from domain.errors import NotFoundError
 from domain.paging import Page, Slice
 from models import AuditEvent, User
@@ -99,7 +100,7 @@ class EventView:
                 "user_agent": self.user_agent,
                 "correlation_id": self.request_id,
             },
-            "created_at": self.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "created_at": written(self.created_at),
         }
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from domain.clock import written
 from domain.errors import InvalidError
 from domain.hot import HotConnection
 from domain.keyring import Keyring, UndecipherableError
@@ -67,8 +68,8 @@ class PublishedKey:
         """Return what operators want to know of it."""
         return {
             "kid": self.kid,
-            "created_at": self.created_at.isoformat(),
-            "retired_at": self.retired_at.isoformat() if self.retired_at else None,
+            "created_at": written(self.created_at),
+            "retired_at": written(self.retired_at) if self.retired_at else None,
         }
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_,
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.audit.events import Event, EventKind
+from domain.clock import written
 from domain.errors import NotFoundError
 from domain.paging import LARGEST_ID, Page, Slice
 from domain.projects.members import Place
@@ -71,7 +72,7 @@ class TokenView:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment else None
+    return written(moment) if moment else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,3 +109,21 @@ def test_nothing_is_left_to_be_done_later() -> None:
         if mark in file.read_text(encoding="utf-8")
     }
     assert found == set()
+
+
+#: What answers with a part of a list, and what refuses the parameters that the list does not know.
+LIST_ANSWERS = {"page_links", "portion_response", "cursor_response"}
+LIST_QUERIES = {"list_query", "token_query"}
+
+
+def test_every_list_refuses_what_it_does_not_know() -> None:
+    careless = set()
+    for file in modules("blueprints"):
+        called = {
+            node.func.id
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        if called & LIST_ANSWERS and not called & LIST_QUERIES:
+            careless.add(place(file))
+    assert careless == set()

@@ -233,7 +233,7 @@ def test_a_user_is_found_by_name_address_and_state(gatebell: LiveGatebell) -> No
     assert found(f"search={hans.username.upper()}")
     assert found(f"search={hans.email}")
     assert not found(f"search={hans.username}x")
-    assert not found(f"group=administrators&search={hans.username}&_")
+    assert not found(f"group=administrators&search={hans.username}")
     lock(gatebell, hans)
     assert found(f"group=locked&search={hans.email}")
 

@@ -70,7 +70,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
-@pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events", "x'"])
+@pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events", ""])
 def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) -> None:
     endpoint = varied(gatebell)
     numbers = range(45)
@@ -93,7 +93,7 @@ def test_a_place_of_one_order_is_none_in_another(gatebell: LiveGatebell) -> None
     assert found is not None
     browser = signed_in(gatebell, alice(gatebell))
     address = f"{gatebell.url}/{endpoint.project}/-/alerts"
-    assert browser.get(f"{address}?before={found[1]}").status_code == 422
+    assert browser.get(f"{address}?before={found[1]}").status_code == 400
 
 
 @cache
@@ -125,10 +125,8 @@ def filtered(gatebell: LiveGatebell) -> Endpoint:
         ("?assignee=-", "dca"),
         ("?assignee=nobody-has-this-name", ""),
         ("?service=mail&search=b", "b"),
-        ("?severity=none-of-them", "dcba"),
-        ("?integration=x", "dcba"),
+        ("?severity=&integration=&sort=", "dcba"),
         ("?integration=9223372036854775807", ""),
-        ("?integration=99999999999999999999", "dcba"),
         ("?environment=%00", ""),
     ],
 )
@@ -248,9 +246,18 @@ def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell, iid: list[
 def test_who_goes_back_stays_in_this_project(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
-    forged = "project_path=other/place&_scheme=javascript&_external=1&status=all&sort=x&a=b"
+    forged = "project_path=other/place&_scheme=javascript&_external=1&status=all&a=b"
     answer = change_several(gatebell, endpoint, browser, iid=[], status="ignored", back=forged)
     assert answer.headers["Location"] == f"/{endpoint.project}/-/alerts?status=all"
+
+
+def test_who_goes_back_to_what_no_list_knows_changes_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = change_several(gatebell, endpoint, browser, iid="1", status="ignored", back="sort=x")
+    assert answer.status_code == 400
+    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
 
 
 def test_too_many_at_once_are_refused(gatebell: LiveGatebell) -> None:

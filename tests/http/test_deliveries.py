@@ -51,7 +51,7 @@ def test_the_delivery_log_has_pages(gatebell: LiveGatebell) -> None:
 def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, cursor: str) -> None:
     endpoint = connect(gatebell)
     _, answer = opened(gatebell, endpoint, f"{{id}}/deliveries?before={cursor}")
-    assert answer.status_code == 422
+    assert answer.status_code == 400
     assert "Traceback" not in answer.text
 
 
@@ -87,7 +87,7 @@ def test_the_delivery_log_is_filtered(gatebell: LiveGatebell) -> None:
 def test_a_filter_that_is_none_is_refused(gatebell: LiveGatebell, query: str) -> None:
     endpoint = connect(gatebell)
     _, answer = opened(gatebell, endpoint, f"{{id}}/deliveries?{query}")
-    assert answer.status_code == 422
+    assert answer.status_code == 400
 
 
 def test_every_delivery_tells_how_long_it_took(gatebell: LiveGatebell) -> None:

@@ -120,7 +120,7 @@ def test_a_search_for_environments_needs_three_characters(gatebell: LiveGatebell
         endpoint.accepted(platform_environment_name=name)
     browser = signed_in(gatebell, alice(gatebell))
     short = list_of(browser, endpoint, "?search=pr")
-    assert short.status_code == 422
+    assert short.status_code == 400
     assert "at least 3 characters" in short.text
     assert list(links(list_of(browser, endpoint, "?search=PROD"))) == [
         "pre-production",

@@ -8,6 +8,7 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
+from domain.clock import written
 from domain.oauth.personal_token_lists import TokenFilter, TokenView, list_tokens
 from domain.oauth.personal_tokens import TokenDetails, create_token, revoke_token
 from web.audit import note
@@ -37,7 +38,7 @@ def create_token_command(*, user: str, name: str, scopes: str, days: int | None)
         now=now(),
     )
     _note(EventKind.TOKEN_ISSUED, token.token)
-    return {"token": token.clear, "expires_at": token.token.expires_at.isoformat()}
+    return {"token": token.clear, "expires_at": written(token.token.expires_at)}
 
 
 @tokens.command("list")
