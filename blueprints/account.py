@@ -30,7 +30,7 @@ def profile() -> ResponseReturnValue:
     user = visitor().user
     form = ProfileForm(name=user.name, email=user.email)
     if not form.validate_on_submit():
-        return _page("profile", form)
+        return _profile_page(form)
     try:
         change_profile(
             user,
@@ -40,7 +40,7 @@ def profile() -> ResponseReturnValue:
         )
     except InvalidError as error:
         form.object_to(error.field, str(error))
-        return _page("profile", form)
+        return _profile_page(form)
     flash("Your profile is saved.")
     return redirect(url_for("account.profile"))
 
@@ -93,5 +93,7 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
     return page, 422 if form.errors else 200
 
 
-def _page(name: str, form: ProfileForm) -> tuple[str, int]:
-    return render_template(f"account/{name}.html", form=form), 422 if form.errors else 200
+def _profile_page(form: ProfileForm) -> tuple[str, int]:
+    is_found = visitor().user.email_key is not None
+    page = render_template("account/profile.html", form=form, is_found_by_email=is_found)
+    return page, 422 if form.errors else 200

@@ -8,9 +8,11 @@ from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group
 from domain.projects.creation import create_group, make_owner
 from domain.projects.members import (
-    Gift,
+    Place,
+    add_member,
+    change_role,
+    changed,
     get_place,
-    grant_role,
     joined,
     left,
     list_members,
@@ -19,7 +21,7 @@ from domain.projects.members import (
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
-from forms.member import MemberForm
+from forms.member import MemberForm, RoleForm
 from web.access import signed_in, viewer, visitor
 from web.audit import note
 from web.extensions import db
@@ -58,17 +60,28 @@ def members(group_path: str) -> ResponseReturnValue:
     form = MemberForm(giver=group.role or Role.GUEST)
     if not form.validate_on_submit():
         return _members_page(group, form)
-    giver = _maintained(group.path)
+    place = _maintained(group.path)
+    login, role = form.user.data or "", form.chosen_role
     try:
-        place = get_place(group.path, session=db.session())
-        gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
-        user = grant_role(place, gift, session=db.session(), now=now())
+        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
-        form.object_to("user", str(error))
+        form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(group, form)
-    note(joined(place, user, form.chosen_role))
-    flash(f"{form.user.data} is now {form.chosen_role.label} of {group.path}.")
+    note(joined(place, user, role))
+    flash(f"{user.username} is now {role.label} of {group.path}.")
     return redirect(url_for("groups.members", group_path=group.path))
+
+
+@groups.post("/<names:group_path>/-/members/<int:member_id>/role")
+@signed_in
+def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
+    """Give a member another role."""
+    place = _maintained(group_path)
+    role = RoleForm(giver=Role.OWNER).get_role()
+    change = change_role(place, member_id, role, by=viewer(), session=db.session())
+    note(changed(place, change))
+    flash(f"{change.user.username} is now {role.label} of {place.path}.")
+    return redirect(url_for("groups.members", group_path=place.path))
 
 
 @groups.post(
@@ -78,21 +91,20 @@ def members(group_path: str) -> ResponseReturnValue:
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
-    giver = _maintained(group_path)
-    place = get_place(group_path, session=db.session())
-    user = remove_member(place, member_id, giver=giver, session=db.session())
+    place = _maintained(group_path)
+    user = remove_member(place, member_id, by=viewer(), session=db.session())
     note(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("groups.members", group_path=place.path))
 
 
-def _maintained(path: str) -> Role:
-    """Return the visitor's role in a group that they maintain, or raise ForbiddenError."""
+def _maintained(path: str) -> Place:
+    """Return a group that the visitor maintains, or raise ForbiddenError."""
     group = get_group(path, viewer(), session=db.session())
-    if group.role is None or not group.can_maintain:
+    if not group.can_maintain:
         message = f"This needs the role Maintainer in {group.path}."
         raise ForbiddenError(message)
-    return group.role
+    return Place(group_id=group.id, path=group.path)
 
 
 def _new_page(form: GroupForm) -> ResponseReturnValue:

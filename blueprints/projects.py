@@ -8,20 +8,21 @@ from domain.accounts.roles import Role
 from domain.alerts.filters import AlertFilter
 from domain.alerts.integrations import list_integrations
 from domain.alerts.queries import count_by_status, open_alerts
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.errors import InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups
 from domain.projects.creation import change_visibility, create_project, make_owner
 from domain.projects.members import (
-    Gift,
-    get_place,
-    grant_role,
+    Place,
+    add_member,
+    change_role,
+    changed,
     joined,
     left,
     list_members,
     remove_member,
 )
 from domain.projects.views import ProjectView
-from forms.member import MemberForm
+from forms.member import MemberForm, RoleForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access import open_to_anyone, project_member, signed_in, viewer, visitor
 from web.audit import note
@@ -119,19 +120,28 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members and add some."""
-    giver = _role_of(project)
-    form = MemberForm(giver=giver)
+    form = MemberForm(giver=project.role or Role.GUEST)
     if not form.validate_on_submit():
         return _members_page(project, form)
+    place, login, role = _place(project), form.user.data or "", form.chosen_role
     try:
-        place = get_place(project.path, session=db.session())
-        gift = Gift(login=form.user.data or "", role=form.chosen_role, giver=giver)
-        user = grant_role(place, gift, session=db.session(), now=now())
+        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
-        form.object_to("user", str(error))
+        form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(project, form)
-    note(joined(place, user, form.chosen_role))
-    flash(f"{form.user.data} is now {form.chosen_role.label} of {project.path}.")
+    note(joined(place, user, role))
+    flash(f"{user.username} is now {role.label} of {project.path}.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+@projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
+@project_member(at_least=Role.MAINTAINER)
+def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
+    """Give a member another role."""
+    place, role = _place(project), RoleForm(giver=Role.OWNER).get_role()
+    change = change_role(place, member_id, role, by=viewer(), session=db.session())
+    note(changed(place, change))
+    flash(f"{change.user.username} is now {role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
 
@@ -142,25 +152,19 @@ def members(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
-    place = get_place(project.path, session=db.session())
-    user = remove_member(place, member_id, giver=_role_of(project), session=db.session())
+    place = _place(project)
+    user = remove_member(place, member_id, by=viewer(), session=db.session())
     note(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("projects.members", project_path=project.path))
 
 
-def _role_of(project: ProjectView) -> Role:
-    if project.role is None:
-        message = f"This needs a role in {project.path}."
-        raise ForbiddenError(message)
-    return project.role
+def _place(project: ProjectView) -> Place:
+    return Place(project_id=project.id, path=project.path)
 
 
 def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
-    everyone = list_members(
-        get_place(project.path, session=db.session()),
-        viewer_id=visitor().id,
-        session=db.session(),
-    )
+    place = _place(project)
+    everyone = list_members(place, viewer_id=visitor().id, session=db.session())
     page = render_template("projects/members.html", project=project, members=everyone, form=form)
     return page, 422 if form.errors else 200

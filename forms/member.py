@@ -1,4 +1,4 @@
-"""The form that adds a member."""
+"""The forms that add a member and change a role."""
 
 from typing import Any
 
@@ -6,10 +6,34 @@ from wtforms import SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
 from domain.accounts.roles import Role
+from domain.errors import InvalidError
 from forms.base import Form, without_edges
 
 
-class MemberForm(Form):
+class RoleForm(Form):
+    """What role somebody has."""
+
+    role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
+
+    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
+        """Take the role of who gives it: nobody gives more than they have."""
+        super().__init__(*args, **kwargs)
+        self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
+
+    @property
+    def chosen_role(self) -> Role:
+        """The role that was chosen."""
+        return Role(self.role.data)
+
+    def get_role(self) -> Role:
+        """Return the role of a form that is nothing but a list to choose from, or raise."""
+        if not self.validate_on_submit():
+            message = "Choose one of the roles in the list."
+            raise InvalidError(message, field="role")
+        return self.chosen_role
+
+
+class MemberForm(RoleForm):
     """Who comes in, and with what role."""
 
     user = StringField(
@@ -20,14 +44,3 @@ class MemberForm(Form):
             Length(max=320, message="That is too long for a user name or an address."),
         ],
     )
-    role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
-
-    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
-        """Take the role of who adds: nobody gives more than they have."""
-        super().__init__(*args, **kwargs)
-        self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
-
-    @property
-    def chosen_role(self) -> Role:
-        """The role that was chosen."""
-        return Role(self.role.data)

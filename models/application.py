@@ -7,6 +7,7 @@ from sqlalchemy import JSON, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class Application(Base):
@@ -43,6 +44,10 @@ class Application(Base):
     keyed_at: Mapped[datetime | None]
     #: Its tokens must be bound to a key (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
+    name_key: Mapped[str | None] = folded()
+
+
+keep_folded(Application.name, Application.name_key)
 
 
 class ApplicationSecret(Base):

@@ -6,6 +6,7 @@ from sqlalchemy import ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class Environment(Base):
@@ -17,5 +18,9 @@ class Environment(Base):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
+    name_key: Mapped[str | None] = folded()
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+
+keep_folded(Environment.name, Environment.name_key)

@@ -6,6 +6,7 @@ from sqlalchemy import ForeignKey, Index, String, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class Group(Base):
@@ -18,11 +19,18 @@ class Group(Base):
         ForeignKey("groups.id", ondelete="CASCADE"), index=True
     )
     name: Mapped[str] = mapped_column(String(255))
-    #: Full path; unique whatever the case.
+    #: Full path; unique whatever the spelling.
     path: Mapped[str] = mapped_column(String(1024))
     created_at: Mapped[datetime]
+    path_key: Mapped[str | None] = folded()
 
-    __table_args__ = (Index("uq_groups_path_lower", func.lower(path), unique=True),)
+    __table_args__ = (
+        Index("uq_groups_path_lower", func.lower(path), unique=True),
+        Index("uq_groups_path_key", path_key, unique=True),
+    )
+
+
+keep_folded(Group.path, Group.path_key)
 
 
 class Project(Base):
@@ -38,5 +46,12 @@ class Project(Base):
     #: private, internal or public.
     visibility: Mapped[str] = mapped_column(String(16), default="private")
     created_at: Mapped[datetime]
+    path_key: Mapped[str | None] = folded()
 
-    __table_args__ = (Index("uq_projects_path_lower", func.lower(path), unique=True),)
+    __table_args__ = (
+        Index("uq_projects_path_lower", func.lower(path), unique=True),
+        Index("uq_projects_path_key", path_key, unique=True),
+    )
+
+
+keep_folded(Project.path, Project.path_key)

@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class AccessToken(Base):
@@ -62,3 +63,7 @@ class PersonalAccessToken(Base):
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     #: When the keyed hash was made; empty: with the token.
     keyed_at: Mapped[datetime | None]
+    name_key: Mapped[str | None] = folded()
+
+
+keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)

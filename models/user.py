@@ -6,10 +6,11 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, 
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class User(Base):
-    """An account. Names and e-mail addresses are unique whatever their case."""
+    """An account. Names and e-mail addresses are unique whatever their spelling."""
 
     __tablename__ = "users"
 
@@ -29,11 +30,22 @@ class User(Base):
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
+    username_key: Mapped[str | None] = folded()
+    #: Empty, too, for who came second with an address when addresses were first folded so.
+    email_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
         Index("uq_users_username_lower", func.lower(username), unique=True),
         Index("uq_users_email_lower", func.lower(email), unique=True),
+        Index("uq_users_username_key", username_key, unique=True),
+        Index("uq_users_email_key", email_key, unique=True),
     )
+
+
+keep_folded(User.username, User.username_key)
+keep_folded(User.email, User.email_key)
+keep_folded(User.name, User.name_key)
 
 
 class Bot(Base):

@@ -36,6 +36,14 @@ class Postgres:
         self._ours.append(name)
         return self._url.set(database=name).render_as_string(hide_password=False)
 
+    def new_plain_database(self) -> str:
+        """Make an empty database whose locale knows no letters but a to z."""
+        name = f"gatebell_test_{os.getpid()}_{next(_numbers)}"
+        statement = "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
+        self.execute(sql.SQL(statement).format(sql.Identifier(name)))
+        self._ours.append(name)
+        return self._url.set(database=name).render_as_string(hide_password=False)
+
     def drop_databases(self) -> None:
         statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
         for name in self._ours:

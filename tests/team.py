@@ -5,7 +5,8 @@ from functools import cache
 import requests
 
 from domain.accounts.roles import Role
-from domain.projects.members import add_member, get_place
+from domain.errors import NotFoundError
+from domain.projects.members import OPERATOR, add_member, change_role, find_member, get_place
 from tests.live import LiveGatebell
 from tests.people import Person, database_of, make_user, now, signed_in
 
@@ -17,10 +18,21 @@ def person_for(gatebell: LiveGatebell, role: Role | None) -> Person:
 
 
 def give_role(gatebell: LiveGatebell, place: str, person: Person, role: Role) -> None:
-    """Make somebody a member of a group or a project."""
+    """Make somebody a member of a group or a project, with this role and no other."""
     with database_of(gatebell) as session:
         found = get_place(place, session=session)
-        add_member(found, person.username, role, session=session, now=now())
+        try:
+            number = find_member(found, person.username, session=session)
+        except NotFoundError:
+            add_member(found, person.username, role, by=OPERATOR, session=session, now=now())
+        else:
+            change_role(found, number, role, by=OPERATOR, session=session)
+
+
+def member_id(gatebell: LiveGatebell, place: str, person: Person) -> int:
+    """Return the number of somebody's membership."""
+    with database_of(gatebell) as session:
+        return find_member(get_place(place, session=session), person.username, session=session)
 
 
 def browser_of(gatebell: LiveGatebell, place: str, role: Role | None) -> requests.Session:

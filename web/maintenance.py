@@ -1,7 +1,7 @@
 """What the worker does to the database: removes what has had its day, and adds up what came in.
 
 The first every ten minutes, and `flask prune` at once; the second, and putting audit events under
-seals, every minute.
+seals, every minute. The first two also fold names that another hand than ours wrote.
 """
 
 import logging
@@ -14,6 +14,7 @@ from domain.alerts.charts import add_up
 from domain.audit.seals import audit_key, prune_events, seal_events
 from domain.audit.verification import head_of
 from domain.clock import system_clock
+from domain.folded_names import fold_accounts, fold_environments
 from domain.keyring import Keyring
 from domain.pruning import Retention, prune
 from models import InstanceSetting
@@ -41,6 +42,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
                 keep_deliveries=current.delivery_keep_count,
                 keep_for=timedelta(days=current.delivery_keep_days),
             )
+            fold_accounts(session=session, between=session.commit)
             now, between = system_clock(), session.commit
             removed = prune(retention, session=session, now=now, between=between)
             key = audit_key(session=session, keyring=_keyring(settings), now=now)
@@ -61,11 +63,12 @@ def run_add_up() -> None:
 
 
 def add_up_days(settings: Settings) -> None:
-    """Add the alerts of the last minute to their days."""
+    """Add the alerts of the last minute to their days, and fold the environments they named."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
             add_up(session=session)
+            fold_environments(session=session)
     finally:
         engine.dispose()
 

@@ -9,20 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial, wraps
-from hashlib import sha256
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, TypeVar, cast
 
 from flask import Blueprint, Flask, Response, after_this_request, request
 from flask_login import current_user
 from limits import RateLimitItem, parse_many
 
+from domain.addresses import client_of
 from domain.errors import TooManyRequestsError
 from web.services import now, services, settings
 
 View = TypeVar("View", bound=Callable[..., Any])
-#: What one household or server farm is given of IPv6: its addresses are one client.
-_IPV6_CLIENT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,17 +143,4 @@ def _check_page() -> None:
 
 def _address() -> str:
     """Return who the client is by its address, which only trusted proxies tell us."""
-    return _client(request.remote_addr or "")
-
-
-@lru_cache(maxsize=4096)
-def _client(address: str) -> str:
-    try:
-        parsed = ip_address(address)
-    except ValueError:  # a socket has none, and a proxy may write what it likes
-        return f"unknown-{sha256(address.encode()).hexdigest()[:16]}"
-    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
-        parsed = parsed.ipv4_mapped
-    if isinstance(parsed, IPv6Address):
-        return str(ip_network((int(parsed), _IPV6_CLIENT), strict=False))
-    return str(parsed)
+    return client_of(request.remote_addr or "")

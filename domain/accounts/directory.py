@@ -13,6 +13,7 @@ from domain.accounts.users import ACTIVE, BOT, HUMAN
 from domain.clock import written
 from domain.paging import Page, Slice, fetch_page
 from models import Passkey, SignIn, TotpDevice, User
+from models.folding import fold, searchable
 
 #: More words than these narrow nothing down any more.
 _MOST_WORDS = 10
@@ -114,10 +115,14 @@ def page_of_accounts(wanted: AccountFilter, part: Slice, *, session: Session) ->
 
 
 def _words(search: str) -> list[ColumnElement[bool]]:
-    columns = (User.username, User.name, User.email)
+    columns = (
+        searchable(User.username, User.username_key),
+        searchable(User.name, User.name_key),
+        searchable(User.email, User.email_key),
+    )
     return [
-        or_(*(func.lower(column).contains(word, autoescape=True) for column in columns))
-        for word in search.replace("\x00", " ").lower().split()[:_MOST_WORDS]
+        or_(*(column.contains(word, autoescape=True) for column in columns))
+        for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
     ]
 
 

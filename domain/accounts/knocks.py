@@ -6,6 +6,8 @@ from datetime import timedelta
 from domain.accounts.attempts import AttemptLimit
 from domain.accounts.passwords import HashCost
 from domain.accounts.users import Knock
+from domain.addresses import client_of
+from models.folding import fold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,7 @@ class KnockLimits:
             login=login,
             password=password,
             account_limit=AttemptLimit(
-                subject=f"sign-in account {login.strip().lower()}",
+                subject=f"sign-in account {fold(login.strip())}",
                 attempts=self.per_account,
                 window=self.window,
             ),
@@ -35,5 +37,7 @@ class KnockLimits:
     def address_limit(self, address: str | None) -> AttemptLimit:
         """Return how often somebody at an address may be wrong, at every step of signing in."""
         return AttemptLimit(
-            subject=f"sign-in address {address}", attempts=self.per_address, window=self.window
+            subject=f"sign-in address {client_of(address or '')}",
+            attempts=self.per_address,
+            window=self.window,
         )

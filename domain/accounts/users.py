@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -27,6 +27,7 @@ from domain.accounts.second_factors import has_second_factor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from models import User
+from models.folding import fold
 
 ACTIVE = "active"
 #: Kinds of accounts: a bot stands for an access token of a project or a group.
@@ -52,9 +53,6 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         raise InvalidError(str(error), field="username") from error
     check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
     email = checked_email(new.email)
-    if find_user(new.username, session=session) or find_user(email, session=session):
-        message = f"A user with the name “{new.username}” or the address {email} exists already."
-        raise ConflictError(message, field="username")
     user = User(
         username=new.username,
         email=email,
@@ -66,9 +64,9 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         password_changed_at=None,
         last_sign_in_at=None,
     )
-    session.add(user)
     try:
-        session.flush()  # to learn the id, and whether somebody was faster
+        with session.begin_nested():  # to learn the id, and whether there is one already
+            session.add(user)
     except IntegrityError as error:
         message = f"A user with the name “{new.username}” or the address {email} exists already."
         raise ConflictError(message, field="username") from error
@@ -97,17 +95,13 @@ def checked_email(email: str) -> str:
 
 
 def find_user(login: str, *, session: Session) -> User | None:
-    """Return the user of this name or e-mail address, in any case."""
-    wanted = login.strip().lower()
+    """Return the user of this name or e-mail address, in any spelling."""
+    wanted = fold(login.strip())
     if "\x00" in wanted:
         return None  # nobody is called so, and Postgres refuses the question
-    statement = select(User).where(
-        or_(func.lower(User.username) == wanted, func.lower(User.email) == wanted)
-    )
-    # A name cannot hold an @, so at most one row matches each half; the name wins.
-    found = session.scalars(statement.order_by(User.id)).all()
-    return next((user for user in found if user.username.lower() == wanted), None) or next(
-        iter(found), None
+    # A name cannot hold an @, and an address always does: at most one row has both.
+    return session.scalar(
+        select(User).where(or_(User.username_key == wanted, User.email_key == wanted))
     )
 
 
@@ -205,7 +199,7 @@ def _account_limit(knock: Knock, user: User | None) -> AttemptLimit:
 
 
 def _subject(login: str) -> str:
-    return f"sign-in account {login.strip().lower()}"
+    return f"sign-in account {fold(login.strip())}"
 
 
 def change_password(user: User, new_password: str, *, now: datetime, rules: PasswordRules) -> None:
@@ -221,9 +215,12 @@ def change_password(user: User, new_password: str, *, now: datetime, rules: Pass
 def change_profile(user: User, *, name: str, email: str, session: Session) -> None:
     """Give the user another display name and address, or raise ConflictError."""
     normal = checked_email(email)
-    other = find_user(normal, session=session)
-    if other is not None and other.id != user.id:
+    try:
+        with session.begin_nested():
+            user.name = name
+            # As it was: who shares it since before that was refused may change the name alone.
+            if normal != user.email:
+                user.email = normal
+    except IntegrityError as error:
         message = "Another user has this e-mail address."
-        raise ConflictError(message, field="email")
-    user.name = name
-    user.email = normal
+        raise ConflictError(message, field="email") from error

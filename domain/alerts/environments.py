@@ -21,6 +21,7 @@ from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.paging import Page
 from domain.projects.access import MOST_COUNTED
 from models import Alert, Environment
+from models.folding import fold, searchable
 
 #: A shorter one would find too much to be of use, and cost too much.
 SHORTEST_SEARCH = 3
@@ -110,8 +111,8 @@ def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
     if wanted.name:
         found.append(Environment.name == storable(wanted.name))
     if wanted.search:
-        text = storable(wanted.search).lower()
-        found.append(func.lower(Environment.name).contains(text, autoescape=True))
+        name = searchable(Environment.name, Environment.name_key)
+        found.append(name.contains(fold(storable(wanted.search)), autoescape=True))
     return found
 
 

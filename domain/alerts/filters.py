@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.incoming import Severity
 from domain.alerts.search import Matches, find_matches, words_of
 from models import Alert, Assignment, User
+from models.folding import fold
 
 OPEN_STATUSES = ("triggered", "acknowledged")
 STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
@@ -92,5 +93,5 @@ def _assigned_to(username: str) -> ColumnElement[bool]:
     return Alert.id.in_(
         select(Assignment.alert_id)
         .join(User, User.id == Assignment.user_id)
-        .where(func.lower(User.username) == username.lower())
+        .where(User.username_key == fold(username))
     )

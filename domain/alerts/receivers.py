@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Case, Text, bindparam, case, cast, exists, func, or_, select, update
+from sqlalchemy import Case, Text, bindparam, case, cast, exists, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integrations import IntegrationType
@@ -15,6 +15,7 @@ from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.hot import HotConnection, HotRow
 from domain.keyring import Keyring
 from models import Integration, Project
+from models.folding import fold
 
 _TYPES = {kind.value: kind for kind in IntegrationType}
 #: How exact "last used" is: often enough for people, seldom enough for the database.
@@ -107,13 +108,11 @@ def _if_used(digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any
 
 _BY_IDENTIFIER = _COLUMNS.where(
     Integration.endpoint_identifier == bindparam("identifier"),
-    func.lower(Project.path) == bindparam("path"),
+    Project.path_key == bindparam("path"),
 )
 
 _OLDEST_OF_TYPE = (
-    _COLUMNS.where(
-        func.lower(Project.path) == bindparam("path"), Integration.type == bindparam("type")
-    )
+    _COLUMNS.where(Project.path_key == bindparam("path"), Integration.type == bindparam("type"))
     .order_by(Integration.id)
     .limit(1)
 )
@@ -141,7 +140,7 @@ def find_receiver(
     project_path: str, identifier: str, *, hot: HotConnection, now: datetime
 ) -> Receiver:
     """Return the receiver at a full address, or raise UnknownReceiverError."""
-    parameters = {"identifier": identifier, "path": project_path.lower()}
+    parameters = {"identifier": identifier, "path": fold(project_path)}
     return _receiver(hot.first(_BY_IDENTIFIER, parameters), now)
 
 
@@ -149,7 +148,7 @@ def find_oldest_receiver(
     project_path: str, kind: IntegrationType, *, hot: HotConnection, now: datetime
 ) -> Receiver:
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
-    parameters = {"type": kind.value, "path": project_path.lower()}
+    parameters = {"type": kind.value, "path": fold(project_path)}
     return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
 
 

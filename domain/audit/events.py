@@ -46,6 +46,7 @@ class EventKind(StrEnum):
     SETTING_CHANGED = "setting.changed"
     SIGNING_KEY_ROTATED = "signing_key.rotated"
     MEMBER_ADDED = "member.added"
+    MEMBER_CHANGED = "member.changed"
     MEMBER_REMOVED = "member.removed"
     INTEGRATION_CHANGED = "integration.changed"
 

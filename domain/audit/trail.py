@@ -13,6 +13,7 @@ from domain.clock import written
 from domain.errors import NotFoundError
 from domain.paging import Page, Slice
 from models import AuditEvent, User
+from models.folding import fold
 
 
 def in_words(kind: str) -> str:
@@ -113,8 +114,8 @@ def _text(value: object) -> str:
 
 
 def _id_of(username: str) -> ColumnElement[int]:
-    wanted = username.replace("\x00", "\ufffd").lower()
-    return select(User.id).where(func.lower(User.username) == wanted).scalar_subquery()
+    wanted = fold(username.replace("\x00", "\ufffd"))
+    return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
 #: What each field of a filter asks of an event.

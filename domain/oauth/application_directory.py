@@ -11,6 +11,7 @@ from domain.oauth.application_views import ApplicationView, list_some
 from domain.oauth.applications import TRUSTED
 from domain.paging import Page, Slice, fetch_page
 from models import Application, User
+from models.folding import fold, searchable
 
 #: More words than these narrow nothing down any more.
 _MOST_WORDS = 10
@@ -59,10 +60,15 @@ def _is_of(wanted: ApplicationFilter) -> ColumnElement[bool]:
 
 
 def _words(search: str) -> list[ColumnElement[bool]]:
-    columns = (Application.name, Application.uid, User.username, User.name)
+    columns = (
+        searchable(Application.name, Application.name_key),
+        Application.uid,
+        searchable(User.username, User.username_key),
+        searchable(User.name, User.name_key),
+    )
     return [
-        or_(*(func.lower(column).contains(word, autoescape=True) for column in columns))
-        for word in search.replace("\x00", " ").lower().split()[:_MOST_WORDS]
+        or_(*(column.contains(word, autoescape=True) for column in columns))
+        for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
     ]
 
 

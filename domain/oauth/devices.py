@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.accounts.attempts import AttemptLimit, claim_attempt, give_back_attempt
+from domain.addresses import client_of
 from domain.audit.events import Event, EventKind
 from domain.errors import ConflictError, InvalidError
 from domain.oauth.clients import Client
@@ -268,9 +269,10 @@ def _request(
 
 def _limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
     policy = context.policy.devices
+    client = client_of(context.origin.address or "")
     subjects = (
         (f"user code, user {user_id}", policy.guesses_per_user),
-        (f"user code, address {context.origin.address}", policy.guesses_per_address),
+        (f"user code, address {client}", policy.guesses_per_address),
         ("user code, everybody", policy.guesses_in_all),
     )
     return tuple(

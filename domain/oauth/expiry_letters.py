@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import select
@@ -137,7 +137,8 @@ class _Words:
 def _letter(
     token: PersonalAccessToken, notice: Notice, to: Keeper, words: _Words, sign: Sign
 ) -> NewLetter:
-    day = f"{token.expires_at.day} {token.expires_at:%B %Y}"
+    ends = token.expires_at.astimezone(UTC)
+    day = f"{ends.day} {ends:%B %Y}"
     when = f"on {day}" if notice is Notice.EARLY else "within a day"
     used = token.last_used_at
     use = f"It was last used on {used.day} {used:%B %Y}." if used else "It was never used."
@@ -147,9 +148,9 @@ def _letter(
         subject=f"The access token “{token.name}” expires {when}",
         text=(
             f"Hello {to.name},\n\n"
-            f"{words.what} “{token.name}” expires on {day}, at 00:00 UTC.\n"
+            f"{words.what} “{token.name}” expires on {day}, at {ends:%H:%M} UTC.\n"
             f"What uses it loses access then. {use}\n\n"
-            "Rotate it before that day, and you get a new value that is good for as long:\n"
+            "Rotate it before that, and you get a new value that is good for as long:\n"
             f"{words.page}\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"
         ),

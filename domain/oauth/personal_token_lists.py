@@ -14,6 +14,7 @@ from domain.errors import NotFoundError
 from domain.paging import LARGEST_ID, Page, Slice
 from domain.projects.members import Place
 from models import Bot, PersonalAccessToken
+from models.folding import fold, searchable
 
 #: From here on a page warns that a token is about to end.
 _SOON = timedelta(days=14)
@@ -123,14 +124,17 @@ def _bots_of(place: Place | None) -> Select[Any]:
 def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
     token = PersonalAccessToken
     live, dead = is_live(now), token.revoked_at.is_not(None)
-    searched = wanted.search.replace("\x00", "\ufffd").lower()
+    searched = fold(wanted.search.replace("\x00", "\ufffd"))
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
         (wanted.owner_id is not None, token.user_id == wanted.owner_id),
         (wanted.user_id is not None, token.user_id == wanted.user_id),
         (wanted.place is not None, token.user_id.in_(_bots_of(wanted.place))),
         (wanted.is_active is not None, live if wanted.is_active else not_(live)),
         (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
-        (bool(searched), func.lower(token.name).contains(searched, autoescape=True)),
+        (
+            bool(searched),
+            searchable(token.name, token.name_key).contains(searched, autoescape=True),
+        ),
     )
     return [
         *(condition for matters, condition in choices if matters),

@@ -4,31 +4,40 @@ The address says all that the picture shows, so that it tells nobody who else is
 """
 
 import unicodedata
+from urllib.parse import quote
 
 _HUES = 360
+#: For a name without a letter or digit, such as one of signs: head and shoulders.
 _UNKNOWN = "-"
+_SOMEBODY = (
+    '<g fill="#fff"><circle cx="32" cy="24" r="10"/><path d="M12 54a20 18 0 0 1 40 0z"/></g>'
+)
 #: The golden angle in degrees: neighbours get colours that are far apart.
 _STEP = 137
 _PICTURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="256" height="256">'
-    '<rect width="64" height="64" fill="hsl({hue} 45% 38%)"/>'
+    '<rect width="64" height="64" fill="hsl({hue} 45% 38%)"/>{shown}</svg>'
+)
+_LETTER = (
     '<text x="32" y="43" text-anchor="middle" font-family="sans-serif" font-size="32" '
-    'fill="#fff">{letter}</text></svg>'
+    'fill="#fff">{letter}</text>'
 )
 
 
 def picture_path(name: str, user_id: int) -> str:
     """Return where the picture of somebody lies, from the first slash on."""
-    return f"/-/pictures/{_initial(name)}-{user_id * _STEP % _HUES}.svg"
+    return f"/-/pictures/{quote(_initial(name))}-{user_id * _STEP % _HUES}.svg"
 
 
 def _initial(name: str) -> str:
-    """Return the first letter or digit in ASCII, as far as there is one."""
-    plain = unicodedata.normalize("NFKD", name).upper()
-    return next((each for each in plain if each.isascii() and each.isalnum()), _UNKNOWN)
+    """Return the first letter or digit of whatever writing, as a capital where there are any."""
+    first = next((each for each in unicodedata.normalize("NFKC", name) if each.isalnum()), _UNKNOWN)
+    capital = unicodedata.normalize("NFC", first.upper())
+    return capital if len(capital) == 1 else first
 
 
 def draw_picture(letter: str, hue: int) -> str:
     """Return the picture as SVG; `hue` is in degrees."""
-    shown = letter if letter.isascii() and letter.isalnum() and len(letter) == 1 else ""
-    return _PICTURE.format(letter=shown, hue=hue % _HUES)
+    is_letter = letter.isalnum() and len(letter) == 1
+    shown = _LETTER.format(letter=letter) if is_letter else _SOMEBODY
+    return _PICTURE.format(shown=shown, hue=hue % _HUES)

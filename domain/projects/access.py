@@ -11,6 +11,7 @@ from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.paths import ancestors
 from domain.projects.views import GroupView, ProjectView, Viewer
 from models import Alert, Group, Member, Project
+from models.folding import fold
 
 PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
@@ -76,7 +77,7 @@ class _Eyes:
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project of a full path, or raise NotFoundError if the viewer may not see it."""
-    project = session.scalar(select(Project).where(func.lower(Project.path) == path.lower()))
+    project = session.scalar(select(Project).where(Project.path_key == fold(path)))
     eyes = _Eyes(viewer, session=session)
     if project is None or not eyes.sees_project(project):
         message = "There is no such project, or you are not a member of it."
@@ -95,7 +96,7 @@ def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Sessi
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return a group with those of its projects that the viewer sees, or raise NotFoundError."""
-    group = session.scalar(select(Group).where(func.lower(Group.path) == path.lower()))
+    group = session.scalar(select(Group).where(Group.path_key == fold(path)))
     if group is None:
         message = "There is no such page, or you are not a member of what it shows."
         raise NotFoundError(message)
@@ -127,6 +128,16 @@ def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session
         message = f"This needs the role {at_least.label} in {group.path}."
         raise ForbiddenError(message)
     return group
+
+
+def role_in_place(
+    path: str, project_id: int | None, viewer: Viewer, *, session: Session
+) -> Role | None:
+    """Return the viewer's role in a group, or in the project of this number, as it is now."""
+    eyes = _Eyes(viewer, session=session)
+    if project_id is None:
+        return eyes.role_in_group(path)
+    return eyes.role_in_project(session.get_one(Project, project_id))
 
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:

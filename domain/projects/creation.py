@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -13,6 +13,7 @@ from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import VISIBILITIES
 from domain.projects.paths import parent
 from models import AlertCounter, Group, Member, Project
+from models.folding import fold
 
 
 def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> None:
@@ -21,7 +22,7 @@ def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> Non
     except ValueError as error:
         raise InvalidError(str(error), field="path") from error
     for table in (Group, Project):
-        taken = select(table.id).where(func.lower(table.path) == path.lower())
+        taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
             message = f"“{path}” exists already."
             raise ConflictError(message, field="path")
@@ -29,7 +30,7 @@ def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> Non
 
 def find_group(path: str, *, session: Session) -> Group | None:
     """Return the group of a full path, in any case."""
-    return session.scalar(select(Group).where(func.lower(Group.path) == path.lower()))
+    return session.scalar(select(Group).where(Group.path_key == fold(path)))
 
 
 def get_group_row(path: str, *, session: Session) -> Group:
@@ -54,8 +55,7 @@ def create_group(path: str, *, reserved: frozenset[str], session: Session, now: 
         path=f"{holder.path}/{clean.rpartition('/')[2]}" if holder else clean,
         created_at=now,
     )
-    session.add(group)
-    _flush_or_conflict(clean, session=session)
+    _store(group, session=session)
     return group
 
 
@@ -86,8 +86,7 @@ def create_project(
         visibility=visibility,
         created_at=now,
     )
-    session.add(project)
-    _flush_or_conflict(clean, session=session)
+    _store(project, session=session)
     session.add(AlertCounter(project_id=project.id, last_iid=0))
     return project
 
@@ -119,9 +118,11 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
-def _flush_or_conflict(path: str, *, session: Session) -> None:
+def _store(place: Group | Project, *, session: Session) -> None:
+    """Store a place to learn its id, or raise ConflictError if somebody was faster."""
     try:
-        session.flush()  # to learn the id, and whether somebody was faster
+        with session.begin_nested():  # the page that says so still asks the database
+            session.add(place)
     except IntegrityError as error:
-        message = f"“{path}” exists already."
+        message = f"“{place.path}” exists already."
         raise ConflictError(message, field="path") from error

@@ -1,19 +1,28 @@
-"""Adds, lists and removes members."""
+"""Adds, changes, lists and removes members.
+
+Who changes members of a place takes turns with others who do: what they may do, and whether an
+owner is left, is read when it is their turn, and nobody can change it before they are done.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
-from domain.accounts.users import BOT, find_user, get_user
+from domain.accounts.users import ACTIVE, BOT, get_user
 from domain.audit.events import Event, EventKind
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.projects.access import role_in_place
 from domain.projects.paths import ancestors
-from domain.projects.views import MemberView
+from domain.projects.views import MemberView, Viewer
 from domain.upsert import insert_into
-from models import Bot, Group, Member, Project, User
+from models import Group, Member, Project, User
+from models.folding import fold
+
+#: Who works with the command line may do what an owner may.
+OPERATOR = Viewer(user_id=None, is_admin=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +36,31 @@ class Place:
 
 def get_place(path: str, *, session: Session) -> Place:
     """Return the group or project of a full path, or raise NotFoundError."""
-    wanted = path.strip("/").lower()
-    group = session.scalar(select(Group).where(func.lower(Group.path) == wanted))
+    wanted = fold(path.strip("/"))
+    group = session.scalar(select(Group).where(Group.path_key == wanted))
     if group is not None:
         return Place(group_id=group.id, path=group.path)
-    project = session.scalar(select(Project).where(func.lower(Project.path) == wanted))
+    project = session.scalar(select(Project).where(Project.path_key == wanted))
     if project is not None:
         return Place(project_id=project.id, path=project.path)
     message = f"There is no group or project “{path}”."
     raise NotFoundError(message)
 
 
-def add_member(place: Place, login: str, role: Role, *, session: Session, now: datetime) -> User:
-    """Give a user a role in a place, or change the role that they have there."""
+def add_member(
+    place: Place, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
+) -> User:
+    """Give a role to somebody who has none of their own in a place.
+
+    Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for who is a member: a
+    role that somebody has is only changed knowingly, by `change_role`.
+    """
+    giver = _take_turn(place, by, session=session)
     user = get_user(login, session=session)
-    columns = ["user_id", "group_id" if place.group_id is not None else "project_id"]
+    if user.kind == BOT:
+        message = "A bot belongs to its access token: make a token here instead."
+        raise InvalidError(message, field="user")
+    _check_gift(role, giver)
     insert = insert_into(Member, session=session).values(
         user_id=user.id,
         group_id=place.group_id,
@@ -49,65 +68,149 @@ def add_member(place: Place, login: str, role: Role, *, session: Session, now: d
         role=int(role),
         created_at=now,
     )
-    session.execute(insert.on_conflict_do_update(index_elements=columns, set_={"role": int(role)}))
+    added = session.execute(insert.on_conflict_do_nothing().returning(Member.id)).first()
+    if added is None:
+        message = f"{user.username} is a member already: change the role in the list."
+        raise ConflictError(message, field="user")
     return user
 
 
+def find_member(place: Place, login: str, *, session: Session) -> int:
+    """Return the number of a user's membership in a place, or raise NotFoundError."""
+    user = get_user(login, session=session)
+    number = session.scalar(select(Member.id).where(Member.user_id == user.id, _is_here(place)))
+    if number is None:
+        message = f"{user.username} has no role of their own in {place.path}."
+        raise NotFoundError(message)
+    return number
+
+
 @dataclass(frozen=True, kw_only=True)
-class Gift:
-    """A role for a user, and the role of who gives it."""
+class RoleChange:
+    """Whose role became another one."""
 
-    login: str
-    role: Role
-    giver: Role
+    user: User
+    before: Role
+    after: Role
 
 
-def grant_role(place: Place, gift: Gift, *, session: Session, now: datetime) -> User:
-    """Add a member on behalf of another, who cannot give more than they have."""
-    user = find_user(gift.login, session=session)
-    if user is not None and user.kind == BOT:
-        message = "A bot belongs to its access token: make a token here instead."
-        raise InvalidError(message, field="user")
-    if gift.role > gift.giver:
-        message = f"You cannot give the role {gift.role.label}: your own is {gift.giver.label}."
+def change_role(
+    place: Place, member_id: int, role: Role, *, by: Viewer, session: Session
+) -> RoleChange:
+    """Give a member another role; nobody gives or takes more than they have themselves.
+
+    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    """
+    giver = _take_turn(place, by, session=session)
+    member, user = _get_member(place, member_id, giver, session=session)
+    _check_gift(role, giver)
+    before = Role(member.role)
+    if role < before:
+        _keep_an_owner(place, member, session=session)
+    member.role = int(role)
+    return RoleChange(user=user, before=before, after=role)
+
+
+def remove_member(place: Place, member_id: int, *, by: Viewer, session: Session) -> User:
+    """Take a member out of a place and return who it was; the last owner of a group stays.
+
+    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    """
+    giver = _take_turn(place, by, session=session)
+    member, user = _get_member(place, member_id, giver, session=session)
+    _keep_an_owner(place, member, session=session)
+    session.execute(delete(Member).where(Member.id == member.id))
+    return user
+
+
+def _take_turn(place: Place, viewer: Viewer, *, session: Session) -> Role:
+    """Wait for others who change members here, then return the role that the viewer has now."""
+    table = Group if place.group_id is not None else Project
+    number = place.group_id or place.project_id
+    # What only refers to the row, such as an alert, need not wait. SQLite has one writer anyway.
+    session.execute(select(table.id).where(table.id == number).with_for_update(key_share=True))
+    role = role_in_place(place.path, place.project_id, viewer, session=session)
+    if role is None or role < Role.MAINTAINER:
+        message = f"This needs the role Maintainer in {place.path}."
+        raise ForbiddenError(message)
+    return role
+
+
+def _check_gift(role: Role, giver: Role) -> None:
+    if role > giver:
+        message = f"You cannot give the role {role.label}: your own is {giver.label}."
         raise InvalidError(message, field="role")
-    return add_member(place, gift.login, gift.role, session=session, now=now)
 
 
-def remove_member(place: Place, member_id: int, *, giver: Role, session: Session) -> User:
-    """Take a member out of a place and return who it was; the last owner of a group stays."""
-    here = (
-        (Member.group_id == place.group_id)
-        if place.group_id
-        else (Member.project_id == place.project_id)
-    )
-    member = session.scalar(select(Member).where(Member.id == member_id, here))
-    if member is None:
+def _get_member(
+    place: Place, member_id: int, giver: Role, *, session: Session
+) -> tuple[Member, User]:
+    """Return a member whose role is not above the giver's."""
+    row = session.execute(
+        select(Member, User)
+        .join(User, User.id == Member.user_id)
+        .where(Member.id == member_id, _is_here(place))
+        .execution_options(populate_existing=True)
+    ).first()
+    if row is None:
         message = "That member is not here any more."
         raise NotFoundError(message)
+    member, user = row
     if member.role > giver:
-        message = "You cannot remove somebody whose role is above yours."
+        message = f"{user.username} is {Role(member.role).label} here, which is above your role."
         raise ForbiddenError(message)
-    if session.scalar(select(Bot.id).where(Bot.user_id == member.user_id)) is not None:
+    if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise InvalidError(message, field="member")
-    owners = session.scalar(
+    return member, user
+
+
+def _is_here(place: Place) -> ColumnElement[bool]:
+    if place.group_id is not None:
+        return Member.group_id == place.group_id
+    return Member.project_id == place.project_id
+
+
+def _keep_an_owner(place: Place, member: Member, *, session: Session) -> None:
+    """Refuse to lose the last owner who can sign in, here or in a group above."""
+    if place.group_id is None or member.role < Role.OWNER:
+        return
+    others = session.scalar(
         select(func.count())
         .select_from(Member)
         .join(User, User.id == Member.user_id)
-        .where(here, Member.role == int(Role.OWNER), User.kind != BOT)
+        .join(Group, Group.id == Member.group_id)
+        .where(
+            Group.path.in_((*ancestors(place.path), place.path)),
+            Member.role == int(Role.OWNER),
+            Member.id != member.id,
+            User.kind != BOT,
+            User.state == ACTIVE,
+        )
     )
-    if place.group_id and member.role == Role.OWNER and owners == 1:
+    if not others:
         message = "A group needs an owner: give the role to somebody else first."
         raise InvalidError(message, field="member")
-    session.execute(delete(Member).where(Member.id == member.id))
-    return session.get_one(User, member.user_id)
 
 
 def joined(place: Place, user: User, role: Role) -> Event:
     """Return the event that a user has a role in a place from now on."""
     details = {"username": user.username, "role": role.label}
     return Event(kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=place.path, details=details)
+
+
+def changed(place: Place, change: RoleChange) -> Event:
+    """Return the event that a member has another role from now on."""
+    return Event(
+        kind=EventKind.MEMBER_CHANGED,
+        user_id=change.user.id,
+        subject=place.path,
+        details={
+            "username": change.user.username,
+            "role": change.after.label,
+            "before": change.before.label,
+        },
+    )
 
 
 def left(place: Place, user: User) -> Event:
@@ -123,7 +226,11 @@ def left(place: Place, user: User) -> Event:
 def list_members(
     place: Place, *, viewer_id: int | None, session: Session
 ) -> tuple[MemberView, ...]:
-    """Return everybody who has a role here, also through a group above; each once."""
+    """Return everybody who has a role here, also through a group above; each once.
+
+    The highest role counts. One of their own that is lower is told beside it: it is what is left
+    when the group above takes its role away.
+    """
     above = (*ancestors(place.path), place.path)
     rows = session.execute(
         select(Member, User, Group.path)
@@ -134,18 +241,28 @@ def list_members(
             | ((Member.project_id == place.project_id) & Member.project_id.is_not(None))
         )
     )
-    best: dict[int, MemberView] = {}
+    people: dict[int, tuple[User, list[tuple[Member, str | None]]]] = {}
     for member, user, group_path in rows:
-        view = MemberView(
-            id=member.id,
-            username=user.username,
-            name=user.name,
-            role=Role(member.role),
-            inherited_from=group_path if group_path not in (None, place.path) else None,
-            is_you=user.id == viewer_id,
-            is_bot=user.kind == BOT,
-        )
-        known = best.get(user.id)
-        if known is None or (view.role, known.inherited_from is not None) > (known.role, False):
-            best[user.id] = view
-    return tuple(sorted(best.values(), key=lambda view: (-view.role, view.username)))
+        is_inherited = group_path not in (None, place.path)
+        roles = people.setdefault(user.id, (user, []))[1]
+        roles.append((member, group_path if is_inherited else None))
+    views = (_member_view(user, roles, viewer_id) for user, roles in people.values())
+    return tuple(sorted(views, key=lambda view: (-view.role, view.username)))
+
+
+def _member_view(
+    user: User, roles: list[tuple[Member, str | None]], viewer_id: int | None
+) -> MemberView:
+    # Of equal ones the role of their own counts: it is the one that can be changed here.
+    highest, through = max(roles, key=lambda each: (each[0].role, each[1] is None))
+    own = next((member for member, group_path in roles if group_path is None), None)
+    return MemberView(
+        id=own.id if own else None,
+        username=user.username,
+        name=user.name,
+        role=Role(highest.role),
+        own_role=Role(own.role) if own else None,
+        inherited_from=through,
+        is_you=user.id == viewer_id,
+        is_bot=user.kind == BOT,
+    )

@@ -66,10 +66,15 @@ class GroupView:
 class MemberView:
     """A member of a place, also when the role comes from a group above it."""
 
-    id: int
+    #: The number of the membership here; None if all that they have comes from above.
+    id: int | None
     username: str
     name: str
+    #: The highest of their roles: the one that counts.
     role: Role
+    #: The role that they were given here itself, if any.
+    own_role: Role | None
+    #: The group above that the role comes from, if it is not their own.
     inherited_from: str | None
     is_you: bool
     is_bot: bool = False

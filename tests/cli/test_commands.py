@@ -20,6 +20,8 @@ COMMANDS = (
     ("groups", "create"),
     ("projects", "create"),
     ("members", "add"),
+    ("members", "change"),
+    ("members", "remove"),
     ("applications", "create"),
     ("integrations", "create"),
     ("tokens", "create"),
@@ -51,6 +53,10 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
         "members", "add", f"{group}/shop", alice(live_postgres).username, "developer"
     )
     assert member["role"] == "Developer"
+    whom = (f"{group}/shop", alice(live_postgres).username)
+    changed = live_postgres.printed("members", "change", *whom, "maintainer")
+    assert (changed["before"], changed["role"]) == ("Developer", "Maintainer")
+    assert live_postgres.printed("members", "remove", *whom)["username"] == whom[1]
     made = live_postgres.printed(
         "integrations", "create", f"{group}/shop", "--type", "http", "--name", "Night shift"
     )
@@ -98,6 +104,9 @@ def test_a_given_password_is_read_from_standard_input_and_not_printed(
 
 ERRORS = (
     ("There is no user", "members", "add", "{project}", "nobody-here", "Guest"),
+    ("has no role of their own", "members", "remove", "{project}", "{alice}"),
+    ("is a member already", "members", "add", "{group}", "{alice}", "Guest"),
+    ("needs an owner", "members", "change", "{group}", "{alice}", "Guest"),
     ("is not a role", "members", "add", "{project}", "{alice}", "king"),
     ("There is no group or project", "members", "add", "no/such", "{alice}", "Guest"),
     ("exists already", "projects", "create", "{project}"),
@@ -129,6 +138,7 @@ def test_what_went_wrong_is_one_json_object_on_standard_error(
     sentence, *arguments = error
     owner = alice(live_postgres)
     known = {"alice": owner.username, "project": make_project(live_postgres, owner)}
+    known["group"] = known["project"].partition("/")[0]
     done = live_postgres.run_cli(*(argument.format(**known) for argument in arguments))
     assert done.returncode == 1
     assert done.stdout == ""

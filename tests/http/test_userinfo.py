@@ -6,7 +6,7 @@ import requests
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
-from domain.projects.members import add_member, get_place
+from domain.projects.members import OPERATOR, add_member, get_place
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     Pair,
@@ -36,7 +36,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
             creation.create_group(path, reserved=frozenset(), session=session, now=now())
         get_user(person.username, session=session)
         place = get_place(of, session=session)
-        add_member(place, person.username, Role.DEVELOPER, session=session, now=now())
+        add_member(place, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now())
 
 
 @pytest.mark.spec("D4")

@@ -12,7 +12,7 @@ from domain.accounts.roles import Role
 from domain.oauth.personal_tokens import TokenDetails
 from domain.oauth.place_tokens import Wish, create_place_token
 from domain.projects import creation
-from domain.projects.members import add_member, get_place
+from domain.projects.members import OPERATOR, add_member, get_place
 from domain.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.letter_office import DAY, MADE, NOON, Office, write
@@ -44,7 +44,8 @@ def test_a_letter_tells_the_owner_what_ends_and_where_to_rotate_it(office: Offic
     assert letter["Auto-Submitted"] == "auto-generated"
     text = letter.get_content()
     assert "Hello Älice Ünal," in text
-    assert "Your personal access token “Größe ≥ 3 🚀” expires on 6 March 2026" in text
+    ends = "expires on 6 March 2026, at 12:00 UTC."
+    assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
     assert "It was never used." in text
     assert "http://localhost/-/user_settings/access_tokens" in text
 
@@ -116,7 +117,7 @@ def test_who_looks_after_a_place_is_told_of_its_tokens(office: Office, kind: str
             ("elsewhere", "other", Role.OWNER),
         ):
             found = get_place(place, session=session)
-            add_member(found, name, role, session=session, now=MADE)
+            add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
         wish = Wish(
             details=TokenDetails(name="deploy", scopes="api", expires_at=office.now + 5 * DAY),
             role=Role.OWNER,

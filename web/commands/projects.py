@@ -9,7 +9,17 @@ from domain.accounts.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES
-from domain.projects.members import add_member, get_place, joined
+from domain.projects.members import (
+    OPERATOR,
+    add_member,
+    change_role,
+    changed,
+    find_member,
+    get_place,
+    joined,
+    left,
+    remove_member,
+)
 from web.audit import note
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -68,9 +78,39 @@ members = AppGroup("members", help="Who has which role where.")
 @click.argument("role")
 @one_transaction
 def add_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
-    """Give USER a ROLE: Guest, Planner, Reporter, Developer, Maintainer or Owner."""
+    """Give USER, who is no member yet, a ROLE: Guest, Planner … Maintainer or Owner."""
     wanted = role_named(role)
     found = get_place(place, session=db.session())
-    member = add_member(found, user, wanted, session=db.session(), now=now())
+    member = add_member(found, user, wanted, by=OPERATOR, session=db.session(), now=now())
     note(joined(found, member, wanted))
     return {"place": found.path, "username": member.username, "role": wanted.label}
+
+
+@members.command("change")
+@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("user")
+@click.argument("role")
+@one_transaction
+def change_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
+    """Give USER, who is a member, another ROLE."""
+    session, wanted = db.session(), role_named(role)
+    found = get_place(place, session=session)
+    number = find_member(found, user, session=session)
+    change = change_role(found, number, wanted, by=OPERATOR, session=session)
+    note(changed(found, change))
+    answer = {"place": found.path, "username": change.user.username}
+    return {**answer, "role": wanted.label, "before": change.before.label}
+
+
+@members.command("remove")
+@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("user")
+@one_transaction
+def remove_member_command(*, place: str, user: str) -> dict[str, Any]:
+    """Take USER out; a role in a group above stays."""
+    session = db.session()
+    found = get_place(place, session=session)
+    number = find_member(found, user, session=session)
+    member = remove_member(found, number, by=OPERATOR, session=session)
+    note(left(found, member))
+    return {"place": found.path, "username": member.username}

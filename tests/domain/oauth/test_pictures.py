@@ -1,6 +1,7 @@
 """Everybody's picture: an initial on a colour."""
 
 import pytest
+from flask.testing import FlaskClient
 
 from domain.oauth.pictures import draw_picture, picture_path
 
@@ -9,10 +10,17 @@ from domain.oauth.pictures import draw_picture, picture_path
     ("name", "letter"),
     [
         ("alice", "A"),
-        ("Émile", "E"),
+        ("Émile", "%C3%89"),
+        ("E\u0301mile", "%C3%89"),
+        ("ßeta", "%C3%9F"),
+        ("Жанна", "%D0%96"),
+        ("жанна", "%D0%96"),
+        ("\u0645\u0631\u064a\u0645", "%D9%85"),
+        ("\u0926\u0940\u092a\u093e", "%E0%A4%A6"),
         ("  (bob)", "B"),
         ("7 of nine", "7"),
-        ("磁盘", "-"),
+        ("磁盘", "%E7%A3%81"),
+        ("🦊 ★", "-"),
         ("", "-"),
         ("\N{RIGHT-TO-LEFT OVERRIDE}<b>", "B"),
     ],
@@ -25,11 +33,20 @@ def test_neighbours_have_colours_of_their_own() -> None:
     assert len({picture_path("a", user_id) for user_id in range(1, 100)}) == 99
 
 
-@pytest.mark.parametrize("letter", ["<", "&", "-", "é", '"', "AB", ""])
+@pytest.mark.parametrize("letter", ["<", "&", "-", '"', "AB", "", "\u202e", "🦊"])
 def test_nothing_but_a_letter_or_digit_is_drawn(letter: str) -> None:
-    assert "></text>" in draw_picture(letter, 10)
+    drawn = draw_picture(letter, 10)
+    assert "<text" not in drawn
+    assert "<circle" in drawn
 
 
-def test_the_letter_is_drawn() -> None:
-    assert "hsl(10 " in draw_picture("A", 370)
-    assert ">A</text>" in draw_picture("A", 10)
+@pytest.mark.parametrize("letter", ["A", "Ж", "\u0645", "磁"])
+def test_the_letter_is_drawn(letter: str) -> None:
+    assert "hsl(10 " in draw_picture(letter, 370)
+    assert f">{letter}</text>" in draw_picture(letter, 10)
+
+
+def test_the_address_of_a_letter_of_any_writing_leads_to_its_picture(client: FlaskClient) -> None:
+    answer = client.get(picture_path("Жанна", 7))
+    assert answer.status_code == 200
+    assert ">Ж</text>" in answer.text

@@ -1,0 +1,22 @@
+"""Whose an address is, for counting: one household has millions of addresses of IPv6."""
+
+from functools import lru_cache
+from hashlib import sha256
+from ipaddress import IPv6Address, ip_address, ip_network
+
+#: What one household or server farm is given of IPv6: its addresses are one client.
+_IPV6_CLIENT = 64
+
+
+@lru_cache(maxsize=4096)
+def client_of(address: str) -> str:
+    """Return what all addresses of one client have in common."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:  # a socket has none, and a proxy may write what it likes
+        return f"unknown-{sha256(address.encode()).hexdigest()[:16]}"
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
+        parsed = parsed.ipv4_mapped
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((int(parsed), _IPV6_CLIENT), strict=False))
+    return str(parsed)

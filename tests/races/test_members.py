@@ -1,0 +1,62 @@
+"""Owners who turn against each other: whoever is last, an owner is left."""
+
+from functools import partial
+
+import requests
+
+from domain.accounts.roles import Role
+from domain.projects.members import get_place, list_members
+from tests.html_forms import form_to, submit
+from tests.live import LiveGatebell
+from tests.people import Person, database_of, make_project, make_user, signed_in
+from tests.races.test_devices import together
+from tests.team import give_role, member_id
+
+ROUNDS = 8
+
+
+def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:
+    with database_of(gatebell) as session:
+        members = list_members(get_place(group, session=session), viewer_id=None, session=session)
+    return [member.username for member in members if member.role == Role.OWNER]
+
+
+def action_on(
+    gatebell: LiveGatebell, group: str, who: Person, whom: Person, ending: str, **values: str
+) -> "partial[requests.Response]":
+    """Return what sends the form with which somebody changes or removes a member."""
+    browser = signed_in(gatebell, who)
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
+    form = form_to(page, f"/{member_id(gatebell, group, whom)}/{ending}")
+    return partial(submit, browser, page, form, **values)
+
+
+def test_two_owners_who_remove_each_other_leave_one(gatebell: LiveGatebell) -> None:
+    cain, abel = make_user(gatebell, name="cain"), make_user(gatebell, name="abel")
+    for _ in range(ROUNDS):
+        group = make_project(gatebell, cain).partition("/")[0]
+        give_role(gatebell, group, abel, Role.OWNER)
+        answers = together(
+            [
+                action_on(gatebell, group, cain, abel, "remove"),
+                action_on(gatebell, group, abel, cain, "remove"),
+            ]
+        )
+        assert len(owners_of(gatebell, group)) == 1
+        # Who lost is no member any more, or was still one when they asked.
+        assert sorted(answer.status_code for answer in answers) in ([302, 403], [302, 404])
+
+
+def test_two_owners_who_leave_or_step_down_at_once_leave_one(gatebell: LiveGatebell) -> None:
+    cain, abel = make_user(gatebell, name="cain"), make_user(gatebell, name="abel")
+    for _ in range(ROUNDS):
+        group = make_project(gatebell, cain).partition("/")[0]
+        give_role(gatebell, group, abel, Role.OWNER)
+        answers = together(
+            [
+                action_on(gatebell, group, cain, cain, "remove"),
+                action_on(gatebell, group, abel, abel, "role", role="40"),
+            ]
+        )
+        assert len(owners_of(gatebell, group)) == 1
+        assert sorted(answer.status_code for answer in answers) == [302, 422]
