@@ -8,12 +8,14 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access import open_to_anyone
 from web.metrics import current_metrics
+from web.metrics_access import is_from_trusted_place
 from web.readiness import what_is_missing
 from web.services import settings
 
 health = Blueprint("health", __name__)
 
 _RETRY_AFTER_SECONDS = 2
+_NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRICS_TOKEN.\n"
 
 
 @health.get("/healthz")
@@ -39,9 +41,11 @@ def readyz() -> Response:
 @health.get("/metrics")
 @open_to_anyone
 def metrics() -> Response:
-    """Return the counters for Prometheus, to whoever has METRICS_TOKEN if there is one."""
+    """Return the counters for Prometheus, to who has METRICS_TOKEN, or asks from where we trust."""
     expected = settings().metrics_token
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
+    if not expected and not is_from_trusted_place(request.environ, settings()):
+        return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
     return Response(current_metrics(), content_type=CONTENT_TYPE_LATEST)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.headerregistry import Address
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -97,6 +97,15 @@ def host() -> Kind[str]:
             return text
 
     return Kind(read, "an IP address or a host name")
+
+
+def networks() -> Kind[str]:
+    """Allow nothing, or networks in the notation of addresses with a length."""
+
+    def read(text: str) -> str:
+        return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
+
+    return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
 def base_url() -> Kind[str]:

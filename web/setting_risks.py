@@ -79,9 +79,9 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
         "is memory with several web processes: each counts for itself, which makes limits wider.",
     ),
     (
-        "metrics_token",
-        lambda settings: not settings.metrics_token and not _is_on_loopback(settings.base_url),
-        "is not set: whoever reaches the service can read /metrics.",
+        "metrics_networks",
+        lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
+        "holds everybody: whoever reaches the service can read /metrics.",
     ),
     (
         "log_level",

@@ -100,7 +100,11 @@ class Settings:
     metrics_token: str = secret(
         "",
         kinds.line_of_text(1_000),
-        "When set, /metrics wants it as a Bearer token.",
+        "When set, /metrics wants it as a Bearer token; when not, only this machine and "
+        "METRICS_NETWORKS may read it.",
+    )
+    metrics_networks: str = fixed(
+        "", kinds.networks(), "Networks that may read /metrics without a token."
     )
 
     session_lifetime_seconds: int = fixed(

@@ -97,7 +97,7 @@ def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) ->
         ({"api_rate_limit": ""}, "api_rate_limit"),
         ({"oauth_rate_limit": ""}, "oauth_rate_limit"),
         ({"log_level": "DEBUG"}, "log_level"),
-        ({"base_url": "https://bell.example"}, "metrics_token"),
+        ({"metrics_networks": "0.0.0.0/0"}, "metrics_networks"),
     ],
 )
 def test_a_door_that_is_open_is_named(
