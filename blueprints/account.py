@@ -9,6 +9,7 @@ from domain.accounts.sign_ins import close_other_sign_ins
 from domain.accounts.users import change_password, change_profile
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
+from domain.locks import release_locks
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.access import signed_in, visitor
@@ -50,6 +51,7 @@ def profile() -> ResponseReturnValue:
 def security() -> ResponseReturnValue:
     """Show what opens the account, and change the password: all other browsers are signed out."""
     form = _password_form()
+    release_locks(db.session())  # to judge a new password takes a while
     if not form.validate_on_submit():
         return _security_page(form)
     try:
@@ -74,7 +76,13 @@ def _password_form() -> PasswordForm:
 
 def _change_password(form: PasswordForm) -> None:
     user = visitor().user
-    change_password(user, form.new_password.data or "", now=now(), rules=password_rules(settings()))
+    change_password(
+        user,
+        form.new_password.data or "",
+        session=db.session(),
+        now=now(),
+        rules=password_rules(settings()),
+    )
     close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
     forget_first_password(user.username)
     note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id))

@@ -11,6 +11,7 @@ from domain.accounts.second_factors import (
 )
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
+from domain.locks import release_locks
 from forms.second_factors import AuthenticatorForm, PasswordProofForm
 from web.access import signed_in, visitor
 from web.audit import note
@@ -138,10 +139,12 @@ def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnVal
     address = totp.address_for_apps(
         seed, username=visitor().username, instance=settings().instance_name
     )
+    release_locks(db.session())  # to draw takes a while
+    picture = qr_code(address)
     page = render_template(
         "second_factors/authenticator.html",
         form=form,
-        picture=qr_code(address),
+        picture=picture,
         key=" ".join(seed[start : start + 4] for start in range(0, len(seed), 4)),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

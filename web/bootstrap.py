@@ -38,10 +38,12 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
     """Make an administrator if there is no user at all; return the credentials if one was made."""
     engine = open_engine(settings)
     try:
-        with Session(engine) as session, session.begin():
+        with Session(engine) as session:
             if session.scalar(select(exists().select_from(User))):
                 return None
-            return _make(settings, session)
+            session.rollback()  # nobody waits while the password is hashed
+            with session.begin():
+                return _make(settings, session)
     except ConflictError:
         return None  # another process that started at the same time was first
     finally:

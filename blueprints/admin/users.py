@@ -20,6 +20,7 @@ from domain.accounts.second_factors import remove_second_factors as forget_facto
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
 from domain.list_queries import one_of, words
+from domain.locks import release_locks
 from domain.oauth.application_views import list_own
 from domain.oauth.authorized import list_authorized
 from domain.oauth.personal_token_lists import TokenFilter, count_tokens
@@ -89,6 +90,7 @@ def new() -> ResponseReturnValue:
     form = AccountForm()
     if not form.validate_on_submit():
         return _form_page(form)
+    release_locks(db.session())  # to hash a password takes a while
     try:
         made = domain.create_account(
             form.details, session=db.session(), now=now(), rules=password_rules(settings())

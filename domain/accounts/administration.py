@@ -21,6 +21,7 @@ from domain.accounts.users import (
 )
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
+from domain.locks import release_locks
 from domain.paging import LARGEST_ID
 from domain.randomness import random_password
 from models import User
@@ -113,7 +114,9 @@ def reset_password(
     _refuse_oneself(user, by, "Change your own password in your settings.")
     _refuse_bot(user)
     password = made_up_password(user.username)
-    user.password_hash = hash_password(password, cost)
+    release_locks(session)
+    password_hash = hash_password(password, cost)
+    user.password_hash = password_hash
     user.password_changed_at = now
     user.must_change_password = True
     forget_failed_sign_ins(user, session=session, keyring=keyring)

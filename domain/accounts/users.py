@@ -26,6 +26,7 @@ from domain.accounts.passwords import (
 from domain.accounts.second_factors import has_second_factor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
+from domain.locks import release_locks
 from models import User
 from models.folding import fold
 
@@ -46,18 +47,22 @@ class NewUser:
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> User:
-    """Store a new account, or raise InvalidError or ConflictError naming the field."""
+    """Store a new account, or raise InvalidError or ConflictError naming the field.
+
+    The password is judged and hashed first: no transaction should have begun.
+    """
     try:
         check_username(new.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
     check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
     email = checked_email(new.email)
+    password_hash = hash_password(new.password, rules.cost)
     user = User(
         username=new.username,
         email=email,
         name=new.name or new.username,
-        password_hash=hash_password(new.password, rules.cost),
+        password_hash=password_hash,
         is_admin=new.is_admin,
         state=ACTIVE,
         created_at=now,
@@ -166,14 +171,30 @@ def _let_in(
         claim_attempt(limit, session=session, keyring=keyring, now=now)
     # Asked before the password is looked at: the answer takes as long whatever that is.
     is_welcome = is_enough(user)
-    is_right = is_password(knock.password, user.password_hash if user else None, knock.cost)
-    if not (user and is_welcome and is_right):
+    user_id, known_hash = (user.id, user.password_hash) if user else (0, None)
+    release_locks(session)
+    is_right = is_password(knock.password, known_hash, knock.cost)
+    if not (user and known_hash and is_welcome and is_right):
         return None
-    if is_hash_outdated(user.password_hash, knock.cost):
-        user.password_hash = hash_password(knock.password, knock.cost)
+    new_hash = _hash_anew(knock, known_hash)
+    if not _is_still_right(user_id, known_hash, session=session) or not is_enough(user):
+        return None
+    user.password_hash = new_hash
     forget_attempts(account_limit, session=session, keyring=keyring)
     give_back_attempt(knock.address_limit, session=session, keyring=keyring)
     return user
+
+
+def _hash_anew(knock: Knock, known_hash: str) -> str:
+    """Return the hash to keep: another one if the cost has changed since it was made."""
+    is_outdated = is_hash_outdated(known_hash, knock.cost)
+    return hash_password(knock.password, knock.cost) if is_outdated else known_hash
+
+
+def _is_still_right(user_id: int, known_hash: str, *, session: Session) -> bool:
+    """Tell whether nobody has changed or removed the password while it was looked at."""
+    found = session.get(User, user_id, populate_existing=True)
+    return found is not None and found.password_hash == known_hash
 
 
 def _is_entrant(user: User | None) -> bool:
@@ -202,11 +223,13 @@ def _subject(login: str) -> str:
     return f"sign-in account {fold(login.strip())}"
 
 
-def change_password(user: User, new_password: str, *, now: datetime, rules: PasswordRules) -> None:
+def change_password(
+    user: User, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
+) -> None:
     """Give the user another password of their own, or raise InvalidError."""
-    check_new_password(
-        new_password, username=user.username, email=user.email, minimum=rules.minimum
-    )
+    username, email = user.username, user.email
+    release_locks(session)
+    check_new_password(new_password, username=username, email=email, minimum=rules.minimum)
     user.password_hash = hash_password(new_password, rules.cost)
     user.password_changed_at = now
     user.must_change_password = False

@@ -29,6 +29,7 @@ from domain.clock import written
 from domain.errors import InvalidError
 from domain.hot import HotConnection
 from domain.keyring import Keyring, UndecipherableError
+from domain.locks import release_locks
 from models import SigningKey
 
 ALGORITHM = "RS256"
@@ -101,7 +102,8 @@ def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSA
         return found
     _lock(session)
     # Another process may have made it while we waited.
-    return _find_signing_key(session, keyring, now) or _make(USUAL_BITS, session, keyring, now)
+    found = _find_signing_key(session, keyring, now)
+    return found or _keep(_generate(USUAL_BITS), session, keyring, now)
 
 
 def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
@@ -146,10 +148,12 @@ def _lock(session: Session) -> None:
         session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
 
 
-def _make(bits: int, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
-    check_size(bits)
+def _generate(bits: int) -> RSAKey:
     # `auto_kid` is the thumbprint of RFC 7638.
-    key = RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+    return RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+
+
+def _keep(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     session.add(
         SigningKey(
             kid=str(key.kid),
@@ -176,6 +180,8 @@ def rotate(
     Raises InvalidError for a size that is refused.
     """
     check_size(bits)
+    release_locks(session)  # a large key takes seconds
+    key = _generate(bits)
     _lock(session)
     if handover is Handover.OLD_KEYS_LEAKED:
         session.execute(delete(SigningKey))
@@ -186,7 +192,7 @@ def rotate(
         .values(retired_at=takes_over_at)
         .execution_options(synchronize_session=False)
     )
-    return str(_make(bits, session, keyring, now).kid)
+    return str(_keep(key, session, keyring, now).kid)
 
 
 def _published(now: datetime) -> Executable:

@@ -12,6 +12,7 @@ LAYERS = ("blueprints", "domain", "forms", "models", "web")
 
 #: Who may end a transaction: within requests one place, and what runs outside of them.
 COMMITTERS = {
+    "domain/locks.py",
     "web/transactions.py",
     "web/commands/transaction.py",
     "web/maintenance.py",
