@@ -12,6 +12,7 @@ from tests.live import LiveGatebell
 from tests.oauth_wire import new_code, new_pair
 from tests.openid_wire import openid_application
 from tests.people import alice
+from tests.personal_tokens import make_token
 
 #: Fetches, and says what the script of the page can see of it.
 _FETCH = """async ([url, options]) => {
@@ -129,9 +130,7 @@ def test_the_browser_blocks_everything_else(
 
 @pytest.mark.spec("E1")
 @pytest.mark.rfc("rfc9700-2.6-b")
-@pytest.mark.parametrize(
-    "path", ["/oauth/authorize", "/oauth/token/info", "/api/v4/user", "/users/sign_in"]
-)
+@pytest.mark.parametrize("path", ["/oauth/authorize", "/oauth/token/info", "/users/sign_in"])
 def test_the_browser_shows_a_script_no_other_answer(
     live_sqlite: LiveGatebell, elsewhere: Page, path: str
 ) -> None:
@@ -139,3 +138,17 @@ def test_the_browser_shows_a_script_no_other_answer(
     bearer = {"Authorization": f"Bearer {token}"}
     assert fetch(elsewhere, live_sqlite.url + path) == BLOCKED
     assert fetch(elsewhere, live_sqlite.url + path, headers=bearer) == BLOCKED
+
+
+def test_a_script_uses_the_api_with_a_token_and_never_with_a_cookie(
+    gatebell: LiveGatebell, elsewhere: Page
+) -> None:
+    token = make_token(gatebell, alice(gatebell)).clear
+    address = f"{gatebell.url}/api/v4/personal_access_tokens/self"
+    headers = {"PRIVATE-TOKEN": token}
+    shown = fetch(elsewhere, address, headers=headers)
+    assert shown["status"] == 200
+    assert fetch(elsewhere, address, credentials="include", headers=headers) == BLOCKED
+    assert fetch(elsewhere, address)["status"] == 401
+    assert fetch(elsewhere, address, method="DELETE", headers=headers)["status"] == 204
+    assert fetch(elsewhere, address, headers=headers)["status"] == 401

@@ -6,6 +6,8 @@ import requests
 from tests.live import LiveGatebell
 from tests.oauth_wire import machine, new_pair, redeem, server_application
 from tests.openid_wire import openid_application
+from tests.people import alice, signed_in
+from tests.personal_tokens import make_token
 
 ORIGIN = {"Origin": "https://app.example"}
 OPEN = {"/oauth/token": {"POST"}, "/oauth/revoke": {"POST"}, "/oauth/userinfo": {"GET", "POST"}}
@@ -82,7 +84,9 @@ def test_a_preflight_for_any_other_method_gets_nothing(
         "/oauth/logout",
         "/oauth/discovery/keys",
         "/.well-known/openid-configuration",
-        "/api/v4/user",
+        "/api/v4",
+        "/api/v4nothing",
+        "/acme/shop/alerts/notify.json",
         "/users/sign_in",
         "/Oauth/Token",
         "/oauth/tokens",
@@ -151,8 +155,74 @@ def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
 @pytest.mark.spec("E3")
 @pytest.mark.rfc("rfc9700-2.6-b")
 @pytest.mark.parametrize(
-    "path", ["/oauth/authorize", "/oauth/token/info", "/users/sign_in", "/oauth/logout", "/"]
+    "path",
+    [
+        *("/oauth/authorize", "/oauth/token/info", "/users/sign_in", "/oauth/logout", "/"),
+        "/acme/shop/alerts/notify.json",
+    ],
 )
 def test_no_other_answer_can_be_read(gatebell: LiveGatebell, path: str) -> None:
     answer = machine(gatebell).get(gatebell.url + path, headers=ORIGIN, allow_redirects=False)
     assert cors_headers(answer) == {}
+
+
+API_HEADERS = (
+    "Authorization, PRIVATE-TOKEN, Content-Type, Idempotency-Key, If-None-Match, Platform-Release"
+)
+EXPOSED = {
+    *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page", "X-Prev-Page"),
+    *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
+    *("Retry-After", "ETag", "Deprecation", "Sunset"),
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE"])
+def test_the_api_answers_a_preflight(gatebell: LiveGatebell, method: str) -> None:
+    answer = preflight(gatebell, "/api/v4/personal_access_tokens/self", method, API_HEADERS)
+    assert answer.status_code == 200
+    found = cors_headers(answer)
+    assert found["access-control-allow-origin"] == "*"
+    assert method in found["access-control-allow-methods"].split(", ")
+    answered = {each.strip().lower() for each in found["access-control-allow-headers"].split(",")}
+    assert answered == {each.strip().lower() for each in API_HEADERS.split(",")}
+    assert "access-control-allow-credentials" not in found
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [("PATCH", "authorization"), ("GET", "DPoP"), ("GET", "private-token, cookie"), ("GET", "*")],
+)
+def test_the_api_gives_nothing_to_a_preflight_for_anything_else(
+    gatebell: LiveGatebell, method: str, headers: str
+) -> None:
+    assert cors_headers(preflight(gatebell, "/api/v4/user", method, headers)) == {}
+
+
+@pytest.mark.parametrize("origin", [ORIGIN, {}])
+def test_a_script_reads_answers_errors_and_paging_of_the_api(
+    gatebell: LiveGatebell, origin: dict[str, str]
+) -> None:
+    token = make_token(gatebell, alice(gatebell)).clear
+    http, url = machine(gatebell), f"{gatebell.url}/api/v4"
+    for status, answer in {
+        200: http.get(f"{url}/personal_access_tokens?private_token={token}", headers=origin),
+        400: http.get(
+            f"{url}/personal_access_tokens?sort=x", headers={**origin, "PRIVATE-TOKEN": token}
+        ),
+        401: http.get(f"{url}/user", headers=origin),
+        404: http.get(f"{url}/nothing", headers=origin),
+    }.items():
+        assert answer.status_code == status
+        found = cors_headers(answer)
+        assert found.pop("access-control-allow-origin") == "*"
+        assert set(found.pop("access-control-expose-headers").split(", ")) == EXPOSED
+        assert found == {}
+
+
+def test_a_cookie_opens_nothing_at_the_api(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    assert browser.get(f"{gatebell.url}/").status_code == 200
+    for path in ("user", "personal_access_tokens", "version"):
+        answer = browser.get(f"{gatebell.url}/api/v4/{path}", headers=ORIGIN)
+        assert answer.status_code == 401
+        assert "Set-Cookie" not in answer.headers
