@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from blueprints import MACHINES, PAGES, register_blueprints
+from blueprints import LED_TO, MACHINES, PAGES, register_blueprints
 from domain.clock import Clock, system_clock
 from web.audit_log import log_audit_events
 from web.commands import register_commands
@@ -29,7 +29,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     configure(app, settings)
     watch_requests(app, settings)
     log_audit_events()
-    protect_answers(app)
+    protect_answers(app, led_to=LED_TO)
     drain_refused_bodies(app)
     answer_other_origins(app)
     commit_what_is_returned(app)

@@ -66,6 +66,9 @@ PAGES = (
     projects,  # /projects/new  /<project>/-/settings/{general,members}  /<group or project>
 )
 
+#: Those of them that applications lead people to, and whose forms can lead back there.
+LED_TO = (sessions, two_factor, authorize, device, logout)
+
 #: What machines call: no session, no cookie, no form token.
 MACHINES = (
     token,  # /oauth/token  /oauth/par  /oauth/authorize_device  /oauth/revoke  /oauth/token/info

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from flask import Blueprint, g, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -109,8 +109,6 @@ def _to_sign_in(checked: CheckedRequest) -> ResponseReturnValue:
 def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
     question = authorization.question_about(checked, user_id=visitor().id, server=server)
     destination = destination_of(checked.redirect_uri)
-    # Browsers apply form-action to the redirect after the form as well.
-    g.form_action_source = destination.csp_source
     return render_template(
         "authorize/consent.html",
         application=application_view(checked.application, session=db.session(), now=now()),

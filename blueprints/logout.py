@@ -1,6 +1,6 @@
 """/oauth/logout: an application asks to sign its user out here, too (RP-Initiated Logout 1.0)."""
 
-from flask import Blueprint, g, make_response, redirect, render_template, request, session, url_for
+from flask import Blueprint, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
@@ -91,9 +91,6 @@ def _go_back(asked: LogoutRequest) -> ResponseReturnValue:
 
 
 def _ask(asked: LogoutRequest) -> ResponseReturnValue:
-    if asked.redirect_uri:
-        # Browsers apply form-action to the redirect after the form as well.
-        g.form_action_source = destination_of(asked.redirect_uri).csp_source
     return _page("ask", asked, write_question(asked, sign_in_id=visitor().sign_in_id))
 
 

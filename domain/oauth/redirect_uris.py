@@ -12,8 +12,7 @@ RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_descrip
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-#: A host name or an IP literal, and a port. It is written into a content security policy: what
-#: separates directives there cannot be part of it.
+#: A host name or an IP literal, and a port.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
 #: RFC 8252 section 7.3: the loopback literals, whose port may vary.
 _LOOPBACK = re.compile(
@@ -25,10 +24,9 @@ LONGEST_URI = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Destination:
-    """Where the browser goes next, in words and as a content security policy source."""
+    """Where the browser goes next."""
 
     words: str
-    csp_source: str
     is_insecure: bool
 
 
@@ -119,12 +117,11 @@ def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
 
 
 def destination_of(uri: str) -> Destination:
-    """Say where a redirect leads, for the consent page and for its form-action policy."""
+    """Say where a redirect leads, for who is asked about it."""
     parts = urlsplit(uri)
-    source = f"{parts.scheme}:"
     words = f"the app “{parts.scheme}:”"
     if parts.scheme in {"http", "https"}:
-        source, words = f"{parts.scheme}://{parts.netloc}", parts.netloc
+        words = parts.netloc
     if _is_loopback_literal(parts.hostname) or parts.hostname == "localhost":
         words = f"this computer ({parts.netloc})"
-    return Destination(words=words, csp_source=source, is_insecure=is_insecure(uri))
+    return Destination(words=words, is_insecure=is_insecure(uri))

@@ -239,7 +239,6 @@ def test_the_answer_is_added_and_the_rest_stays_as_it_is(uri: str, result: str) 
             "https://a.example:8443/cb",
             Destination(
                 words="a.example:8443",
-                csp_source="https://a.example:8443",
                 is_insecure=False,
             ),
         ),
@@ -247,19 +246,17 @@ def test_the_answer_is_added_and_the_rest_stays_as_it_is(uri: str, result: str) 
             "http://127.0.0.1:8400/cb",
             Destination(
                 words="this computer (127.0.0.1:8400)",
-                csp_source="http://127.0.0.1:8400",
                 is_insecure=False,
             ),
         ),
         (
             "http://a.example/cb",
-            Destination(words="a.example", csp_source="http://a.example", is_insecure=True),
+            Destination(words="a.example", is_insecure=True),
         ),
         (
             "com.example.app:/cb",
             Destination(
                 words="the app \u201ccom.example.app:\u201d",
-                csp_source="com.example.app:",
                 is_insecure=False,
             ),
         ),
