@@ -1,12 +1,9 @@
 """/oauth/authorize: may this application act for me? (RFC 6749 section 4.1)."""
 
-from urllib.parse import urlencode
-
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.sign_ins import close_sign_in
 from domain.oauth import authorization
 from domain.oauth.application_views import view as application_view
 from domain.oauth.authorization import CheckedRequest, Step
@@ -17,8 +14,8 @@ from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import ProtocolError, ProtocolRequest
 from web.access import open_to_anyone, visitor
-from web.authorization_address import address_for
-from web.consent_tickets import read_ticket, write_ticket
+from web.authorization_address import address_for, asked_now, when_asked
+from web.consent_tickets import read_ticket, use_up, write_ticket
 from web.extensions import csrf, db
 from web.oauth import authorization_server, request_from, request_in_query, send
 from web.services import now
@@ -30,8 +27,11 @@ authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
 @open_to_anyone
 def consent() -> ResponseReturnValue:
     """Lead to a sign-in, to the question, or straight back with a code."""
+    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+        return ""
     server = authorization_server()
     asked = request_in_query()
+    asked.asked_at = when_asked(request.args)
     try:
         asked = open_pushed(asked, server.context)
         checked = authorization.check_request(asked, server)
@@ -51,18 +51,24 @@ def consent_by_post() -> ResponseReturnValue:
     It comes from an application's own origin and can hold no token of ours; nothing is done here
     but to go on to where it is answered.
     """
-    return redirect(address_for(request.form), code=303)
+    return redirect(address_for(request.form.to_dict(flat=False)), code=303)
 
 
 @authorize.post("/authorize/decision")
 @open_to_anyone
 def decide() -> ResponseReturnValue:
-    """Take the user's answer to the question that the page showed."""
+    """Take the user's answer to the question that the page showed, once."""
+    question = read_ticket(request.form.get("request", ""))
     if not current_user.is_authenticated:
-        return redirect(url_for("sessions.sign_in"))
+        return redirect(url_for("sessions.sign_in", next=address_for(question.parameters)))
+    if not use_up(question, sign_in_id=visitor().sign_in_id):
+        # Pressed twice, or after going back: what counts is a page that was not answered yet.
+        return redirect(address_for({**question.parameters, "prompt": ["consent"]}), code=303)
+    return _answer(request_from(question.parameters))
+
+
+def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
     server = authorization_server()
-    ticket = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
-    asked = request_from(ticket)
     is_yes = request.form.get("decision") == "authorize"
     answer = authorization.accept if is_yes else authorization.refuse
     try:
@@ -85,25 +91,20 @@ def _follow(
     step: Step, checked: CheckedRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     match step:
-        case Step.SIGN_IN:
-            return _to_sign_in(checked)
-        case Step.SIGN_IN_AGAIN:
-            close_sign_in(visitor().sign_in_id, session=db.session())
-            return _to_sign_in(checked)
+        case Step.SIGN_IN | Step.SIGN_IN_AGAIN:
+            return _to_sign_in(checked, is_known=step is Step.SIGN_IN_AGAIN)
         case Step.ASK:
             return _ask(checked, server)
         case Step.APPROVE:
             return send(authorization.finish(checked, _approval(), server=server))
 
 
-def _to_sign_in(checked: CheckedRequest) -> ResponseReturnValue:
-    """Come back here afterwards, without what has been done by then."""
-    prompts = " ".join(sorted(checked.prompts - {"login", "select_account"}))
-    kept = {**request.args.to_dict(), "prompt": prompts}
-    if kept.get("max_age") == "0":
-        del kept["max_age"]
-    query = urlencode({name: value for name, value in kept.items() if value})
-    return redirect(url_for("sessions.sign_in", next=f"{request.path}?{query}"))
+def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
+    """Come back here afterwards; nobody is signed out by an address alone, whatever it asks for."""
+    asked = request.args.to_dict(flat=False)
+    way_back = address_for(asked_now(asked) if checked.may_need_new_sign_in else asked)
+    again = "yes" if is_known else None
+    return redirect(url_for("sessions.sign_in", again=again, next=way_back))
 
 
 def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:

@@ -24,6 +24,8 @@ logout = Blueprint("logout", __name__, url_prefix="/oauth")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
     """Sign out, ask whether to, or say that nobody is signed in."""
+    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+        return ""
     carried = request.args.get("request")
     try:
         asked = read_carried(carried) if carried else _checked(request_in_query())

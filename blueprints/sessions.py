@@ -38,10 +38,11 @@ _PURPOSE = "sign in"
 @sessions.get("/sign_in")
 @open_to_anyone
 def sign_in() -> ResponseReturnValue:
-    """Show the form."""
-    if current_user.is_authenticated:
+    """Show the form; to who is signed in, only if they shall prove again who they are."""
+    if current_user.is_authenticated and "again" not in request.args:
         return redirect(way_on())
-    form = SignInForm(formdata=None, login=_login_hint())
+    known = visitor().username if current_user.is_authenticated else ""
+    form = SignInForm(formdata=None, login=_login_hint() or known)
     return _page(form)
 
 

@@ -1,17 +1,22 @@
 """What the consent page showed, sealed: the answer is to that question and to no other.
 
 The form carries the request's parameters and the sign-in that saw them, signed. Changing a hidden
-field breaks the seal, and another session cannot use it.
+field breaks the seal, another session cannot use it, and one page is good for one answer.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
-from flask import current_app
-from itsdangerous import BadData, URLSafeTimedSerializer
-
+from domain.accounts.attempts import claim_once
 from domain.errors import DomainError
+from domain.randomness import random_hex
+from web.extensions import db
+from web.sealed import BrokenSealError, seal, unseal
+from web.services import now, services
 
-_MOST_SECONDS = 3600
+_PURPOSE = "consent"
+_LIFETIME = timedelta(hours=1)
 
 
 class StaleQuestionError(DomainError):
@@ -22,23 +27,49 @@ class StaleQuestionError(DomainError):
         super().__init__("This question is no longer open. Start again from the application.")
 
 
-def _serializer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(str(current_app.secret_key), salt="consent")
+@dataclass(frozen=True, kw_only=True)
+class ShownQuestion:
+    """A question as the page asked it."""
+
+    number: str
+    parameters: Mapping[str, Sequence[str]]
+    sign_in_id: int
 
 
 def write_ticket(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
-    """Seal the parameters for one sign-in."""
-    sealed = {"parameters": {k: list(v) for k, v in parameters.items()}, "sign_in": sign_in_id}
-    return str(_serializer().dumps(sealed))
+    """Seal the parameters for one sign-in and one answer."""
+    sealed = {
+        "number": random_hex(16),
+        "parameters": {name: list(values) for name, values in parameters.items()},
+        "sign_in": sign_in_id,
+    }
+    return seal(sealed, purpose=_PURPOSE)
 
 
-def read_ticket(ticket: str, *, sign_in_id: int) -> dict[str, list[str]]:
-    """Return the parameters, or raise StaleQuestionError."""
+def read_ticket(ticket: str) -> ShownQuestion:
+    """Return the question, whoever saw it, or raise StaleQuestionError."""
     try:
-        sealed = _serializer().loads(ticket, max_age=_MOST_SECONDS)
-    except BadData as error:
+        sealed = unseal(ticket, purpose=_PURPOSE, lifetime=_LIFETIME)
+    except BrokenSealError as error:
         raise StaleQuestionError from error
-    if sealed["sign_in"] != sign_in_id:
+    return ShownQuestion(
+        number=sealed.get("number", ticket),  # former releases gave none
+        parameters=sealed["parameters"],
+        sign_in_id=sealed["sign_in"],
+    )
+
+
+def use_up(question: ShownQuestion, *, sign_in_id: int) -> bool:
+    """Tell whether nobody has answered yet; from now on somebody has.
+
+    Raises StaleQuestionError if it was shown to another sign-in.
+    """
+    if question.sign_in_id != sign_in_id:
         raise StaleQuestionError
-    parameters: dict[str, list[str]] = sealed["parameters"]
-    return parameters
+    return claim_once(
+        f"consent question {question.number}",
+        lifetime=_LIFETIME,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )

@@ -6,48 +6,43 @@ it came with. The question is sealed for the sign-in that sees it, as the consen
 """
 
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
-
-from flask import current_app
-from itsdangerous import BadData, URLSafeTimedSerializer
 
 from domain.oauth.endpoints.logout import LogoutRequest
 from web.consent_tickets import StaleQuestionError
+from web.sealed import BrokenSealError, seal, unseal
 
-_CARRIED_SECONDS = 300
-_QUESTION_SECONDS = 3600
-
-
-def _serializer(salt: str) -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(str(current_app.secret_key), salt=salt)
+_CARRIED, _CARRIED_FOR = "logout", timedelta(minutes=5)
+_QUESTION, _OPEN_FOR = "logout question", timedelta(hours=1)
 
 
 def carry(asked: LogoutRequest) -> str:
     """Seal a request for the next address."""
-    return str(_serializer("logout").dumps(asdict(asked)))
+    return seal(asdict(asked), purpose=_CARRIED)
 
 
 def read_carried(ticket: str) -> LogoutRequest:
     """Return the request, or raise StaleQuestionError."""
-    return LogoutRequest(**_opened("logout", ticket, _CARRIED_SECONDS))
+    return LogoutRequest(**_opened(ticket, _CARRIED, _CARRIED_FOR))
 
 
 def write_question(asked: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a request for the answer of one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
-    return str(_serializer("logout question").dumps(sealed))
+    return seal(sealed, purpose=_QUESTION)
 
 
 def read_question(ticket: str, *, sign_in_id: int) -> LogoutRequest:
     """Return the request, or raise StaleQuestionError."""
-    sealed = _opened("logout question", ticket, _QUESTION_SECONDS)
+    sealed = _opened(ticket, _QUESTION, _OPEN_FOR)
     if sealed["sign_in"] != sign_in_id:
         raise StaleQuestionError
     return LogoutRequest(**sealed["asked"])
 
 
-def _opened(salt: str, ticket: str, most_seconds: int) -> Any:
+def _opened(ticket: str, purpose: str, lifetime: timedelta) -> Any:
     try:
-        return _serializer(salt).loads(ticket, max_age=most_seconds)
-    except BadData as error:
+        return unseal(ticket, purpose=purpose, lifetime=lifetime)
+    except BrokenSealError as error:
         raise StaleQuestionError from error

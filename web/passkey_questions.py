@@ -5,8 +5,7 @@ The purpose is part of the seal: an answer to one question is none to another.
 
 from typing import Any
 
-from flask import current_app, session
-from itsdangerous import BadData, URLSafeTimedSerializer
+from flask import session
 
 from domain.accounts.passkey_ceremonies import (
     CHALLENGE_LIFETIME,
@@ -17,6 +16,7 @@ from domain.accounts.passkey_ceremonies import (
     relying_party,
 )
 from domain.errors import NotFoundError
+from web.sealed import BrokenSealError, seal, unseal
 from web.services import settings
 
 _PLACE = "passkey_question"
@@ -37,22 +37,23 @@ def get_party() -> RelyingParty:
     return party
 
 
-def _serializer(purpose: str) -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(str(current_app.secret_key), salt=f"passkey {purpose}")
-
-
 def ask(question: Question, *, purpose: str) -> dict[str, Any]:
     """Remember what is asked, and return it as the browser takes it."""
-    session[_PLACE] = str(_serializer(purpose).dumps(question.challenge.hex()))
+    session[_PLACE] = seal(question.challenge.hex(), purpose=_sealed_for(purpose))
     return question.options
 
 
 def take_reply(credential: str, *, purpose: str) -> Reply:
     """Return what the browser answered, or raise PasskeyRefusedError if it was not asked."""
     try:
-        age = int(CHALLENGE_LIFETIME.total_seconds())
-        challenge = _serializer(purpose).loads(session.pop(_PLACE, ""), max_age=age)
-    except BadData as error:
+        challenge = unseal(
+            session.pop(_PLACE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
+        )
+    except BrokenSealError as error:
         message = "This took too long, or you went on in another window. Try again."
         raise PasskeyRefusedError(message) from error
     return Reply(credential=credential, challenge=bytes.fromhex(challenge), party=get_party())
+
+
+def _sealed_for(purpose: str) -> str:
+    return f"passkey {purpose}"

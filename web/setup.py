@@ -15,6 +15,7 @@ from web.database import engine_options, prepare_engine
 from web.extensions import csrf, db, login_manager, migrations
 from web.hot_database import HotDatabase
 from web.page_sessions import PageSessions
+from web.sealed import signing_keys
 from web.services import LiveSettings, Services
 from web.settings import Settings
 
@@ -40,6 +41,8 @@ def configure(app: Flask, settings: Settings) -> None:
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
         # By `guard_pages`, where there are forms.
         WTF_CSRF_CHECK_DEFAULT=False,
+        # Flask-WTF would ask for the newest alone.
+        WTF_CSRF_SECRET_KEY=signing_keys(settings),
         # The token lives as long as the session that it belongs to.
         WTF_CSRF_TIME_LIMIT=None,
         # The Referer is not sent by our own policy; the token and SameSite do the work.

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from flask import redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import login_user
+from flask_login import current_user, login_user
 
-from domain.accounts.sign_ins import Browser, Proof, open_sign_in
+from domain.accounts.sign_ins import Browser, Proof, close_sign_in, open_sign_in
 from domain.audit.events import Event, EventKind
-from web.access import load_visitor
+from web.access import load_visitor, visitor
 from web.audit import note
 from web.extensions import db
 from web.services import now, services, settings
@@ -24,6 +24,8 @@ def sign_in_as(proof: Proof) -> ResponseReturnValue:
         now=now(),
         lifetime=timedelta(seconds=settings().session_lifetime_seconds),
     )
+    if current_user.is_authenticated:  # a browser has one at a time
+        close_sign_in(visitor().sign_in_id, session=db.session())
     # Nothing of the session before survives: what was fixed in it is worthless.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded

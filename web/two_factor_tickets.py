@@ -7,18 +7,21 @@ it is worthless. It is good for ten minutes and for one sign-in, even if the coo
 from dataclasses import dataclass
 from datetime import timedelta
 
-from flask import current_app, session
-from itsdangerous import BadData, URLSafeTimedSerializer
+from flask import session
+from flask_login import current_user, login_user
 
 from domain.accounts.attempts import claim_once
 from domain.accounts.second_factors import has_second_factor
 from domain.accounts.users import find_entrant
 from domain.randomness import random_hex
 from models import User
+from web.access import visitor
 from web.extensions import db
+from web.sealed import BrokenSealError, seal, unseal
 from web.services import now, services
 
 _PLACE = "two_factor"
+_PURPOSE = "second factor"
 _LIFETIME = timedelta(minutes=10)
 
 
@@ -30,23 +33,26 @@ class Ticket:
     user: User
 
 
-def _serializer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(str(current_app.secret_key), salt="second factor")
-
-
 def give_ticket(user: User) -> None:
-    """Put a ticket into the session, and nothing else that was there before."""
+    """Put a ticket into the session, and nothing else that was there before.
+
+    Who proves again who they are stays signed in meanwhile.
+    """
+    is_again = current_user.is_authenticated and current_user.id == user.id
+    known = visitor() if is_again else None
     session.clear()
+    if known is not None:
+        login_user(known)
+        session.permanent = True
     sealed = {"number": random_hex(16), "user": user.id, "password": _password_of(user)}
-    session[_PLACE] = str(_serializer().dumps(sealed))
+    session[_PLACE] = seal(sealed, purpose=_PURPOSE)
 
 
 def find_ticket() -> Ticket | None:
     """Return the ticket of this session, if it is good still."""
     try:
-        age = int(_LIFETIME.total_seconds())
-        sealed = _serializer().loads(session.get(_PLACE, ""), max_age=age)
-    except BadData:
+        sealed = unseal(session.get(_PLACE, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
+    except BrokenSealError:
         return None
     user = find_entrant(sealed["user"], session=db.session())
     if user is None or _password_of(user) != sealed["password"]:

@@ -22,6 +22,8 @@ from models import Application
 #: Words of `prompt` that want the question in any case: the page that asks it says which account
 #: is meant, and lets the user take another.
 _ASKING = frozenset({"consent", "select_account"})
+#: Words of `prompt` that are done with by signing in.
+_SIGNING_IN = frozenset({"login", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
@@ -71,16 +73,31 @@ class CheckedRequest:
         """The words of `prompt`."""
         return frozenset((self.request.value("prompt") or "").split())
 
+    @property
+    def may_need_new_sign_in(self) -> bool:
+        """Whether it matters since when the user is signed in."""
+        return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
+
     def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
         """Tell whether the client wants the user to prove again who they are."""
         max_age = self.request.value("max_age")
-        pushed = self.request.pushed
-        if pushed is not None and auth_time >= pushed.at:
-            # Its parameters stay what they were; the user has proved it since they were pushed.
+        if self._was_signed_in_for(auth_time):
             return False
         if "login" in self.prompts or max_age == "0":
             return True
         return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
+
+    def wants_question(self, auth_time: datetime) -> bool:
+        """Tell whether the client wants the user asked, whatever they approved before."""
+        done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
+        return bool((self.prompts & _ASKING) - done)
+
+    def _was_signed_in_for(self, auth_time: datetime) -> bool:
+        """Tell whether the user signed in since this was asked: its parameters stay what they were.
+
+        Whoever did so has chosen the account as well.
+        """
+        return self.request.asked_at is not None and auth_time >= self.request.asked_at
 
 
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
@@ -124,7 +141,7 @@ def next_step(
         return _unless_silent(Step.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent)
     _check_hint(checked, approval.user_id, server)
     question = question_about(checked, user_id=approval.user_id, server=server)
-    if question.is_needed or checked.prompts & _ASKING:
+    if question.is_needed or checked.wants_question(approval.auth_time):
         return _unless_silent(Step.ASK, ConsentRequiredError, checked, is_silent=is_silent)
     return Step.APPROVE
 

@@ -88,7 +88,8 @@ def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequ
     # They were checked without it, and are sealed into the consent page with it.
     uri = request.required("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
-    opened.pushed = Pushed(id=row.id, at=row.created_at)
+    opened.pushed = Pushed(id=row.id)
+    opened.asked_at = row.created_at
     return opened
 
 

@@ -52,8 +52,6 @@ class Pushed:
     """Where the parameters of an authorization request come from that was pushed (RFC 9126)."""
 
     id: int
-    #: When the client pushed it.
-    at: datetime
 
 
 class ProtocolRequest(OAuth2Request):
@@ -74,6 +72,8 @@ class ProtocolRequest(OAuth2Request):
         self.payload = Parameters(parameters)
         #: Set if the parameters were pushed, and not brought by the browser.
         self.pushed: Pushed | None = None
+        #: When it was first made, as far as that is known: who signs in later did so for it.
+        self.asked_at: datetime | None = None
 
     def header(self, name: str) -> str | None:
         """Return a header, in whatever case its name was sent."""

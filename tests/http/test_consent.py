@@ -3,18 +3,21 @@
 import re
 from datetime import timedelta
 from html import unescape
+from urllib.parse import urljoin
 
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from models import Application, SignIn, User
 from tests.html_forms import form_with, forms_in, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     PKCE,
+    STATE,
     Changes,
     ask,
+    ask_at,
     assert_refused_on_a_page,
     decide,
     landing,
@@ -254,6 +257,41 @@ def test_a_question_of_one_session_cannot_be_answered_in_another(
         form = form_with(page, "decision")
         answer = submit(other, page, form, request=asked_of_alice, decision="authorize")
         assert_refused_on_a_page(answer)
+
+
+@pytest.mark.parametrize("first", ["authorize", "cancel"])
+@pytest.mark.parametrize("is_confidential", [True, False])
+def test_a_page_is_good_for_one_answer_and_the_next_is_asked_for_anew(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    first: str,
+    is_confidential: bool,  # noqa: FBT001
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=is_confidential)
+    page = ask(browser, gatebell, client, state="s", **PKCE)
+    assert landing(decide(browser, page, first))["state"] == "s"
+    second = decide(browser, page)
+    assert second.status_code == 303
+    asked_anew = ask_at(browser, urljoin(page.url, second.headers["Location"]))
+    assert is_question(asked_anew)
+    brought = landing(decide(browser, asked_anew))
+    assert (brought["state"], "code" in brought) == ("s", True)
+
+
+def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    page = ask(browser, gatebell, client)
+    with database_of(gatebell) as session:
+        user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
+        session.execute(delete(SignIn).where(SignIn.user_id == user_id))
+    answer = decide(browser, page)
+    sign_in_page = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    question = sign_in_on(browser, sign_in_page, charlie)
+    assert is_question(question)
+    assert landing(decide(browser, question))["state"] == STATE
 
 
 @pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])

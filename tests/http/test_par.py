@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 import pytest
 from flask import Flask
@@ -187,7 +187,8 @@ def test_the_page_may_be_loaded_again_until_it_is_answered(
     url = pushed(gatebell, client)
     first, page = ask_at(browser, url), ask_at(browser, url)
     assert "code" in landing(decide(browser, page))
-    for again in (decide(browser, first), decide(browser, page), ask_at(browser, url)):
+    asked_anew = ask_at(browser, urljoin(url, decide(browser, page).headers["Location"]))
+    for again in (decide(browser, first), asked_anew, ask_at(browser, url)):
         assert_refused_on_a_page(again)
         assert "invalid_request_uri" in again.text
 
@@ -198,7 +199,8 @@ def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentia
     page = ask_at(browser, url)
     back = landing(decide(browser, page, "cancel"))
     assert (back["error"], back["state"]) == ("access_denied", STATE)
-    assert_refused_on_a_page(decide(browser, page))
+    asked_anew = ask_at(browser, urljoin(url, decide(browser, page).headers["Location"]))
+    assert_refused_on_a_page(asked_anew)
     assert_refused_on_a_page(ask_at(browser, url))
 
 

@@ -1,5 +1,6 @@
 """The authorization code grant (RFC 6749 section 4.1) with PKCE (RFC 7636)."""
 
+import re
 from typing import Any
 
 from authlib.oauth2.rfc6749 import (
@@ -37,6 +38,8 @@ INVALID_CODE = (
     "The authorization code is invalid, expired, used, or was issued to another client, "
     "redirect URI or verifier."
 )
+#: One spelling for each number: what is 0 is found by looking for "0".
+_SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
@@ -129,7 +132,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         if not prompts <= PROMPTS or ("none" in prompts and len(prompts) > 1):
             raise InvalidRequestError("prompt is none, or some of login, consent, select_account.")
         max_age = self.request.value("max_age")
-        if max_age is not None and not (max_age.isdecimal() and len(max_age) <= 10):  # noqa: PLR2004
+        if max_age is not None and not _SECONDS.fullmatch(max_age):
             raise InvalidRequestError("max_age is a number of seconds.")
 
     def _check_request_objects(self) -> None:
