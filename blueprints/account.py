@@ -19,6 +19,7 @@ from web.extensions import db
 from web.passkey_questions import find_party
 from web.password_proof import is_current_password
 from web.password_rules import password_rules
+from web.personal_data import export_file
 from web.services import now, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
@@ -44,6 +45,13 @@ def profile() -> ResponseReturnValue:
         return _profile_page(form)
     flash("Your profile is saved.")
     return redirect(url_for("account.profile"))
+
+
+@account.post("/export")
+@signed_in
+def export() -> ResponseReturnValue:
+    """Hand out all that is kept of the visitor."""
+    return export_file(visitor().user)
 
 
 @account.route("/security", methods=["GET", "POST"])

@@ -12,7 +12,7 @@ from web.extensions import db
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: A GET that may write: an application that was approved before gets its code at once, and one
 #: that knows its user may sign them out.
-_WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask"})
+_WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask", "api_v4.users.export"})
 #: A POST that writes through the hot connection alone: a lock of the session would be in its way.
 _READING_ENDPOINTS = frozenset(
     {"trials.test", "deliveries.send_again", "integration_settings.preview_mapping"}

@@ -5,9 +5,10 @@ from flask import Blueprint
 from blueprints.admin.applications import applications
 from blueprints.admin.keys import keys
 from blueprints.admin.overview import overview
+from blueprints.admin.personal_data import personal_data
 from blueprints.admin.settings import instance_settings
 from blueprints.admin.users import users
 
 admin = Blueprint("admin", __name__, url_prefix="/admin")
-for part in (overview, users, applications, instance_settings, keys):
+for part in (overview, users, personal_data, applications, instance_settings, keys):
     admin.register_blueprint(part)

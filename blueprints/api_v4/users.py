@@ -1,10 +1,18 @@
-"""GET /api/v4/user: who a token speaks for."""
+"""/api/v4/user, who a token speaks for, and /api/v4/users: personal data handed out, and erased."""
+
+from http import HTTPStatus
 
 from flask import Blueprint, Response
 
+from domain.accounts.administration import get_account
+from domain.accounts.users import get_user
+from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.bearer import Bearer
+from web import api_parameters as read
 from web.access import bearer as with_bearer
+from web.extensions import db
 from web.fast_json import json_response
+from web.personal_data import erase, exported
 from web.services import settings
 
 users = Blueprint("users", __name__)
@@ -15,3 +23,33 @@ users = Blueprint("users", __name__)
 def current(bearer: Bearer) -> Response:
     """Return the user of the token."""
     return json_response(bearer.profile.as_json(settings().base_url))
+
+
+@users.get("/users/<int:user_id>/export")
+@with_bearer("api", "read_api", "read")
+def export(bearer: Bearer, user_id: int) -> Response:
+    """Return all that is kept of a person: of oneself, and to administrators of everybody."""
+    if user_id != bearer.user_id and not bearer.is_admin:
+        message = "There is no such user."
+        raise NotFoundError(message)
+    answer = json_response(exported(get_account(user_id, session=db.session())))
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@users.delete("/users/<int:user_id>")
+@with_bearer("api")
+def delete(bearer: Bearer, user_id: int) -> Response:
+    """Erase a person, for administrators."""
+    if not bearer.is_admin:
+        message = "Only administrators delete users."
+        raise ForbiddenError(message)
+    session, given = db.session(), read.all_parameters()
+    heir = read.text(given, "applications_to")
+    erase(
+        get_account(user_id, session=session),
+        by=bearer.user_id,
+        heir=get_user(heir, session=session) if heir else None,
+        may_delete_applications=read.yes_or_no(given, "delete_applications") or False,
+    )
+    return Response(status=HTTPStatus.NO_CONTENT)

@@ -14,6 +14,7 @@ from domain.accounts.sign_ins import close_all_sign_ins
 from domain.accounts.users import (
     ACTIVE,
     BOT,
+    ERASED,
     HUMAN,
     NewUser,
     create_user,
@@ -51,9 +52,9 @@ class NewAccount:
 
 
 def get_account(user_id: int, *, session: Session) -> User:
-    """Return an account, or raise NotFoundError."""
+    """Return an account, or raise NotFoundError; of who was erased there is none."""
     found = session.get(User, user_id) if user_id <= LARGEST_ID else None
-    if found is None:
+    if found is None or found.kind == ERASED:
         message = "There is no such user."
         raise NotFoundError(message)
     return found
@@ -135,6 +136,15 @@ def unmake_administrator(user: User, *, by: int | None, session: Session) -> Non
     _refuse_oneself(user, by, "Another administrator has to take this from you.")
     _keep_an_administrator(user, session=session)
     user.is_admin = False
+
+
+def check_erasable(user: User, *, by: int | None, session: Session) -> None:
+    """Raise ConflictError for oneself, for bots, and for the last administrator."""
+    _refuse_oneself(user, by, "You cannot delete your own account; another administrator can.")
+    if user.kind == BOT:
+        message = "This is the bot of an access token: revoke the token instead."
+        raise ConflictError(message)
+    _keep_an_administrator(user, session=session)
 
 
 def _refuse_oneself(user: User, by: int | None, sentence: str) -> None:

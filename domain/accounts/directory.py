@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, and_, case, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
-from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
 from domain.clock import written
 from domain.paging import Page, Slice, fetch_page
 from models import Passkey, SignIn, TotpDevice, User
@@ -102,7 +102,7 @@ _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
-    "locked": User.state != ACTIVE,
+    "locked": and_(User.state != ACTIVE, User.kind != ERASED),
     "bots": User.kind == BOT,
 }
 _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))

@@ -31,8 +31,9 @@ from models import User
 from models.folding import fold
 
 ACTIVE = "active"
-#: Kinds of accounts: a bot stands for an access token of a project or a group.
-HUMAN, BOT = "human", "bot"
+#: Kinds of accounts: a bot stands for an access token of a project or a group; of who was erased
+#: the number alone is left.
+HUMAN, BOT, ERASED = "human", "bot", "erased"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +107,9 @@ def find_user(login: str, *, session: Session) -> User | None:
         return None  # nobody is called so, and Postgres refuses the question
     # A name cannot hold an @, and an address always does: at most one row has both.
     return session.scalar(
-        select(User).where(or_(User.username_key == wanted, User.email_key == wanted))
+        select(User).where(
+            or_(User.username_key == wanted, User.email_key == wanted), User.kind != ERASED
+        )
     )
 
 
@@ -247,3 +250,16 @@ def change_profile(user: User, *, name: str, email: str, session: Session) -> No
     except IntegrityError as error:
         message = "Another user has this e-mail address."
         raise ConflictError(message, field="email") from error
+
+
+def empty_account(user: User, *, pseudonym: str) -> None:
+    """Leave nothing of an account but its number; nothing opens it any more.
+
+    Neither name nor address can be anybody's: user names have no spaces, and nobody is reached
+    below `.invalid` (RFC 2606 section 2).
+    """
+    user.username, user.name = pseudonym, "Deleted user"
+    user.email = f"{user.id}@deleted.invalid"
+    user.password_hash, user.must_change_password = "", False
+    user.kind, user.state, user.is_admin = ERASED, "blocked", False
+    user.last_sign_in_at = user.password_changed_at = None

@@ -28,6 +28,8 @@ class EventKind(StrEnum):
     USER_CHANGED = "user.changed"
     USER_LOCKED = "user.locked"
     USER_UNLOCKED = "user.unlocked"
+    USER_EXPORTED = "user.exported"
+    USER_ERASED = "user.erased"
     CONSENT_GIVEN = "consent.given"
     CONSENT_REFUSED = "consent.refused"
     CONSENT_REVOKED = "consent.revoked"

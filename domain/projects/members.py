@@ -7,7 +7,7 @@ owner is left, is read when it is their turn, and nobody can change it before th
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
@@ -175,22 +175,43 @@ def _keep_an_owner(place: Place, member: Member, *, session: Session) -> None:
     """Refuse to lose the last owner who can sign in, here or in a group above."""
     if place.group_id is None or member.role < Role.OWNER:
         return
-    others = session.scalar(
-        select(func.count())
-        .select_from(Member)
+    if not _has_owner(place.path, Member.id != member.id, session=session):
+        message = "A group needs an owner: give the role to somebody else first."
+        raise InvalidError(message, field="member")
+
+
+def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
+    """Tell whether somebody owns a group, there or above, who can sign in."""
+    owners = (
+        select(Member.id)
         .join(User, User.id == Member.user_id)
         .join(Group, Group.id == Member.group_id)
         .where(
-            Group.path.in_((*ancestors(place.path), place.path)),
+            Group.path.in_((*ancestors(group_path), group_path)),
             Member.role == int(Role.OWNER),
-            Member.id != member.id,
+            other,
             User.kind != BOT,
             User.state == ACTIVE,
         )
     )
-    if not others:
-        message = "A group needs an owner: give the role to somebody else first."
-        raise InvalidError(message, field="member")
+    return session.scalar(owners.limit(1)) is not None
+
+
+def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
+    """Return the paths of the groups that would be without an owner if this user went.
+
+    Whoever changes members there waits until the caller is done.
+    """
+    mine = (
+        select(Group.path)
+        .join(Member, Member.group_id == Group.id)
+        .where(Member.user_id == user_id, Member.role == int(Role.OWNER))
+        .order_by(Group.id)
+        .with_for_update(of=Group, key_share=True)
+    )
+    paths = session.scalars(mine).all()
+    others = Member.user_id != user_id
+    return tuple(path for path in paths if not _has_owner(path, others, session=session))
 
 
 def joined(place: Place, user: User, role: Role) -> Event:

@@ -1,6 +1,7 @@
 """Commands about people who sign in."""
 
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -23,6 +24,7 @@ from web.bootstrap import forget_first_password
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.password_rules import hash_cost, password_rules
+from web.personal_data import erase, exported
 from web.services import now, services, settings
 
 users = AppGroup("users", help="People who sign in.")
@@ -107,6 +109,28 @@ def reset_password_command(*, name: str) -> dict[str, Any]:
     )
     forget_first_password(user.username)
     return {**_noted(EventKind.PASSWORD_RESET, user), "password": password}
+
+
+@users.command("export")
+@click.argument("name")
+@one_transaction
+def export_command(*, name: str) -> dict[str, Any]:
+    """Print all that is kept of the user NAME, without any secret."""
+    return exported(get_user(name, session=db.session()))
+
+
+@users.command("delete")
+@click.argument("name")
+@click.option("--applications-to", default="", help="User who takes over their applications.")
+@click.option("--delete-applications", is_flag=True, help="Delete their applications as well.")
+@one_transaction
+def delete_command(*, name: str, applications_to: str, delete_applications: bool) -> dict[str, Any]:
+    """Erase the user NAME: what is theirs goes, events and notes stay without the name."""
+    session = db.session()
+    heir = get_user(applications_to, session=session) if applications_to else None
+    user = get_user(name, session=session)
+    done = erase(user, by=None, heir=heir, may_delete_applications=delete_applications)
+    return asdict(done)
 
 
 @users.command("list")

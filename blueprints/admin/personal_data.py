@@ -1,0 +1,68 @@
+"""/admin/users/<id>/delete and /export: an account erased, and what is kept of a person."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.administration import UserRow, get_account
+from domain.accounts.users import get_user
+from domain.errors import InvalidError, NotFoundError
+from domain.personal_data.erasure import count_applications
+from forms.erasure import DELETE, ErasureForm
+from web.access import administrator, visitor
+from web.extensions import db
+from web.personal_data import erase, export_file
+
+personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
+
+
+@personal_data.post("/<int:user_id>/export")
+@administrator
+def export(user_id: int) -> ResponseReturnValue:
+    """Hand out all that is kept of a person."""
+    return export_file(get_account(user_id, session=db.session()))
+
+
+@personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
+@administrator
+def delete(user_id: int) -> ResponseReturnValue:
+    """Say what is lost, and erase a person."""
+    user = get_account(user_id, session=db.session())
+    form = ErasureForm(heir=visitor().username)
+    if not form.validate_on_submit():
+        return _page(user, form)
+    if (form.confirmation.data or "").lower() != user.username.lower():
+        form.object_to("confirmation", f"This is not the user name {user.username}.")
+        return _page(user, form)
+    name = user.username
+    try:
+        erase(
+            user,
+            by=visitor().id,
+            heir=_heir(form),
+            may_delete_applications=form.applications.data == DELETE,
+        )
+    except InvalidError as error:
+        db.session.rollback()
+        form.object_to(error.field, str(error))
+        return _page(get_account(user_id, session=db.session()), form)
+    flash(f"The account {name} is deleted.")
+    return redirect(url_for("admin.users.index"))
+
+
+def _heir(form: ErasureForm) -> UserRow | None:
+    if not form.heir_name:
+        return None
+    try:
+        return get_user(form.heir_name, session=db.session())
+    except NotFoundError as error:
+        raise InvalidError(str(error), field="heir") from error
+
+
+def _page(user: UserRow, form: ErasureForm) -> ResponseReturnValue:
+    page = render_template(
+        "admin/users/delete.html",
+        account=user,
+        form=form,
+        application_count=count_applications(user, session=db.session()),
+    )
+    return page, 422 if form.errors else 200

@@ -1,0 +1,151 @@
+"""Erases a person: what is theirs alone goes, and what others need stays without their name.
+
+The row of the account stays as well, empty: a number that was given to somebody else would open
+their accounts in every application that knows people by it (`sub`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from domain.accounts.administration import check_erasable
+from domain.accounts.users import empty_account, find_entrant
+from domain.alerts.activity import NoteKind
+from domain.audit.seals import seal_erased
+from domain.errors import ConflictError
+from domain.personal_data.holdings import HOLDINGS, Fate
+from domain.projects.members import groups_owned_alone
+from models import AlertNote, Application, AuditEvent, User
+
+_SLICE = 500
+#: A row, for views that hand it back to this module.
+PersonRow = User
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erased:
+    """What an erasure has done."""
+
+    user_id: int
+    #: What lists and events say instead of the name.
+    pseudonym: str
+    applications_handed_on: int
+    applications_deleted: int
+
+
+def erase_person(
+    user: User, *, by: int | None, heir: User | None, session: Session, audit_key: bytes
+) -> Erased:
+    """Erase a person; their applications go to `heir`, or with them if there is none.
+
+    Raises ConflictError for oneself, bots, the last administrator, the only Owner of a group or
+    project, and where instance-wide applications have no heir.
+    """
+    check_erasable(user, by=by, session=session)
+    _refuse_sole_owner(user, session=session)
+    handed_on, deleted = _settle_applications(user, heir, session=session)
+    pseudonym = f"deleted user {user.id}"
+    names = _Names(user, pseudonym)
+    _rename_in_activity(user, names, session=session)
+    _rename_in_audit_events(user, names, session=session, key=audit_key)
+    for holding in HOLDINGS:
+        if holding.fate is Fate.DELETED:
+            gone = delete(holding.table).where(holding.of(user))
+            session.execute(gone.execution_options(synchronize_session=False))
+    empty_account(user, pseudonym=pseudonym)
+    session.flush()
+    return Erased(
+        user_id=user.id,
+        pseudonym=pseudonym,
+        applications_handed_on=handed_on,
+        applications_deleted=deleted,
+    )
+
+
+def count_applications(user: User, *, session: Session) -> int:
+    """Return how many applications need somebody to take them over, or go with their owner."""
+    mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
+    return session.scalar(mine) or 0
+
+
+def _refuse_sole_owner(user: User, *, session: Session) -> None:
+    paths = groups_owned_alone(user.id, session=session)
+    if paths:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""  # noqa: PLR2004 - a few
+        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}: "
+        raise ConflictError(message + "make somebody else an Owner first.")
+
+
+def _settle_applications(user: User, heir: User | None, *, session: Session) -> tuple[int, int]:
+    mine = Application.owner_id == user.id
+    if heir is not None:
+        if heir.id == user.id or find_entrant(heir.id, session=session) is None:
+            message = "The applications have to go to somebody else who can sign in."
+            raise ConflictError(message, field="heir")
+        handed_on = session.scalars(
+            update(Application).where(mine).values(owner_id=heir.id).returning(Application.id)
+        ).all()
+        return len(handed_on), 0
+    if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
+        message = "Instance-wide applications are among theirs: choose who takes them over."
+        raise ConflictError(message, field="heir")
+    gone = session.scalars(delete(Application).where(mine).returning(Application.id)).all()
+    return 0, len(gone)
+
+
+class _Names:
+    """What a person is called, and what to say instead."""
+
+    def __init__(self, user: User, pseudonym: str) -> None:
+        self.username = user.username
+        self.pseudonym = pseudonym
+        # The longest first: an address may begin with the user name.
+        names = sorted({user.email, user.username, user.name} - {""}, key=len, reverse=True)
+        either = "|".join(re.escape(name) for name in names)
+        self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+
+    def without(self, value: Any) -> Any:
+        """Return a value as JSON has it with the person's names replaced, however deep."""
+        if isinstance(value, str):
+            return self._pattern.sub(self.pseudonym, value)
+        if isinstance(value, list):
+            return [self.without(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self.without(each) for name, each in value.items()}
+        return value
+
+
+def _rename_in_activity(user: User, names: _Names, *, session: Session) -> None:
+    theirs = update(AlertNote).where(AlertNote.user_id == user.id)
+    session.execute(theirs.values(user_name=names.pseudonym))
+    assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
+    session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
+
+
+def _rename_in_audit_events(user: User, names: _Names, *, session: Session, key: bytes) -> None:
+    for event in _events_of(user, session):
+        is_actor = event.actor_id == user.id
+        if is_actor:
+            event.actor_name = names.pseudonym
+        if is_actor or event.actor_id is None:
+            event.address = event.user_agent = None
+        event.subject = names.without(event.subject)
+        event.details = names.without(event.details)
+        seal_erased(event, key=key)
+
+
+def _events_of(user: User, session: Session) -> Iterator[AuditEvent]:
+    last = 0
+    mine = (AuditEvent.actor_id == user.id) | (AuditEvent.user_id == user.id)
+    while True:
+        later = select(AuditEvent).where(mine, AuditEvent.id > last).order_by(AuditEvent.id)
+        events = session.scalars(later.limit(_SLICE)).all()
+        if not events:
+            return
+        yield from events
+        last = events[-1].id
+        session.flush()

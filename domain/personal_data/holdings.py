@@ -1,0 +1,240 @@
+"""Every table that holds something of a person; export, erasure and documents follow it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, or_
+
+from models import (
+    AccessToken,
+    AlertNote,
+    Application,
+    Assignment,
+    AuditEvent,
+    Authorization,
+    Base,
+    Consent,
+    DeviceAuthorization,
+    Mail,
+    Member,
+    Passkey,
+    PersonalAccessToken,
+    RecoveryCode,
+    SignIn,
+    TotpDevice,
+    User,
+)
+
+
+class Fate(StrEnum):
+    """What becomes of rows when a person is erased; the value says it in words."""
+
+    DELETED = "deleted"
+    PSEUDONYM = "kept under a pseudonym"
+    HANDED_ON = "handed on to somebody else, or deleted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding:
+    """A table that holds something of a person."""
+
+    #: Its name in an export.
+    name: str
+    #: What it holds, in words.
+    about: str
+    table: type[Base]
+    #: The condition that rows are of this person.
+    of: Callable[[User], ColumnElement[bool]]
+    #: The columns that an export has; keyed hashes and keys are of use to nobody.
+    exported: tuple[str, ...]
+    fate: Fate
+
+
+def _by(column: Any) -> Callable[[User], ColumnElement[bool]]:
+    def is_theirs(user: User) -> ColumnElement[bool]:
+        condition: ColumnElement[bool] = column == user.id
+        return condition
+
+    return is_theirs
+
+
+#: In the order in which they are exported, and erased.
+HOLDINGS = (
+    Holding(
+        name="account",
+        about="User name, e-mail address, display name, when the account was made and last used",
+        table=User,
+        of=_by(User.id),
+        exported=(
+            "id",
+            "username",
+            "email",
+            "name",
+            "is_admin",
+            "state",
+            "created_at",
+            "last_sign_in_at",
+            "password_changed_at",
+        ),
+        fate=Fate.PSEUDONYM,
+    ),
+    Holding(
+        name="sign_ins",
+        about="Browsers that are signed in, with address and user agent",
+        table=SignIn,
+        of=_by(SignIn.user_id),
+        exported=("created_at", "expires_at", "address", "user_agent", "methods"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="authenticator_apps",
+        about="When an authenticator app was set up",
+        table=TotpDevice,
+        of=_by(TotpDevice.user_id),
+        exported=("created_at", "confirmed_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="passkeys",
+        about="Passkeys: their names and when they were used",
+        table=Passkey,
+        of=_by(Passkey.user_id),
+        exported=("name", "created_at", "last_used_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="recovery_codes",
+        about="When recovery codes were made and used",
+        table=RecoveryCode,
+        of=_by(RecoveryCode.user_id),
+        exported=("created_at", "used_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="personal_access_tokens",
+        about="Personal access tokens: names, scopes, last use and its address",
+        table=PersonalAccessToken,
+        of=_by(PersonalAccessToken.user_id),
+        exported=(
+            "id",
+            "name",
+            "description",
+            "scopes",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+            "last_used_address",
+        ),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="access_tokens",
+        about="Tokens of applications: scopes, last use, addresses and user agents",
+        table=AccessToken,
+        of=_by(AccessToken.user_id),
+        exported=(
+            "application_id",
+            "scopes",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "address",
+            "user_agent",
+            "last_used_at",
+            "last_used_address",
+        ),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="authorizations",
+        about="What was granted to which application",
+        table=Authorization,
+        of=_by(Authorization.user_id),
+        exported=("application_id", "scopes", "redirect_uri", "created_at", "revoked_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="consents",
+        about="Scopes that are remembered as approved",
+        table=Consent,
+        of=_by(Consent.user_id),
+        exported=("application_id", "scopes", "created_at", "updated_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="devices",
+        about="Devices that asked for access, with address and user agent",
+        table=DeviceAuthorization,
+        of=_by(DeviceAuthorization.user_id),
+        exported=(
+            "application_id",
+            "scopes",
+            "created_at",
+            "address",
+            "user_agent",
+            "approved_at",
+            "denied_at",
+        ),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="memberships",
+        about="Roles in groups and projects",
+        table=Member,
+        of=_by(Member.user_id),
+        exported=("group_id", "project_id", "role", "created_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="applications",
+        about="Applications that the person registered",
+        table=Application,
+        of=_by(Application.owner_id),
+        exported=("uid", "name", "redirect_uris", "scopes", "created_at", "last_used_at"),
+        fate=Fate.HANDED_ON,
+    ),
+    Holding(
+        name="assignments",
+        about="Alerts that the person looks after",
+        table=Assignment,
+        of=_by(Assignment.user_id),
+        exported=("alert_id",),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="alert_activity",
+        about="What the person did with alerts, and wrote about them",
+        table=AlertNote,
+        of=_by(AlertNote.user_id),
+        exported=("alert_id", "kind", "text", "created_at"),
+        fate=Fate.PSEUDONYM,
+    ),
+    Holding(
+        name="mails",
+        about="E-mails to the person, for 90 days",
+        table=Mail,
+        of=lambda user: func.lower(Mail.recipient) == user.email.lower(),
+        exported=("recipient", "subject", "text", "created_at", "sent_at"),
+        fate=Fate.DELETED,
+    ),
+    Holding(
+        name="audit_events",
+        about="What the person did, and what was done to the account, with address and user agent",
+        table=AuditEvent,
+        of=lambda user: or_(AuditEvent.actor_id == user.id, AuditEvent.user_id == user.id),
+        exported=(
+            "created_at",
+            "kind",
+            "actor_name",
+            "subject",
+            "details",
+            "address",
+            "user_agent",
+            "request_id",
+        ),
+        fate=Fate.PSEUDONYM,
+    ),
+)
