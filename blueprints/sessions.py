@@ -155,6 +155,7 @@ def _page(form: SignInForm) -> str:
         "sessions/sign_in.html",
         form=form,
         application_name=application.name if application else None,
+        application_registered_itself=bool(application and application.client_metadata is not None),
         has_passkeys=find_party() is not None,
         leads_to_device=wanted_page().partition("?")[0] == url_for("device.enter"),
     )

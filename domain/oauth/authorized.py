@@ -1,7 +1,8 @@
 """Who acts for a user: applications, and what came by with a password; and how to end it."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -33,40 +34,89 @@ class AuthorizedApplication:
     name: str
     owner_name: str
     is_instance_wide: bool
+    registered_itself: bool
     trusted: bool
+    #: What its tokens are good for, and what it gets without a question.
     scopes: tuple[str, ...]
     first_authorized_at: datetime
-    #: When it last got or used a token, whichever was later.
-    last_used_at: datetime
+    #: When it last got or used a token, whichever was later; None if it holds none.
+    last_used_at: datetime | None
+    #: None at all if an approval is remembered, and nothing more.
     token_count: int
     #: The latest first.
     origins: tuple[Origin, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """What one application has of a user: live tokens, an approval that is remembered, or both."""
+
+    scopes: set[str] = field(default_factory=set)
+    since: datetime
+    token_count: int = 0
+
+
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
-    """Return what holds live tokens of this user, the latest used first."""
+    """Return who holds live tokens of this user or gets some unasked, the latest used first."""
     live = _live(user_id, now)
-    scopes = _scopes(live, session=session)
+    held = _held(user_id, live, session=session)
     origins = _origins(live, session=session)
     first = _first(user_id, session=session)
-    found = (
-        AuthorizedApplication(
-            application_id=row.application_id,
-            name=row.name or "",
-            owner_name=row.owner_name or "",
-            is_instance_wide=bool(row.is_instance_wide),
-            trusted=bool(row.trusted),
-            scopes=in_order(scopes[row.application_id]),
-            first_authorized_at=min(row.first, first.get(row.application_id, row.first)),
-            last_used_at=origins[row.application_id][0].last_seen_at,
-            token_count=row.token_count,
-            origins=tuple(origins[row.application_id]),
+    rows = {row.id: row for row in _descriptions(held.keys(), session=session)}
+    found = [
+        _authorized(
+            application_id,
+            each,
+            rows.get(application_id),
+            tuple(origins[application_id]),
+            min(each.since, first.get(application_id, each.since)),
+        )
+        for application_id, each in held.items()
+    ]
+    return tuple(
+        sorted(found, key=lambda each: each.last_used_at or each.first_authorized_at, reverse=True)
+    )
+
+
+def _authorized(
+    application_id: int | None,
+    held: _Held,
+    row: Any,
+    origins: tuple[Origin, ...],
+    first_authorized_at: datetime,
+) -> AuthorizedApplication:
+    return AuthorizedApplication(
+        application_id=application_id,
+        name=row.name if row else "",
+        owner_name=row.owner_name if row else "",
+        is_instance_wide=bool(row and row.is_instance_wide),
+        registered_itself=bool(row and row.client_metadata is not None),
+        trusted=bool(row and row.trusted),
+        scopes=in_order(held.scopes),
+        first_authorized_at=first_authorized_at,
+        last_used_at=origins[0].last_seen_at if origins else None,
+        token_count=held.token_count,
+        origins=origins,
+    )
+
+
+def _held(
+    user_id: int, live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, _Held]:
+    scopes = _scopes(live, session=session)
+    found = {
+        row.application_id: _Held(
+            scopes=scopes[row.application_id], since=row.first, token_count=row.token_count
         )
         for row in _counts(live, session=session)
-    )
-    return tuple(sorted(found, key=lambda each: each.last_used_at, reverse=True))
+    }
+    for consent in session.scalars(select(Consent).where(Consent.user_id == user_id)):
+        without_token = _Held(since=consent.created_at)
+        known = found.setdefault(consent.application_id, without_token)
+        known.scopes.update(consent.scopes.split())
+    return found
 
 
 def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -85,18 +135,26 @@ def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
     return session.execute(
         select(
             AccessToken.application_id,
-            Application.name,
-            TRUSTED.label("trusted"),
-            Application.is_instance_wide,
-            User.name.label("owner_name"),
             func.min(AccessToken.created_at).label("first"),
             func.count().label("token_count"),
         )
-        .outerjoin(Application, Application.id == AccessToken.application_id)
-        .outerjoin(User, User.id == Application.owner_id)
         .where(*live)
-        # The primary key decides about all of an application; what is shown has to be named, too.
-        .group_by(AccessToken.application_id, Application.id, User.id)
+        .group_by(AccessToken.application_id)
+    ).all()
+
+
+def _descriptions(ids: Iterable[int | None], *, session: Session) -> Any:
+    return session.execute(
+        select(
+            Application.id,
+            Application.name,
+            TRUSTED.label("trusted"),
+            Application.is_instance_wide,
+            Application.client_metadata,
+            User.name.label("owner_name"),
+        )
+        .join(User, User.id == Application.owner_id)
+        .where(Application.id.in_([each for each in ids if each is not None]))
     ).all()
 
 

@@ -19,6 +19,7 @@ from tests.oauth_wire import (
     post_token,
     redeem,
     refresh,
+    revoke,
     token_info,
 )
 from tests.people import (
@@ -74,6 +75,46 @@ def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(
     submit(browser, page, form_to(page, "/revoke"))
 
     assert redeem(gatebell, board, second).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.spec("F5")
+@pytest.mark.parametrize("is_redeemed", [False, True])
+def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_taken_back(
+    gatebell: LiveGatebell,
+    is_redeemed: bool,  # noqa: FBT001
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    if is_redeemed:
+        revoke(gatebell, board, pair_in(redeem(gatebell, board, code)).access)
+    assert "code" in landing(ask(browser, gatebell, board))
+
+    page = browser.get(gatebell.url + PAGE)
+    assert "Deploy Board" in page.text
+    assert "read_user, read_api" in words(page) or "read_api, read_user" in words(page)
+    assert "Approval remembered" in page.text
+    assert "1 application is remembered as approved" in words(page)
+    assert submit(browser, page, form_to(page, "/revoke")).status_code == 302
+
+    assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text
+    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "decision" in ask(browser, gatebell, board).text
+
+
+@pytest.mark.spec("F5")
+def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_it(
+    gatebell: LiveGatebell,
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    small = landing(decide(browser, ask(browser, gatebell, board, scope="read_user")))["code"]
+    pair_in(redeem(gatebell, board, small))
+    decide(browser, ask(browser, gatebell, board))
+    page = words(browser.get(gatebell.url + PAGE))
+    assert "1 application can use your account." in page
+    assert "Approval remembered" not in page
+    assert "read_api" in page
 
 
 @pytest.mark.spec("F5")

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import select, update
 
 from models import Application
+from tests.device_wire import approve, codes, poll, type_code
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import ask, decide, landing
@@ -48,6 +49,42 @@ def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
     assert "https://client.example/privacy" in page.text
     assert "Terms of service" not in page.text
     assert "code" in landing(decide(browser, page))
+
+
+@pytest.mark.parametrize("registrar", ["nobody", "somebody"])
+def test_no_page_takes_it_for_an_application_of_the_instance(
+    gatebell: LiveGatebell, robot: ClientCredentials, registrar: str
+) -> None:
+    values = {
+        "is_instance_wide": registrar == "nobody",
+        "client_metadata": {"client_uri": "https://robot.example/"},
+    }
+    change(gatebell, update(Application).where(Application.id == robot.id).values(values))
+    browser = sign_in(gatebell, make_user(gatebell))
+    device = codes(gatebell, robot, client_secret=robot.secret)
+    page = type_code(browser, gatebell, device["user_code"])
+    assert "Registered itself" in page.text
+    assert "Nobody has checked who this is." in page.text
+    assert "https://robot.example/" in page.text
+    assert "an application of" not in page.text.lower()
+    approve(browser, gatebell, device["user_code"])
+    form = {"client_secret": robot.secret}
+    assert poll(gatebell, robot, device["device_code"], **form).status_code == 200
+    listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    assert "registered itself, checked by nobody" in listed.text
+    assert "of Gatebell itself" not in listed.text
+    asked = ask(gatebell.http(), gatebell, robot)
+    assert "which registered itself and asks for access" in asked.text
+
+
+def test_what_an_administrator_registered_is_of_the_instance(gatebell: LiveGatebell) -> None:
+    made = make_application(gatebell, bob(gatebell), confidential=False)
+    values = {"is_instance_wide": True}
+    change(gatebell, update(Application).where(Application.id == made.id).values(values))
+    browser = signed_in(gatebell, alice(gatebell))
+    page = type_code(browser, gatebell, codes(gatebell, made)["user_code"])
+    assert "An application of Gatebell itself" in page.text
+    assert "Nobody has checked" not in page.text
 
 
 def test_people_are_not_warned_of_an_application_that_somebody_registered(
