@@ -20,14 +20,14 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from domain.advisory_locks import AdvisoryLock
 from models import SchemaSupport
+from web.instance_files import make_private_file
 from web.settings import Settings
 
 _log = logging.getLogger("gatebell.database")
 _NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
-#: Any number, as long as nobody else locks it.
-_MIGRATION_LOCK = 7_240_118_364
 #: A connection that was in use so short a time ago is not asked whether it lives.
 _TRUSTED_SECONDS = 1.0
 
@@ -68,6 +68,7 @@ def prepare_engine(engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         _ask_who_was_idle(engine)
         return
+    event.listen(engine, "do_connect", _before_connect)
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
 
@@ -93,6 +94,13 @@ def _ask_who_was_idle(engine: Engine) -> None:
 
     event.listen(engine, "checkin", rest)
     event.listen(engine, "checkout", wake)
+
+
+def _before_connect(
+    _dialect: Any, _record: Any, arguments: list[Any], _options: dict[str, Any]
+) -> None:
+    # SQLite would make the file as the umask says; its companions take after it.
+    make_private_file(Path(arguments[0]))
 
 
 def _on_connect(connection: Any, _record: Any) -> None:
@@ -163,7 +171,7 @@ def migrate(settings: Settings) -> None:
 def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
     if not settings.uses_sqlite:
         with engine.connect() as connection:
-            lock = {"key": _MIGRATION_LOCK}
+            lock = {"key": AdvisoryLock.MIGRATIONS.value}
             connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
             yield
             connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)

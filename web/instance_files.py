@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -34,6 +35,12 @@ def _write_once(path: Path, text: str) -> None:
         pass  # somebody else was first, and theirs counts
     finally:
         Path(aside.name).unlink()
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner can read, whatever the umask; one there stays."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def write_private_file(path: Path, text: str) -> None:

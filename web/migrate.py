@@ -4,6 +4,7 @@ import sys
 
 from web.database import migrate
 from web.logging import configure_logging
+from web.queue_tables import make_queue_tables
 from web.settings import SettingsError, settings_from_environment
 from web.start_checks import CannotStartError, reasons_in_a_sentence
 
@@ -15,6 +16,7 @@ def main() -> None:
         configure_logging(settings)
         with reasons_in_a_sentence():
             migrate(settings)
+            make_queue_tables(settings)
     except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
 

@@ -8,13 +8,15 @@ from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from time import sleep
 
-from web.bootstrap import ensure_first_administrator
+from web.bootstrap import Credentials, ensure_first_administrator
 from web.database import migrate
 from web.logging import configure_logging
+from web.queue_tables import make_queue_tables
 from web.settings import Settings, SettingsError, settings_from_environment
 from web.start_checks import (
     CannotStartError,
     reasons_in_a_sentence,
+    require_own_connections,
     require_shape,
     take_up_secret_key,
 )
@@ -49,16 +51,29 @@ def _supervisor(settings: Settings) -> Supervisor:
 
 def _prepare(settings: Settings) -> None:
     if settings.migrate_on_start:
+        require_own_connections(settings)
         with reasons_in_a_sentence():
             migrate(settings)
+            make_queue_tables(settings)
     else:
         require_shape(settings)
     take_up_secret_key(settings)
     with reasons_in_a_sentence():
         first = ensure_first_administrator(settings)
     if first:
+        _introduce(first)
+
+
+def _introduce(first: Credentials) -> None:
+    """Tell who the first administrator is; the password only to who watches.
+
+    What is written to anything but a terminal ends in logs that others keep.
+    """
+    if sys.stdout.isatty():
         _say(f"The first administrator is {first.username}, the password {first.password}")
         _say(f"It is shown this once, and kept in {first.path} until it is changed.")
+    else:
+        _say(f"The first administrator is {first.username}, the password is in {first.path}")
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
+from peewee import PeeweeException
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -13,12 +15,19 @@ from domain.keyring import Keyring
 from domain.secret_keys import WrongSecretKeyError, take_up
 from web.database import IncompatibleSchemaError, Shape, open_engine, refuse_too_new, shape_of
 from web.logging import without_secrets
+from web.pooler import connections_are_shared
+from web.queue_tables import QueueRefusedError
 from web.settings import Settings
 
 _log = logging.getLogger("gatebell.start")
 _NOT_MIGRATED = (
     "DATABASE_URL: the database has an older shape than this release needs; `make migrate` brings "
     "it up to date (MIGRATE_ON_START is off)."
+)
+
+_POOLED = (
+    "DATABASE_URL: a pooler gives the connections to others after each transaction, and what is "
+    "prepared and locked on them gets lost; let it pool sessions (pgbouncer: pool_mode=session)."
 )
 
 
@@ -35,9 +44,9 @@ def reasons_in_a_sentence() -> Iterator[None]:
     """Raise CannotStartError for what the database and its state are to blame for."""
     try:
         yield
-    except (IncompatibleSchemaError, WrongSecretKeyError) as error:
+    except (IncompatibleSchemaError, QueueRefusedError, WrongSecretKeyError) as error:
         raise CannotStartError(str(error)) from error
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, psycopg.Error, PeeweeException) as error:
         reason = without_secrets(str(error).strip().partition("\n")[0])
         message = f"DATABASE_URL: the database cannot be used: {reason}"
         raise DatabaseAwayError(message) from error
@@ -50,6 +59,14 @@ def require_shape(settings: Settings) -> None:
         refuse_too_new(shape, connection)
     if shape is Shape.OLDER:
         raise CannotStartError(_NOT_MIGRATED)
+
+
+def require_own_connections(settings: Settings) -> None:
+    """Raise CannotStartError if a pooler gives our connections to others between statements."""
+    with reasons_in_a_sentence():
+        are_shared = connections_are_shared(settings)
+    if are_shared:
+        raise CannotStartError(_POOLED)
 
 
 def take_up_secret_key(settings: Settings) -> None:
@@ -76,6 +93,7 @@ def check_if_it_answers(settings: Settings) -> None:
         if shape is Shape.OLDER:
             _log.warning(_NOT_MIGRATED)
         else:
+            require_own_connections(settings)
             take_up_secret_key(settings)
     except DatabaseAwayError as error:
         _log.warning(str(error))

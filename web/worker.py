@@ -6,28 +6,26 @@
 import logging
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 
-import psycopg
 from huey import Huey, SqliteHuey, crontab
 from huey.api import TaskWrapper
-from huey.contrib.sql_huey import SqlHuey
-from peewee import PeeweeException, PostgresqlDatabase
-from sqlalchemy.engine import make_url
+from peewee import PeeweeException
 
 from domain.clock import system_clock
 from web.audit_log import log_audit_events
 from web.heartbeat import start_heartbeat
+from web.instance_files import make_private_file
 from web.letters import send_due_letters, write_due_letters
 from web.logging import configure_logging
 from web.maintenance import run_add_up, run_prune, run_seal
+from web.queue_tables import make_queue_tables, queue_on_postgres
 from web.settings import Settings, SettingsError, settings_from_environment
-from web.start_checks import CannotStartError, check_if_it_answers
+from web.start_checks import CannotStartError, check_if_it_answers, reasons_in_a_sentence
+from web.turns import in_turn
 from web.worker_pulse import add_pulse
 
-#: The queue's tables have general names, and are none of the migrations' business.
-_SCHEMA = "gatebell_queue"
-#: Any number, as long as nobody else locks it.
-_ADVISORY_LOCK = 7_240_118_365
+_MINUTE = timedelta(minutes=1)
 #: An idle worker looks for work at least this often.
 _LONGEST_PAUSE_SECONDS = 1.0
 
@@ -45,48 +43,46 @@ class BriefOutages(logging.Filter):
 
 def open_queue(settings: Settings) -> Huey:
     """Open the queue, and make it if it is new."""
-    if not settings.uses_sqlite:
-        _make_tables(_on_postgres(settings), _address(settings))
+    make_queue_tables(settings)
     return look_at_queue(settings)
 
 
 def look_at_queue(settings: Settings) -> Huey:
     """Open the queue without making its tables, where that is a matter of its own."""
     if not settings.uses_sqlite:
-        return _on_postgres(settings)
+        return queue_on_postgres(settings)
     # A file of its own, so that polling never waits for a webhook, nor a webhook for it.
     file = settings.instance_path / "queue.db"
+    make_private_file(file)
     return SqliteHuey("gatebell", filename=str(file), results=False)
-
-
-def _on_postgres(settings: Settings) -> Huey:
-    database = PostgresqlDatabase(
-        _address(settings),
-        prefer_psycopg3=True,
-        connect_timeout=settings.database_connect_timeout_seconds,
-        options=f"-c search_path={_SCHEMA}",
-    )
-    return SqlHuey("gatebell", database=database, results=False, create_tables=False)
 
 
 def add_tasks(
     queue: Huey,
+    settings: Settings,
     *,
     prune: Callable[[], None],
     add_up: Callable[[], None],
     seal: Callable[[], None],
 ) -> TaskWrapper:
     """Say what is done in the background, and when; return what asks for pruning at once."""
-    queue.periodic_task(crontab(minute="*"), name="add_up")(add_up)
-    queue.periodic_task(crontab(minute="*"), name="seal_audit_events")(seal)
-    # With several workers each of them asks; the lock lets one do it.
-    locked = queue.lock_task("prune")(prune)
+    for name, job in (("add_up", add_up), ("seal_audit_events", seal)):
+        once = in_turn(name, _MINUTE, job, settings)
+        queue.periodic_task(crontab(minute="*"), name=name)(once)
+    # One that takes longer than its period must not meet the next one.
+    locked = queue.lock_task("prune")(in_turn("prune", 10 * _MINUTE, prune, settings))
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
 
 
-def add_letters(queue: Huey, *, write: Callable[[], None], send: Callable[[], None]) -> None:
-    """Write the letters that are due every ten minutes, and send what waits every minute."""
-    queue.periodic_task(crontab(minute="*/10"), name="write_letters")(write)
+def add_letters(
+    queue: Huey, settings: Settings, *, write: Callable[[], None], send: Callable[[], None]
+) -> None:
+    """Write the letters that are due every ten minutes, and send what waits every minute.
+
+    Of several workers one writes; all of them send, each what nobody else has in hand.
+    """
+    once = in_turn("write_letters", 10 * _MINUTE, write, settings)
+    queue.periodic_task(crontab(minute="*/10"), name="write_letters")(once)
     queue.periodic_task(crontab(minute="*"), name="send_letters")(send)
 
 
@@ -96,15 +92,16 @@ def main() -> None:
         settings = settings_from_environment()
         configure_logging(settings)
         check_if_it_answers(settings)
+        with reasons_in_a_sentence():
+            queue = open_queue(settings)
     except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
     start_heartbeat(settings, "worker")
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     log_audit_events()
-    queue = open_queue(settings)
-    add_tasks(queue, prune=run_prune, add_up=run_add_up, seal=run_seal)
-    add_letters(queue, write=write_due_letters, send=send_due_letters)
+    add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
+    add_letters(queue, settings, write=write_due_letters, send=send_due_letters)
     add_pulse(queue, clock=system_clock)
     queue.create_consumer(
         workers=settings.worker_threads,
@@ -114,21 +111,6 @@ def main() -> None:
         # A worker that was killed must not keep its lock for ever.
         flush_locks=True,
     ).run()
-
-
-def _address(settings: Settings) -> str:
-    url = make_url(settings.database_url).set(drivername="postgresql")
-    return url.render_as_string(hide_password=False)
-
-
-def _make_tables(queue: Huey, address: str) -> None:
-    # Two processes that make the same table at once would fail, IF NOT EXISTS or not.
-    with psycopg.connect(address) as connection:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-        connection.commit()
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
-        queue.storage.initialize_schema()
 
 
 if __name__ == "__main__":

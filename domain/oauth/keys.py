@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from domain.advisory_locks import AdvisoryLock
 from domain.clock import written
 from domain.errors import InvalidError
 from domain.hot import HotConnection
@@ -40,8 +41,6 @@ LEAST_BITS, MOST_BITS = 2048, 8192
 NOTICE = timedelta(hours=1)
 #: No ID token lives longer: so long a key stays published that has ceased to sign.
 LONGEST_ID_TOKEN = timedelta(days=1)
-#: Any number, as long as nobody else locks it.
-_LOCK = 7_240_118_365
 
 
 class Handover(Enum):
@@ -145,7 +144,7 @@ def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
 def _lock(session: Session) -> None:
     """Keep others from changing keys until this transaction ends; on SQLite it does so anyway."""
     if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.SIGNING_KEYS.value)))
 
 
 def _generate(bits: int) -> RSAKey:

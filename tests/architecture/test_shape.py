@@ -1,11 +1,14 @@
 """The shape of the code: what import contracts and linters cannot see."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from domain.advisory_locks import AdvisoryLock
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("blueprints", "domain", "forms", "models", "web")
@@ -16,7 +19,7 @@ COMMITTERS = {
     "web/transactions.py",
     "web/commands/transaction.py",
     "web/maintenance.py",
-    "web/worker.py",
+    "web/queue_tables.py",
 }
 EMPTY_NAMES = {
     "utils",
@@ -128,3 +131,14 @@ def test_every_list_refuses_what_it_does_not_know() -> None:
         if called & LIST_ANSWERS and not called & LIST_QUERIES:
             careless.add(place(file))
     assert careless == set()
+
+
+def test_advisory_locks_have_numbers_of_one_table() -> None:
+    numbers = [lock.value for lock in AdvisoryLock.__members__.values()]
+    assert len(set(numbers)) == len(AdvisoryLock.__members__)
+    for file in (*ROOT.glob("domain/**/*.py"), *ROOT.glob("web/**/*.py")):
+        source = file.read_text(encoding="utf-8")
+        if file.name != "advisory_locks.py":
+            assert not re.search(r"7_?240_?118_?\d{3}", source), file
+        for taken in re.findall(r"pg_\w*advisory\w*lock\(([^)]*)", source):
+            assert taken.startswith(("AdvisoryLock.", "hashtext(", ":key", "%s")), (file, taken)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import socket
 import stat
@@ -17,7 +18,9 @@ import pytest
 import requests
 
 from tests.live import ROOT, SECRET_KEY, LiveGatebell
-from web.settings import Settings
+from web.database import migrate
+from web.settings import Settings, read_settings
+from web.worker import open_queue
 
 
 def serve(**variables: str) -> subprocess.CompletedProcess[str]:
@@ -48,16 +51,56 @@ def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebe
     while "is ready" not in live.log_text():
         sleep(0.05)
     assert f"Gatebell is ready: {live.url}" in live.log_text()
-    assert "The first administrator is " in live.log_text()
+    assert "The first administrator is admin, the password is in " in live.log_text()
 
 
-def test_the_first_password_is_shown_once_and_kept_for_its_owner_only(live: LiveGatebell) -> None:
-    line = next(line for line in live.log_text().splitlines() if "kept in" in line)
-    file = Path(line.partition("kept in ")[2].removesuffix(" until it is changed."))
+def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
+    live: LiveGatebell,
+) -> None:
+    line = next(line for line in live.log_text().splitlines() if "the password is in" in line)
+    file = Path(line.partition("the password is in ")[2])
+    password = file.read_text().partition("password: ")[2].strip()
+    assert password
+    assert password not in live.log_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     live.stop()
     live.start()
     assert live.log_text().count("The first administrator is ") == 1
+
+
+def test_who_watches_a_terminal_is_told_the_first_password(tmp_path: Path) -> None:
+    live = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1")
+    terminal, ours = pty.openpty()
+    command = [sys.executable, "-m", "web.serve"]
+    started = subprocess.Popen(
+        command, cwd=ROOT, env=live.environment, stdout=ours, stderr=subprocess.DEVNULL
+    )
+    os.close(ours)
+    with os.fdopen(terminal, encoding="utf-8") as seen:
+        line = next(line for line in seen if "The first administrator is" in line)
+        started.terminate()
+        assert started.wait(60) in {0, 1}
+    password = (tmp_path / "first_administrator.txt").read_text().partition("password: ")[2]
+    assert line.strip() == f"The first administrator is admin, the password {password.strip()}"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        settings = read_settings({"INSTANCE_PATH": str(tmp_path / "made")})
+        migrate(settings)
+        open_queue(settings).storage.close()
+    finally:
+        os.umask(before)
+    modes = {
+        file.name: oct(stat.S_IMODE(file.stat().st_mode))
+        for file in (tmp_path / "made").iterdir()
+        if file.name != "migrate.lock"
+    }
+    assert modes.keys() >= {"gatebell.db", "queue.db", "secret_key"}
+    assert set(modes.values()) == {"0o600"}
+    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -23,12 +23,13 @@ PROGRAMS = {
     "gunicorn": ("-m", "gunicorn", "--config", "gunicorn.conf.py"),
     "worker": ("-m", "web.worker"),
 }
+MIGRATION = {"make migrate": ("-m", "web.migrate")}
 
 
 def run(live: LiveGatebell, program: str, **variables: str) -> Done:
     """Start a program of ours that is to end by itself."""
     done = subprocess.run(
-        [sys.executable, *PROGRAMS[program]],
+        [sys.executable, *(PROGRAMS | MIGRATION)[program]],
         cwd=ROOT,
         env=live.environment | variables,
         capture_output=True,

@@ -1,0 +1,106 @@
+"""On Postgres a host of before migration 0008, which numbers alerts otherwise, does no harm."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from flask import Flask
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from app import create_app
+from tests.commands import operate
+from tests.live import SECRET_KEY, close_app
+from tests.postgres import Postgres
+from web.database import MIGRATIONS, open_engine
+from web.settings import Settings, read_settings
+
+_ROLES_APART = "0014"
+#: What code of before migration 0008 does.
+_COUNT = "UPDATE alert_counters SET last_iid = last_iid + 1"
+_NUMBER = """
+INSERT INTO alerts
+SELECT (jsonb_populate_record(alerts, jsonb_build_object(
+  'id', alerts.id + 1000, 'iid', alerts.iid + 1, 'fingerprint', repeat('f', 64),
+  'status', 'resolved'))).*
+FROM alerts
+"""
+
+
+@pytest.fixture
+def settings(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> Settings:
+    environment = {
+        "BASE_URL": "http://localhost",
+        "INSTANCE_PATH": str(tmp_path),
+        "DATABASE_URL": postgres.new_database(template=migrated_postgres),
+        "SECRET_KEY": SECRET_KEY,
+    }
+    return read_settings(environment)
+
+
+@contextmanager
+def database(settings: Settings) -> Iterator[Connection]:
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def host(settings: Settings) -> Iterator[Flask]:
+    app = create_app(settings)
+    try:
+        yield app
+    finally:
+        close_app(app)
+
+
+def alembic(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def integration(app: Flask) -> dict[str, str]:
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "projects", "create", "acme/shop")
+    made = ("integrations", "create", "acme/shop", "--type", "http", "--name", "Nagios")
+    return operate(app, *made)
+
+
+def number_of(app: Flask, endpoint: dict[str, str], title: str) -> int:
+    path = endpoint["url"].removeprefix("http://localhost")
+    key = {"Authorization": f"Bearer {endpoint['key']}"}
+    answer = app.test_client().post(path, json={"title": title}, headers=key)
+    assert answer.status_code == 200, answer.text
+    iid: int = answer.json[0]["iid"]  # type: ignore[index]
+    return iid
+
+
+def test_it_is_refused_and_told_why_and_the_newer_one_goes_on(settings: Settings) -> None:
+    with host(settings) as app:
+        endpoint = integration(app)
+        assert number_of(app, endpoint, "one") == 1
+        with pytest.raises(DBAPIError, match="update it"), database(settings) as connection:
+            connection.execute(text(_COUNT))
+        assert number_of(app, endpoint, "two") == 2
+
+
+def test_what_it_numbered_before_is_passed_over(settings: Settings) -> None:
+    with host(settings) as app:
+        endpoint = integration(app)
+        assert number_of(app, endpoint, "one") == 1
+    with database(settings) as connection:
+        command.downgrade(alembic(connection), f"{int(_ROLES_APART) - 1:04}")
+        connection.execute(text(_NUMBER))
+        command.upgrade(alembic(connection), "head")
+    with host(settings) as app:
+        assert number_of(app, endpoint, "two") == 3

@@ -1,0 +1,34 @@
+"""A pooler that gives connections to others after each transaction is refused at the start."""
+
+from pathlib import Path
+
+import psycopg
+from sqlalchemy.engine import make_url
+
+from tests.live import SECRET_KEY, LiveGatebell
+from tests.operations.test_start_checks import PROGRAMS, run
+from tests.postgres import Postgres
+from tests.transaction_pooler import transaction_pooler
+from web.pooler import connections_are_shared
+from web.settings import read_settings
+
+
+def test_a_pooler_of_transactions_is_refused_and_none_is_not(
+    postgres: Postgres, migrated_postgres: str, tmp_path: Path
+) -> None:
+    url = postgres.new_database(template=migrated_postgres)
+    environment = {"INSTANCE_PATH": str(tmp_path), "SECRET_KEY": SECRET_KEY, "DATABASE_URL": url}
+    assert not connections_are_shared(read_settings(environment))
+    with psycopg.connect(url) as connection:
+        info = connection.info
+        socket, user, name = f"{info.host}/.s.PGSQL.{info.port}", info.user, info.dbname
+    with transaction_pooler(socket, user, name) as port:
+        pooled = make_url(url).set(host="127.0.0.1", port=port, query={})
+        live = LiveGatebell(
+            instance_path=tmp_path, database_url=pooled.render_as_string(hide_password=False)
+        )
+        for program in PROGRAMS:
+            done = run(live, program)
+            assert done.returncode != 0
+            assert "DATABASE_URL: a pooler gives the connections to others" in done.stderr
+            assert "Traceback" not in done.stderr
