@@ -1,6 +1,7 @@
 """The web server; all that can be chosen is a setting (docs/settings.md)."""
 
 import gc
+import logging
 import os
 from typing import Any
 
@@ -8,7 +9,7 @@ from web.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
 from web.server_log import ServerLog
-from web.settings import SettingsError, settings_from_environment
+from web.settings import SettingsError, misspelt_in_environment, settings_from_environment
 from web.shared_counters import (
     close_shared_counters,
     open_shared_counters,
@@ -16,6 +17,7 @@ from web.shared_counters import (
 )
 from web.start_checks import CannotStartError, check_if_it_answers
 
+_log = logging.getLogger("gatebell.settings")
 try:
     _settings = settings_from_environment()
 except SettingsError as error:
@@ -67,6 +69,8 @@ def on_starting(_server: Any) -> None:
     """Refuse a wrong secret key, and make room for the counters that the web processes share."""
     try:
         check_if_it_answers(_settings)
+        for sentence in misspelt_in_environment():
+            _log.warning(sentence)
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import limits
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 Value = TypeVar("Value")
@@ -152,9 +152,26 @@ def database_url() -> Kind[str]:
         is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
         if url.drivername not in drivers or is_in_memory:
             raise ValueError(text)
+        # Else a part of the password would pass for the host, and come out in messages.
+        if url.drivername != "sqlite" and _has_stray_password(url, text):
+            raise ValueError(text)
         return url.set(drivername=drivers[url.drivername]).render_as_string(hide_password=False)
 
-    return Kind(read, "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+    return Kind(
+        read,
+        "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ / : ? # % in user "
+        "and password percent-encoded",
+    )
+
+
+def _has_stray_password(url: URL, text: str) -> bool:
+    """Tell whether a part of the password was taken for something else."""
+    if "@" in text.partition("@")[2]:
+        return True
+    try:
+        return bool(url.host and not host().read(url.host))
+    except ValueError:
+        return True
 
 
 def long_secret() -> Kind[str]:

@@ -1,9 +1,10 @@
 """Reads the settings of `web/setting_table.py`; nothing else reads the environment."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import Field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from web.setting_fields import Source, about
 from web.setting_kinds import Kind
 from web.setting_table import Settings
 
+#: How alike two names are of which one is a slip for the other; without their underscores.
+_NEARLY = 0.85
+
 __all__ = [
     "Settings",
     "SettingsError",
     "changeable",
+    "misspelt_in_environment",
     "names_in_environment",
     "override",
     "read_change",
@@ -87,6 +92,24 @@ def changeable(name: str) -> Field[Any]:
     return found
 
 
+def misspelt_in_environment() -> tuple[str, ...]:
+    """Return a sentence for each variable of this process that is nearly a setting."""
+    return tuple(
+        f"{name} is not a setting; did you mean {meant}?" for name, meant in _misspelt(os.environ)
+    )
+
+
+def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    # One word alone, such as PORT, is too near to what others call theirs.
+    ours = {each.name.upper(): each for each in fields(Settings)}
+    known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
+    letters = {name.replace("_", ""): name for name in known if "_" in name}
+    for name in sorted(set(environ) - set(known)):
+        near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
+        if near:
+            yield name, letters[near[0]]
+
+
 def names_in_environment() -> frozenset[str]:
     """Return the settings that the environment of this process gives a value."""
     given = os.environ
@@ -133,6 +156,8 @@ def _make_ready(instance_path: Path) -> None:
     except OSError as error:
         reason = f"{instance_path} cannot be made ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
+    if not os.access(instance_path, os.W_OK | os.X_OK):
+        raise SettingsError(f"INSTANCE_PATH must be writable: {instance_path} is not.")
 
 
 def _own_secret_key(database_url: str, instance_path: Path) -> str:

@@ -1,12 +1,22 @@
 """Settings are checked, and say in one sentence what is wrong."""
 
+import os
 import stat
+import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from web.settings import Settings, SettingsError, override, read_change, read_settings
+from web.settings import (
+    Settings,
+    SettingsError,
+    misspelt_in_environment,
+    override,
+    read_change,
+    read_settings,
+)
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
@@ -68,6 +78,10 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
         ("DATABASE_URL", "mysql://alice:hunter2@db/gatebell"),
         ("DATABASE_URL", "sqlite://"),
         ("DATABASE_URL", "hunter2"),
+        ("DATABASE_URL", "postgresql://alice:pa@hunter2@db/gatebell"),
+        ("DATABASE_URL", "postgresql://alice:@hunter2@db/gatebell"),
+        ("DATABASE_URL", "postgresql://alice:pa@hunter2/x?y#z@db/gatebell"),
+        ("DATABASE_URL", "postgresql://alice:p@db:hunter2/gatebell"),
         ("SECRET_KEY", "hunter2"),
         ("SECRET_KEY_FALLBACKS", "hunter2"),
     ],
@@ -182,3 +196,63 @@ def test_what_is_read_at_the_start_cannot_be_changed_later() -> None:
 def test_an_unknown_setting_cannot_be_changed() -> None:
     with pytest.raises(SettingsError, match=r"^colour is not a setting"):
         read_change("colour", "blue")
+
+
+def as_nobody(work: Callable[[], str]) -> str:
+    """Do something as a user whom directories' modes stop, and return what it says."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        if not os.getuid():
+            os.setuid(65_534)
+        os.write(writing, work().encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_an_instance_path_that_cannot_be_written_is_named() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o555)
+
+        def sentence() -> str:
+            try:
+                read_settings({"INSTANCE_PATH": made, "SECRET_KEY": "k" * 32})
+            except SettingsError as error:
+                return str(error)
+            return "no error"
+
+        assert as_nobody(sentence) == f"INSTANCE_PATH must be writable: {made} is not."
+        Path(made).chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("API_RATELIMIT", "API_RATE_LIMIT"),
+        ("api_rate_limit", "API_RATE_LIMIT"),
+        ("BASE_URI", "BASE_URL"),
+        ("DATABASEURL", "DATABASE_URL"),
+        ("SECRET_KEY_FALLBACK", "SECRET_KEY_FALLBACKS"),
+        ("SECRETKEY_FILE", "SECRET_KEY_FILE"),
+        ("TRUSTED_PROXYS", "TRUSTED_PROXIES"),
+        ("ACCES_TOKEN_LIFETIME_SECONDS", "ACCESS_TOKEN_LIFETIME_SECONDS"),
+    ],
+)
+def test_a_name_that_is_nearly_a_setting_is_pointed_out(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setattr(os, "environ", {name: "x"})
+    sentence = f"{name} is not a setting; did you mean {meant}?"
+    assert misspelt_in_environment() == (sentence,)
+
+
+def test_names_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = "HOME HOSTNAME PORTS PATH PAGER LANG SHELL USER TERM PWD HOST PORT TIER RELEASE"
+    more = "TEST_DATABASE_URL SECRET_KEY_BASE INSTANCE_ID LOG_FILE WEB_PORT MAIL_HOST REDIS_URL"
+    names = (*others.split(), *more.split(), "METRICS_TOKEN_FILE", "PYTHONPATH", "MAIL_URL")
+    monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x"))
+    assert misspelt_in_environment() == ()
