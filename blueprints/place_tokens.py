@@ -148,15 +148,12 @@ def _frame(held: Held) -> dict[str, Any]:
 def _rows(held: Held, tokens: Sequence[TokenView]) -> dict[str, Any]:
     """Return what the table shows of each token beside itself."""
     seen = domain.with_roles(tuple(tokens), held.place, session=db.session())
+    may_end = [each.token.id for each in seen if each.role is None or each.role <= held.role]
     return {
         "scope_words": SCOPE_WORDS,
         "roles": {each.token.id: each.role for each in seen},
-        "revoke_urls": {each.id: held.url("revoke", token_id=each.id) for each in tokens},
-        "rotate_urls": {
-            each.token.id: held.url("rotate", token_id=each.token.id)
-            for each in seen
-            if each.role is None or each.role <= held.role
-        },
+        "revoke_urls": {each: held.url("revoke", token_id=each) for each in may_end},
+        "rotate_urls": {each: held.url("rotate", token_id=each) for each in may_end},
     }
 
 
@@ -206,7 +203,7 @@ def _form_page(held: Held, form: PlaceTokenForm) -> ResponseReturnValue:
 def _rotate(held: Held, token_id: int) -> ResponseReturnValue:
     database, keyring, moment = db.session(), services().keyring, now()
     old = domain.get_place_token(held.place, token_id, session=database, now=moment)
-    domain.check_may_rotate(old, held.role)
+    domain.check_may_end(old, held.role)
     until = personal_tokens.renewed_expiry(old.token, longest=_longest(), now=moment)
     try:
         made = domain.rotate_place_token(
@@ -220,7 +217,10 @@ def _rotate(held: Held, token_id: int) -> ResponseReturnValue:
 
 
 def _revoke(held: Held, token_id: int) -> ResponseReturnValue:
-    token = domain.revoke_place_token(held.place, token_id, session=db.session(), now=now())
+    database, moment = db.session(), now()
+    old = domain.get_place_token(held.place, token_id, session=database, now=moment)
+    domain.check_may_end(old, held.role)
+    token = domain.revoke_place_token(held.place, token_id, session=database, now=moment)
     note(token.event(EventKind.TOKEN_REVOKED))
     flash(f"The token {token.name} is revoked.")
     return redirect(held.url("index"))

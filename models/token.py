@@ -64,6 +64,12 @@ class PersonalAccessToken(Base):
     #: When the keyed hash was made; empty: with the token.
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
+    #: Whose access made it, if an application's did: it ends with that.
+    authorization_id: Mapped[int | None] = mapped_column(
+        ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
+    )
+    #: Thumbprint of the key that whoever shows the token must prove to have (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
 
 
 keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)

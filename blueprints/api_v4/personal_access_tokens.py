@@ -1,5 +1,7 @@
 """/api/v4/personal_access_tokens: tokens listed, shown, made, rotated and revoked by scripts."""
 
+from dataclasses import replace
+
 from flask import Blueprint, Response
 
 from domain.audit.events import EventKind
@@ -7,6 +9,7 @@ from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens as domain
 from domain.oauth.bearer import Bearer
+from domain.oauth.made_tokens import check_may_rotate, source_of
 from domain.oauth.personal_tokens import NotPersonalError
 from domain.oauth.scopes import BY_NAME
 from web import api_parameters as read
@@ -76,7 +79,11 @@ def rotate_self(bearer: Bearer) -> Response:
 @personal_access_tokens.post("/personal_access_tokens/<int:token_id>/rotate")
 @rotating_bearer
 def rotate(bearer: Bearer, token_id: int) -> Response:
-    """Put a new token in the place of another one."""
+    """Put a new token in the place of another one; for people and their scripts alone."""
+    if bearer.personal_token_id is None:
+        message = "Rotating a personal access token needs a personal access token, or its page."
+        raise ForbiddenError(message)
+    check_may_rotate(token_id, bearer, session=db.session())
     return _rotated(token_id, bearer)
 
 
@@ -101,8 +108,9 @@ def create(bearer: Bearer, user_id: int) -> Response:
     if not bearer.is_admin:
         message = "Only administrators create tokens for others."
         raise ForbiddenError(message)
-    details = token_details(read.all_parameters())
     keyring, session = services().keyring, db.session()
+    source = source_of(bearer, session=session)
+    details = replace(token_details(read.all_parameters()), source=source)
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
     note(made.token.event(EventKind.TOKEN_ISSUED))
     return shown_once(made.token.as_json(), made.clear, 201)

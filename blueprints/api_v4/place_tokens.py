@@ -1,6 +1,6 @@
 """/api/v4/{projects,groups}/:id/access_tokens: tokens that act as a member of one place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flask import Blueprint, Response
 
@@ -9,6 +9,7 @@ from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth import place_tokens as domain
 from domain.oauth.bearer import Bearer
+from domain.oauth.made_tokens import check_may_rotate, source_of
 from domain.oauth.personal_tokens import NotPersonalError
 from domain.oauth.place_tokens import PlaceToken, Wish
 from domain.projects.access import get_group_for, get_project_for
@@ -74,7 +75,8 @@ def create(bearer: Bearer, kind: str, reference: str) -> Response:
         message = "A bot makes no access tokens."
         raise ForbiddenError(message)
     level = read.whole_number(given, "access_level")
-    wish = Wish(details=token_details(given), role=_role(level), giver=held.role)
+    details = replace(token_details(given), source=source_of(bearer, session=db.session()))
+    wish = Wish(details=details, role=_role(level), giver=held.role)
     made = domain.create_place_token(
         held.place, wish, session=db.session(), keyring=services().keyring, now=now()
     )
@@ -108,7 +110,8 @@ def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response
         message = "A bot rotates no token but its own."
         raise ForbiddenError(message)
     held = _managed(kind, reference, bearer)
-    domain.check_may_rotate(_seen(held.place, token_id), held.role)
+    domain.check_may_end(_seen(held.place, token_id), held.role)
+    check_may_rotate(token_id, bearer, session=db.session())
     return _rotated(held.place, token_id)
 
 
@@ -116,8 +119,9 @@ def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response
 @with_bearer("api")
 def revoke(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
     """Revoke a token; its bot leaves."""
-    place = _managed(kind, reference, bearer).place
-    token = domain.revoke_place_token(place, token_id, session=db.session(), now=now())
+    held = _managed(kind, reference, bearer)
+    domain.check_may_end(_seen(held.place, token_id), held.role)
+    token = domain.revoke_place_token(held.place, token_id, session=db.session(), now=now())
     note(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)
 

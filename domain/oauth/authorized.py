@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
 from domain.oauth.applications import TRUSTED
+from domain.oauth.made_tokens import end_made_tokens
 from domain.oauth.scopes import in_order
 from domain.oauth.user_agents import device_in_words
 from models import AccessToken, Application, Authorization, Consent, User
@@ -215,6 +216,8 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
     """Kill every token and code of this user at an application and forget the consent.
 
+    The tokens that the application made with them end as well.
+
     Returns the application's name; raises NotFoundError if there is no such application.
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
@@ -237,6 +240,10 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
             .values(revoked_at=now)
             .execution_options(synchronize_session=False)
         )
+    granted = select(Authorization.id).where(
+        Authorization.application_id == application_id, Authorization.user_id == user_id
+    )
+    end_made_tokens(granted, session=session, now=now)
     return name
 
 

@@ -12,7 +12,7 @@ from domain.accounts.profiles import PROFILE, Profile, profile_of
 from domain.accounts.users import ACTIVE, BOT
 from domain.hot import HotConnection, HotRow
 from domain.keyring import Keyring, Kind
-from models import AccessToken, Application, PersonalAccessToken, User
+from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
 _USE_RESOLUTION = timedelta(minutes=1)
@@ -63,6 +63,8 @@ class Bearer:
     personal_token_id: int | None = None
     #: Its keyed hash, of a personal token.
     digest: bytes = field(default=b"", repr=False)
+    #: The grant that it comes from; for a personal one, whose access made it, if one's did.
+    authorization_id: int | None = None
     #: To the minute.
     last_used_at: datetime | None = None
     #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
@@ -99,6 +101,7 @@ _ACCESS_TOKEN = (
     select(
         *PROFILE,
         AccessToken.id.label("access_token_id"),
+        AccessToken.authorization_id,
         AccessToken.last_used_at,
         AccessToken.scopes,
         AccessToken.created_at,
@@ -123,8 +126,12 @@ _PERSONAL_TOKEN = (
         PersonalAccessToken.created_at,
         PersonalAccessToken.expires_at,
         PersonalAccessToken.revoked_at,
+        PersonalAccessToken.authorization_id,
+        PersonalAccessToken.key_thumbprint,
+        Authorization.revoked_at.label("grant_revoked_at"),
     )
     .join(User, User.id == PersonalAccessToken.user_id)
+    .outerjoin(Authorization, Authorization.id == PersonalAccessToken.authorization_id)
     .where(PersonalAccessToken.digest == bindparam("digest"))
 )
 
@@ -213,11 +220,11 @@ def _rekey(
 def _checked(row: HotRow | None, now: datetime) -> Bearer:
     if row is None or row.state != ACTIVE:
         raise BearerRefusedError(Refusal.UNKNOWN)
-    if row.revoked_at is not None:
+    more = row._asdict()
+    if row.revoked_at is not None or more.get("grant_revoked_at") is not None:
         raise BearerRefusedError(Refusal.REVOKED)
     if row.expires_at is not None and row.expires_at <= now:
         raise BearerRefusedError(Refusal.EXPIRED)
-    more = row._asdict()
     return Bearer(
         profile=profile_of(row),
         scopes=tuple(row.scopes.split()),
@@ -228,6 +235,7 @@ def _checked(row: HotRow | None, now: datetime) -> Bearer:
         access_token_id=more.get("access_token_id"),
         personal_token_id=more.get("personal_token_id"),
         digest=more.get("digest", b""),
+        authorization_id=row.authorization_id,
         last_used_at=more.get("last_used_at"),
         key_thumbprint=more.get("key_thumbprint"),
     )

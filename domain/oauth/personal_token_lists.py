@@ -46,6 +46,8 @@ class TokenView:
     revoked_at: datetime | None
     is_active: bool
     description: str = ""
+    #: An application made it, and it ends with that one's access.
+    ends_with_application: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
         """Tell whether a live token has less than two weeks to go."""
@@ -107,6 +109,7 @@ def view(token: PersonalAccessToken, now: datetime) -> TokenView:
         revoked_at=token.revoked_at,
         is_active=token.revoked_at is None and token.expires_at > now,
         description=token.description,
+        ends_with_application=token.authorization_id is not None,
     )
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
+from domain.oauth.made_tokens import Source, source_in
 from domain.oauth.personal_token_lists import TokenView, get_row, is_live, view
 from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
 from domain.paging import LARGEST_ID
@@ -35,6 +36,8 @@ class TokenDetails:
     scopes: str
     expires_at: datetime
     description: str = ""
+    #: Set if an application makes it: it ends no later than that one's access.
+    source: Source | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,7 @@ def check_details(details: TokenDetails) -> TokenDetails:
         scopes=_checked_scopes(details.scopes),
         expires_at=details.expires_at,
         description=_checked_description(details.description),
+        source=details.source,
     )
 
 
@@ -143,7 +147,8 @@ def _store(
     now: datetime,
     family_id: int | None = None,
 ) -> NewToken:
-    credential = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN)
+    credential, source = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN), details.source
+    ends = [details.expires_at, *([source.ends_at] if source and source.ends_at else [])]
     row = PersonalAccessToken(
         user_id=user_id,
         name=details.name,
@@ -152,9 +157,11 @@ def _store(
         digest=credential.digest,
         scopes=details.scopes,
         created_at=now,
-        expires_at=details.expires_at,
+        expires_at=min(ends),
         revoked_at=None,
         last_used_at=None,
+        authorization_id=source.authorization_id if source else None,
+        key_thumbprint=source.key_thumbprint if source else None,
     )
     session.add(row)
     session.flush()  # to learn the id
@@ -189,11 +196,21 @@ def rotate_token(
         message = "This token is revoked or expired already; create a new one."
         raise InvalidError(message)
     details = TokenDetails(
-        name=old.name, scopes=old.scopes, expires_at=expires_at, description=old.description
+        name=old.name,
+        scopes=old.scopes,
+        expires_at=expires_at,
+        description=old.description,
+        source=_source_of(old, session=session),
     )
     return _store(
         old.user_id, details, session=session, keyring=keyring, now=now, family_id=family_id
     )
+
+
+def _source_of(token: PersonalAccessToken, *, session: Session) -> Source | None:
+    if token.authorization_id is None:
+        return None
+    return source_in(token.authorization_id, token.key_thumbprint, session=session)
 
 
 def _hold_family(family_id: int, *, session: Session) -> None:

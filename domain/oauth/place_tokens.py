@@ -168,10 +168,16 @@ def rotate_place_token(
     )
 
 
-def check_may_rotate(token: PlaceToken, giver: Role) -> None:
-    """Raise ForbiddenError for a token that can do more than who wants to see its new value."""
-    if token.role is not None and token.role > giver:
-        message = f"You cannot rotate a token with the role {token.role.label}."
+def check_may_end(token: PlaceToken, role: Role) -> None:
+    """Raise ForbiddenError for a token that can do more than who wants to rotate or revoke it.
+
+    A role that one cannot give one cannot take away either.
+    """
+    if token.role is not None and token.role > role:
+        message = (
+            f"You cannot rotate or revoke a token with the role {token.role.label}: "
+            f"your own is {role.label}."
+        )
         raise ForbiddenError(message)
 
 

@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import Audience, Authentication, make_id_token
+from domain.oauth.made_tokens import end_made_tokens
 from domain.randomness import random_credential
 from models import AccessToken, Application, Authorization
 
@@ -151,17 +152,24 @@ def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthC
     return authorization.id
 
 
-def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> None:
-    """Kill a grant and every pair that descends from it (RFC 9700 section 4.14.2)."""
+def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> bool:
+    """Kill a grant and all that descends from it (RFC 9700 section 4.14.2).
+
+    Tells whether a pair was alive (of parallel callers one is told so).
+    """
     session.execute(
         update(Authorization)
         .where(Authorization.id == authorization_id, Authorization.revoked_at.is_(None))
         .values(revoked_at=now)
         .execution_options(synchronize_session=False)
     )
-    session.execute(
+    killed = session.execute(
         update(AccessToken)
         .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
+        .returning(AccessToken.id)
         .execution_options(synchronize_session=False)
-    )
+    ).all()
+    ended = select(Authorization.id).where(Authorization.id == authorization_id)
+    end_made_tokens(ended, session=session, now=now)
+    return bool(killed)

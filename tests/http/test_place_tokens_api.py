@@ -133,6 +133,25 @@ def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -
 
 
 @pytest.mark.spec("G4")
+def test_nobody_ends_a_token_that_can_do_more_than_they(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project = place_of(gatebell, "projects", make_project(gatebell, owner))
+    maintainer = member_script(gatebell, project, Role.MAINTAINER)
+    bot = Api(gatebell, make_bot_token(maintainer, project, access_level=40).clear)
+    owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
+    lesser = make_bot_token(maintainer, project, access_level=30)
+
+    for script in (maintainer, bot):
+        refused = script.send("DELETE", f"{project.by_id}/{owners.id}")
+        assert refused.status_code == 403
+        assert "with the role Owner: your own is Maintainer" in refused.json()["message"]
+        assert script.send("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
+    assert status(gatebell, owners.clear) == 200
+    assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
+    assert script_of(gatebell, owner).send("DELETE", f"{project.by_id}/{owners.id}").ok
+
+
+@pytest.mark.spec("G4")
 @pytest.mark.parametrize("role", [None, Role.GUEST, Role.DEVELOPER, Role.MAINTAINER])
 def test_who_may_not_manage_the_tokens_is_refused(
     gatebell: LiveGatebell, alice: Person, role: Role | None

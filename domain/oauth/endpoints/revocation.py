@@ -10,7 +10,7 @@ from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.clients import Client, names_no_client
 from domain.oauth.context import PartOfServer
-from domain.oauth.tokens import revoke_pair
+from domain.oauth.tokens import revoke_family, revoke_pair
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken
 
@@ -71,8 +71,8 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
         self._kill(token, client.application.name)
 
     def _kill(self, token: AccessToken, holder: str) -> None:
-        context = self._context
-        if revoke_pair(token.id, session=context.session, now=context.now):
+        if token.revoked_at is None and self._end(token):
+            context = self._context
             details = {"by": "application", "scopes": token.scopes}
             context.note(
                 Event(
@@ -82,3 +82,10 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
                     details=details,
                 )
             )
+
+    def _end(self, token: AccessToken) -> bool:
+        """End a pair with the grant that it comes from, which has no other live one (2.1)."""
+        session, now, family = self._context.session, self._context.now, token.authorization_id
+        if family is None:
+            return revoke_pair(token.id, session=session, now=now)
+        return revoke_family(family, session=session, now=now)
