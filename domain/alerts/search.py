@@ -1,15 +1,17 @@
 """Full-text search: alerts that have all the words, each of them whole or its beginning.
 
-Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite. How many have them decides
+Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite; 0014 keeps them without
+accents as well, and here they are looked for without. How many have them decides
 how they are sorted. Few alerts are named one by one. Where there are many, the list is walked in
 its order and each alert is asked whether it has the words: the first page is full soon. On Postgres
 a look at the newest alerts comes first, since the index would collect all of very many before it
 named any.
 """
 
-import string
+import re
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category, normalize
 
 from sqlalchemy import (
     BigInteger,
@@ -47,9 +49,7 @@ _ROW: ColumnElement[int] = literal_column("alert_search.rowid", BigInteger)
 #: As a constant of its type: looked up by name it would be no constant, and the words of a search
 #: would be read again for each alert that is asked.
 _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
-#: What is between words. All else is left to the database's own reading, which is the same for
-#: what was stored.
-_BETWEEN = str.maketrans(dict.fromkeys(string.punctuation + "\x00\x7f", " "))
+_ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,27 @@ class Matches:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of what somebody typed, at most ten; punctuation says nothing."""
-    found = text.translate(_BETWEEN).split()
-    return tuple(word[:_LONGEST_WORD] for word in found[:_MOST_WORDS])
+    """Return the words of what somebody typed, at most ten; punctuation says nothing.
+
+    Neither do arrows, dashes and pictures: the databases keep none of them.
+    """
+    found = "".join(map(_spoken, _without_accents(text))).split()
+    spoken = [word for word in found if any(map(str.isalnum, word))]
+    return tuple(word[:_LONGEST_WORD] for word in spoken[:_MOST_WORDS])
+
+
+def _spoken(character: str) -> str:
+    """Return a letter, a digit, or a mark that belongs to one; a blank for all else."""
+    is_kept = character.isalnum() or category(character).startswith("M")
+    return character if is_kept else " "
+
+
+def _without_accents(text: str) -> str:
+    """Return the text as the databases keep it: with the bare letter where one has an accent.
+
+    Of Latin letters alone: in other scripts a mark can make another letter.
+    """
+    return normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
 
 
 def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> Matches:
@@ -118,10 +136,13 @@ def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
     matching = select(_ROW).select_from(_SEARCH).where(_ANYWHERE.op("MATCH")(terms))
     few = (
         matching.join(Alert, Alert.id == _ROW)
-        .where(Alert.project_id == project_id)
+        # Not a bare column: a planner that has not counted the tables would rather go over all
+        # alerts of the project, and ask of each one by itself whether it has the words.
+        .where(Alert.project_id + 0 == project_id)
         .limit(MOST_NAMED + 1)
     )
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
         return Matches(condition=Alert.id.in_(ids), are_many=False)
-    return Matches(condition=Alert.id.in_(matching), are_many=True)
+    # Nor here: the list is walked in its order, and not put in order once more.
+    return Matches(condition=(Alert.id + 0).in_(matching), are_many=True)

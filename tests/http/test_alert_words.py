@@ -2,6 +2,7 @@
 
 from string import punctuation
 
+import pytest
 from sqlalchemy import delete, select, text
 
 from domain.alerts.search import find_matches, words_of
@@ -46,3 +47,47 @@ def test_words_go_with_their_alert(gatebell: LiveGatebell) -> None:
         assert before is not None
         assert session.scalar(stored) == before - 1
     assert found_by(gatebell, endpoint, "one") == [2]
+
+
+@pytest.mark.parametrize("sign", ["🔥", "—", "→", "€", "…", "👩\u200d🚒"])
+def test_what_has_no_letter_and_no_digit_is_not_looked_for(
+    gatebell: LiveGatebell, sign: str
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title=f"Disk {sign} full")
+    endpoint.accepted(title=f"Link{sign}down")
+    assert found_by(gatebell, endpoint, f"disk {sign} full") == [1]
+    assert found_by(gatebell, endpoint, f"{sign} {sign}disk") == [1]
+    assert found_by(gatebell, endpoint, f"link{sign}down") == [2]
+    assert found_by(gatebell, endpoint, sign) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "typed"),
+    [
+        ("Zürich", "zurich"),
+        ("Zurich", "ZÜRICH"),
+        ("CAFÉ", "cafe\u0301"),
+        ("cafe\u0301", "Café"),
+        ("Việt", "viet"),
+        ("Øresund", "øresund"),
+        ("страна", "стран"),
+        ("край", "край"),
+        ("서울", "서울"),
+        ("Überlauf→Ölpumpe", "uber olp"),
+    ],
+)
+def test_a_word_is_found_with_its_accents_and_without(
+    gatebell: LiveGatebell, written: str, typed: str
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title=f"Fire in {written} again")
+    endpoint.accepted(title="Fire elsewhere")
+    assert found_by(gatebell, endpoint, typed) == [1]
+    assert found_by(gatebell, endpoint, f"again {typed} fire") == [1]
+
+
+def test_a_mark_of_another_script_makes_another_letter(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="край")
+    assert found_by(gatebell, endpoint, "краи") == []
