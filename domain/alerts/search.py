@@ -104,14 +104,22 @@ def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
         if len(ids) <= MOST_NAMED:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
             return Matches(condition=Alert.id == any_(named), are_many=False)
-    # A subquery for each alert: the planner cannot turn it into looking for all of them first.
-    has_them = (
+    return Matches(condition=_has(query, Alert.id.expression), are_many=True)
+
+
+def _has(query: ColumnElement[Any], alert_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return whether an alert has the words.
+
+    A subquery for each alert: the planner cannot turn it into looking for all of them first, or
+    into reading the words of all alerts.
+    """
+    of_one = (
         select(_SEARCH.c.document.op("@@", return_type=Boolean())(query))
-        .where(_SEARCH.c.alert_id == Alert.id)
-        .correlate(Alert)
+        .where(_SEARCH.c.alert_id == alert_id)
+        .correlate(alert_id.table)
         .scalar_subquery()
     )
-    return Matches(condition=type_coerce(has_them, Boolean), are_many=True)
+    return type_coerce(of_one, Boolean)
 
 
 def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Session) -> bool:
@@ -123,11 +131,11 @@ def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Sessio
         .limit(_SAMPLE)
         .subquery()
     )
-    has_them = _SEARCH.c.document.op("@@", return_type=Boolean())(query)
     found, total = session.execute(
-        select(func.count().filter(has_them), func.coalesce(func.max(newest.c.iid), 0)).select_from(
-            newest.join(_SEARCH, _SEARCH.c.alert_id == newest.c.id)
-        )
+        select(
+            func.count().filter(_has(query, newest.c.id)),
+            func.coalesce(func.max(newest.c.iid), 0),
+        ).select_from(newest)
     ).one()
     return bool(found >= _FEWEST_OF_SAMPLE and found * total > 2 * MOST_NAMED * _SAMPLE)
 
