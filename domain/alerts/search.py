@@ -1,6 +1,6 @@
 """Full-text search: alerts that have all the words, each of them whole or its beginning.
 
-Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite; 0014 keeps them without
+Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite; 0016 keeps them without
 accents as well, and here they are looked for without. How many have them decides
 how they are sorted. Few alerts are named one by one. Where there are many, the list is walked in
 its order and each alert is asked whether it has the words: the first page is full soon. On Postgres
