@@ -21,6 +21,7 @@ from forms.two_factor import CodeForm, PasskeyAnswerForm
 from web.access import open_to_anyone
 from web.audit import note
 from web.extensions import db
+from web.known_browsers import known_accounts
 from web.passkey_questions import ask, find_party, get_party, take_reply
 from web.services import knock_limits, now, services
 from web.signing_in import sign_in_as, wanted_page, way_on
@@ -93,7 +94,12 @@ def _purpose(ticket: Ticket) -> str:
 
 
 def _step(ticket: Ticket) -> Step:
-    return Step(user_id=ticket.user.id, address=request.remote_addr, limits=knock_limits())
+    return Step(
+        user_id=ticket.user.id,
+        address=request.remote_addr,
+        limits=knock_limits(),
+        mark=known_accounts().get(ticket.user.id),
+    )
 
 
 def _prove_with_code(ticket: Ticket, typed: str) -> CodeKind:

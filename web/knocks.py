@@ -3,9 +3,12 @@
 from flask import request
 
 from domain.accounts.users import Knock
+from web.known_browsers import known_accounts
 from web.services import knock_limits
 
 
 def knock_of(login: str, password: str) -> Knock:
     """Return who this request says it comes from, with the limits that apply."""
-    return knock_limits().knock(login, password, address=request.remote_addr)
+    return knock_limits().knock(
+        login, password, address=request.remote_addr, marks=known_accounts()
+    )

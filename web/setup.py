@@ -10,6 +10,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from domain.alerts.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
+from web.cookies import cookie_name
 from web.counters import open_counters
 from web.database import engine_options, prepare_engine
 from web.extensions import csrf, db, login_manager, migrations
@@ -30,7 +31,7 @@ def configure(app: Flask, settings: Settings) -> None:
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes,
         # Cookies ignore ports: without a name of its own it would meet other services' cookies.
-        SESSION_COOKIE_NAME="gatebell_session",
+        SESSION_COOKIE_NAME=cookie_name("gatebell_session", settings.base_url),
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_SECURE=is_https,

@@ -11,6 +11,7 @@ from domain.audit.events import Event, EventKind
 from web.access import load_visitor, visitor
 from web.audit import note
 from web.extensions import db
+from web.known_browsers import remember_browser
 from web.services import now, services, settings
 
 
@@ -26,6 +27,7 @@ def sign_in_as(proof: Proof) -> ResponseReturnValue:
     )
     if current_user.is_authenticated:  # a browser has one at a time
         close_sign_in(visitor().sign_in_id, session=db.session())
+    remember_browser(proof.user.id)
     # Nothing of the session before survives: what was fixed in it is worthless.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded

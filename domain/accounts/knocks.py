@@ -1,5 +1,6 @@
 """How often somebody may say who they are, wherever they say it: pages and protocols share it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -20,8 +21,18 @@ class KnockLimits:
     window: timedelta
     cost: HashCost
 
-    def knock(self, login: str, password: str, *, address: str | None) -> Knock:
-        """Return somebody who knocks from an address, with the limits that apply."""
+    def knock(
+        self,
+        login: str,
+        password: str,
+        *,
+        address: str | None,
+        marks: Mapping[int, str] | None = None,
+    ) -> Knock:
+        """Return somebody who knocks from an address, with the limits that apply.
+
+        `marks` are those of the accounts that have signed in from the same browser before.
+        """
         return Knock(
             login=login,
             password=password,
@@ -31,7 +42,16 @@ class KnockLimits:
                 window=self.window,
             ),
             address_limit=self.address_limit(address),
+            browser_limits={
+                user_id: self.browser_limit(mark) for user_id, mark in (marks or {}).items()
+            },
             cost=self.cost,
+        )
+
+    def browser_limit(self, mark: str) -> AttemptLimit:
+        """Return how often a browser in which somebody has signed in before may be wrong."""
+        return AttemptLimit(
+            subject=f"sign-in browser {mark}", attempts=self.per_account, window=self.window
         )
 
     def address_limit(self, address: str | None) -> AttemptLimit:

@@ -60,14 +60,19 @@ class Step:
     user_id: int | None
     address: str | None
     limits: KnockLimits
+    #: Of the browser, if the account has signed in there before.
+    mark: str | None = None
 
     def limits_on(self, what: str) -> tuple[AttemptLimit, ...]:
         """Return how often it may be tried: from the address, and for the account.
 
+        A browser that is known is counted alone, and not with all others at its address.
         Codes and passkeys are counted apart: who guesses codes must not lock the owner out, who
         has a passkey.
         """
         from_address = self.limits.address_limit(self.address)
+        if self.mark is not None:
+            from_address = self.limits.browser_limit(self.mark)
         if self.user_id is None:
             return (from_address,)
         for_account = AttemptLimit(

@@ -1,7 +1,7 @@
 """Makes accounts, finds them, and checks who knocks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import or_, select
@@ -132,6 +132,41 @@ class Knock:
     #: What many people share; their right answers clear nobody's count.
     address_limit: AttemptLimit
     cost: HashCost
+    #: By account, of a browser in which it has signed in before: that one is counted alone, so that
+    #: strangers who guess keep nobody out who is known.
+    browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
+
+    def limits_for(self, user: User | None) -> "KnockLimitsInForce":
+        """Return what is counted if it is this account that somebody knocks at."""
+        known = self.browser_limits.get(user.id) if user else None
+        if known is not None:
+            return KnockLimitsInForce(own=known, shared=None)
+        # By account, not by what was typed: its name and its address are one account.
+        subject = _subject(user.username if user else self.login)
+        account_limit = replace(self.account_limit, subject=subject)
+        return KnockLimitsInForce(own=account_limit, shared=self.address_limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnockLimitsInForce:
+    """What is counted when somebody says who they are."""
+
+    #: Begins anew with a right answer.
+    own: AttemptLimit
+    #: Gets that one answer back.
+    shared: AttemptLimit | None
+
+    def claim(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
+        """Count an attempt, or raise TooManyAttemptsError."""
+        for limit in (self.own, self.shared):
+            if limit is not None:
+                claim_attempt(limit, session=session, keyring=keyring, now=now)
+
+    def clear(self, *, session: Session, keyring: Keyring) -> None:
+        """Take a right answer back from what is counted."""
+        forget_attempts(self.own, session=session, keyring=keyring)
+        if self.shared is not None:
+            give_back_attempt(self.shared, session=session, keyring=keyring)
 
 
 def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
@@ -169,9 +204,8 @@ def _let_in(
     now: datetime,
 ) -> User | None:
     user = find_user(knock.login, session=session)
-    account_limit = _account_limit(knock, user)
-    for limit in (account_limit, knock.address_limit):
-        claim_attempt(limit, session=session, keyring=keyring, now=now)
+    limits = knock.limits_for(user)
+    limits.claim(session=session, keyring=keyring, now=now)
     # Asked before the password is looked at: the answer takes as long whatever that is.
     is_welcome = is_enough(user)
     user_id, known_hash = (user.id, user.password_hash) if user else (0, None)
@@ -183,8 +217,7 @@ def _let_in(
     if not _is_still_right(user_id, known_hash, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
-    forget_attempts(account_limit, session=session, keyring=keyring)
-    give_back_attempt(knock.address_limit, session=session, keyring=keyring)
+    limits.clear(session=session, keyring=keyring)
     return user
 
 
@@ -215,11 +248,6 @@ def forget_failed_sign_ins(user: User, *, session: Session, keyring: Keyring) ->
     """Let somebody try again at once who had too many attempts."""
     limit = AttemptLimit(subject=_subject(user.username), attempts=0, window=timedelta(0))
     forget_attempts(limit, session=session, keyring=keyring)
-
-
-def _account_limit(knock: Knock, user: User | None) -> AttemptLimit:
-    """Count by account, not by what was typed: its name and its address are one account."""
-    return replace(knock.account_limit, subject=_subject(user.username if user else knock.login))
 
 
 def _subject(login: str) -> str:

@@ -104,13 +104,14 @@ def test_the_cookie_has_a_name_of_its_own_and_is_kept_from_scripts_and_other_sit
     gatebell: LiveGatebell,
 ) -> None:
     answer = try_to_sign_in(gatebell, alice(gatebell).username, alice(gatebell).password)
-    name, _, rest = answer.headers["Set-Cookie"].partition("=")
-    attributes = {each.strip().partition("=")[0].lower() for each in rest.split(";")[1:]}
-    assert name == COOKIE
-    assert {"httponly", "samesite", "path", "expires"} <= attributes
-    assert "SameSite=Lax" in rest
-    assert "domain" not in attributes  # to no other host
-    assert "secure" not in attributes  # the base URL of the tests is plain http
+    cookies = dict(each.split("=", 1) for each in answer.raw.headers.getlist("Set-Cookie"))
+    assert set(cookies) == {COOKIE, "gatebell_browser"}
+    for rest in cookies.values():
+        attributes = {each.strip().partition("=")[0].lower() for each in rest.split(";")[1:]}
+        assert {"httponly", "samesite", "path", "expires"} <= attributes
+        assert "SameSite=Lax" in rest
+        assert "domain" not in attributes  # to no other host
+        assert "secure" not in attributes  # the base URL of the tests is plain http
 
 
 def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
