@@ -6,13 +6,14 @@ from flask.typing import ResponseReturnValue
 from domain.accounts.recovery_codes import HOW_MANY
 from domain.accounts.second_factors import factors_of
 from domain.accounts.sign_ins import close_other_sign_ins
-from domain.accounts.users import change_password, change_profile
+from domain.accounts.users import Profile, change_password, change_profile
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from domain.locks import release_locks
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.access import signed_in, visitor
+from web.all_access import end_access
 from web.audit import note
 from web.bootstrap import forget_first_password
 from web.extensions import db
@@ -20,7 +21,7 @@ from web.passkey_questions import find_party
 from web.password_proof import is_current_password
 from web.password_rules import password_rules
 from web.personal_data import export_file
-from web.services import now, settings
+from web.services import knock_limits, now, services, settings
 
 account = Blueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -30,21 +31,34 @@ account = Blueprint("account", __name__, url_prefix="/-/user_settings")
 def profile() -> ResponseReturnValue:
     """Show and change the display name and address."""
     user = visitor().user
-    form = ProfileForm(name=user.name, email=user.email)
+    form = ProfileForm(name=user.name, present_email=user.email)
     if not form.validate_on_submit():
         return _profile_page(form)
+    if form.has_new_email and not is_current_password(form.current_password.data or ""):
+        form.object_to("current_password", "Enter your current password to change the address.")
+        return _profile_page(form)
     try:
-        change_profile(
-            user,
-            name=form.name.data or "",
-            email=form.email.data or "",
-            session=db.session(),
-        )
+        _change_profile(form)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _profile_page(form)
     flash("Your profile is saved.")
     return redirect(url_for("account.profile"))
+
+
+def _change_profile(form: ProfileForm) -> None:
+    user = visitor().user
+    change_profile(
+        user,
+        Profile(name=form.name.data or "", email=form.email.data or ""),
+        guesses=knock_limits().email_limit(user.id),
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    if form.has_new_email:
+        changed = {"changed": "e-mail address"}
+        note(Event(kind=EventKind.USER_CHANGED, user_id=user.id, details=changed))
 
 
 @account.post("/export")
@@ -72,7 +86,9 @@ def security() -> ResponseReturnValue:
         form.object_to("current_password", "This is not your current password.")
         return _security_page(form)
     _change_password(form)
-    flash("Your password is changed. All your other browsers are signed out.")
+    others = ["browsers"]
+    others += ["applications"] if form.end_applications.data else []
+    flash(f"Your password is changed. All your other {' and '.join(others)} are signed out.")
     return redirect(url_for("account.security"))
 
 
@@ -93,7 +109,10 @@ def _change_password(form: PasswordForm) -> None:
     )
     close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
     forget_first_password(user.username)
-    note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id))
+    ended = end_access(
+        user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data
+    )
+    note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id, details=ended))
 
 
 def _security_page(form: PasswordForm) -> tuple[str, int]:

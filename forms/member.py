@@ -37,10 +37,10 @@ class MemberForm(RoleForm):
     """Who comes in, and with what role."""
 
     user = StringField(
-        "User name or e-mail address",
+        "User name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the user name or e-mail address of whom to add."),
+            InputRequired("Enter the user name of whom to add."),
             Length(max=320, message="That is too long for a user name or an address."),
         ],
     )

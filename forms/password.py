@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wtforms import PasswordField
+from wtforms import BooleanField, PasswordField
 from wtforms.validators import EqualTo, InputRequired
 
 from domain.accounts.passwords import check_password_strength
@@ -25,6 +25,9 @@ class PasswordForm(Form):
             EqualTo("new_password", "The two new passwords are not the same."),
         ],
     )
+
+    end_applications = BooleanField("Sign all applications out")
+    revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
     def __init__(self, *args: Any, username: str, email: str, minimum: int, **kwargs: Any) -> None:
         """Take whose password it is, and how many characters one needs."""

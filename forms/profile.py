@@ -1,6 +1,8 @@
 """The form of the profile page."""
 
-from wtforms import EmailField, StringField
+from typing import Any
+
+from wtforms import EmailField, PasswordField, StringField
 from wtforms.validators import InputRequired, Length
 
 from domain.accounts.users import checked_email
@@ -24,7 +26,19 @@ class ProfileForm(Form):
         validators=[InputRequired("Enter your e-mail address.")],
     )
 
+    current_password = PasswordField("Current password")
+
+    def __init__(self, *args: Any, present_email: str, **kwargs: Any) -> None:
+        """Take the address as it is: to change it takes the password."""
+        super().__init__(*args, email=present_email, **kwargs)
+        self.present_email = present_email
+
     def validate_email(self, field: EmailField) -> None:
         """Refuse what is no address."""
         with objections_beside_the_field():
             checked_email(field.data or "")
+
+    @property
+    def has_new_email(self) -> bool:
+        """Whether the address shall be another one."""
+        return checked_email(self.email.data or "") != self.present_email

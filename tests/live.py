@@ -62,6 +62,8 @@ class LiveGatebell:
             "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
             "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
             "OAUTH_RATE_LIMIT": "1000000/minute",
+            # Browsers of tests stay signed in for as long as they run.
+            "ADMINISTRATOR_PROOF_SECONDS": "86400",
             **CHEAP_PASSWORDS,
             **key,
             **settings,

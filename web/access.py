@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from flask import g, redirect, request, url_for
+from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
@@ -33,7 +33,7 @@ from web.bearer_token import (
 from web.extensions import db, login_manager
 from web.key_proofs import check_key
 from web.rate_limits import check_api_rate
-from web.services import now, services
+from web.services import now, services, settings
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -166,6 +166,30 @@ def administrator(view: View) -> View:
         return view(*args, **kwargs)
 
     return _marked(cast("View", guarded), "an administrator")
+
+
+def administrator_afresh(view: View) -> View:
+    """Ask for an administrator who has signed in a short while ago.
+
+    For what opens an account to somebody, or closes it: a browser that was left open, or a copied
+    cookie, is not enough. Whoever signed in longer ago does so again and begins anew at the page
+    of the account.
+    """
+
+    @wraps(view)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        lifetime = timedelta(seconds=settings().administrator_proof_seconds)
+        if request.method == "POST" and now() - visitor().auth_time > lifetime:
+            return _to_sign_in_again(kwargs.get("user_id"))
+        return view(*args, **kwargs)
+
+    return administrator(cast("View", guarded))
+
+
+def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
+    flash("This needs a fresh sign-in: prove that it is you, then do it once more.", "warning")
+    begin = url_for("admin.users.show", user_id=user_id) if user_id else request.path
+    return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 
 def project_member(*, at_least: Role) -> Callable[[View], View]:

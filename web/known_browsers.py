@@ -1,23 +1,22 @@
 """Browsers in which somebody has signed in before: strangers who guess do not keep those out.
 
 The scheme is OWASP's device cookie (Slow Down Online Guessing Attacks with Device Cookies). The
-cookie holds a random mark for each account that signed in; it is encrypted, lets nobody in, and
+cookie holds a random mark for each account that signed in; it is sealed, lets nobody in, and
 outlives the sign-in. Guesses from such a browser are counted by its mark, all others together.
 """
 
-import json
+from datetime import timedelta
 
 from flask import Response, after_this_request, current_app, g, request
 
-from domain.keyring import UndecipherableError
 from domain.randomness import random_hex
 from web.cookies import cookie_name
-from web.services import services, settings
+from web.sealed import BrokenSealError, seal, unseal
+from web.services import settings
 
 _NAME = "gatebell_browser"
-#: What is encrypted says what it is for: other secrets of the same key are no such cookie.
 _PURPOSE = "known browser"
-_LIFETIME_SECONDS = 366 * 86_400
+_LIFETIME = timedelta(days=366)
 #: People who share a browser; the ones who signed in last.
 _MOST_ACCOUNTS = 8
 
@@ -36,14 +35,14 @@ def remember_browser(user_id: int) -> None:
     # The latest comes last, and the one that has not come for the longest time goes.
     marks[user_id] = marks.pop(user_id, "") or random_hex(16)
     latest = dict(list(marks.items())[-_MOST_ACCOUNTS:])
-    sealed = services().keyring.encrypt(json.dumps([_PURPOSE, list(latest.items())]))
+    sealed = seal(list(latest.items()), purpose=_PURPOSE)
 
     def put(response: Response) -> Response:
         config = current_app.config
         response.set_cookie(
             _cookie_name(),
             sealed,
-            max_age=_LIFETIME_SECONDS,
+            max_age=_LIFETIME,
             path=config["SESSION_COOKIE_PATH"] or config["APPLICATION_ROOT"],
             secure=config["SESSION_COOKIE_SECURE"],
             httponly=True,
@@ -61,7 +60,6 @@ def _cookie_name() -> str:
 def _read(sealed: str) -> dict[int, str]:
     """Return what a cookie of ours holds; whatever else comes by this name is nothing."""
     try:
-        purpose, marks = json.loads(services().keyring.decrypt(sealed))
-        return {int(user_id): str(mark) for user_id, mark in marks if purpose == _PURPOSE}
-    except (UndecipherableError, ValueError, TypeError):
+        return dict(unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME))
+    except BrokenSealError:
         return {}

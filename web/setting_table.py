@@ -112,6 +112,12 @@ class Settings:
         kinds.whole_number(60, _YEAR, "seconds"),
         "How long a person stays signed in.",
     )
+    administrator_proof_seconds: int = fixed(
+        900,
+        kinds.whole_number(60, _DAY, "seconds"),
+        "How long after signing in an administrator may reset passwords, lock accounts and the "
+        "like; later they sign in again first.",
+    )
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "The shortest password that may be chosen."
     )

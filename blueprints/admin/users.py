@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts import administration as domain
@@ -27,7 +27,8 @@ from domain.oauth.personal_token_lists import TokenFilter, count_tokens
 from domain.projects.access import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
-from web.access import administrator, visitor
+from web.access import administrator, administrator_afresh, visitor
+from web.all_access import end_access
 from web.audit import note
 from web.bootstrap import forget_first_password
 from web.extensions import db
@@ -84,7 +85,7 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 
 
 @users.route("/new", methods=["GET", "POST"])
-@administrator
+@administrator_afresh
 def new() -> ResponseReturnValue:
     """Make an account and show its password."""
     form = AccountForm()
@@ -130,7 +131,7 @@ def show(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/lock")
-@administrator
+@administrator_afresh
 def lock(user_id: int) -> ResponseReturnValue:
     """Keep somebody out, at once and everywhere."""
     user = get_account(user_id, session=db.session())
@@ -141,7 +142,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/unlock")
-@administrator
+@administrator_afresh
 def unlock(user_id: int) -> ResponseReturnValue:
     """Let somebody in again."""
     user = get_account(user_id, session=db.session())
@@ -152,7 +153,7 @@ def unlock(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/reset_password")
-@administrator
+@administrator_afresh
 def reset_password(user_id: int) -> ResponseReturnValue:
     """Give somebody a random password and show it."""
     session, keyring = db.session(), services().keyring
@@ -165,7 +166,12 @@ def reset_password(user_id: int) -> ResponseReturnValue:
         keyring=keyring,
         now=now(),
     )
-    _note(EventKind.PASSWORD_RESET, user)
+    ended = end_access(
+        user_id,
+        applications="keep_applications" not in request.form,
+        tokens="revoke_tokens" in request.form,
+    )
+    _note(EventKind.PASSWORD_RESET, user, **ended)
     forget_first_password(user.username)
     show_once(_PASSWORD, user_id, password)
     flash(f"{user.username} has a new password and is signed out everywhere.")
@@ -173,7 +179,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/remove_second_factors")
-@administrator
+@administrator_afresh
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
     """Let the password alone open an account whose owner has lost everything else."""
     user = get_account(user_id, session=db.session())
@@ -184,7 +190,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/make_administrator")
-@administrator
+@administrator_afresh
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Let somebody administer the instance."""
     user = get_account(user_id, session=db.session())
@@ -195,7 +201,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/unmake_administrator")
-@administrator
+@administrator_afresh
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Let somebody administer the instance no more."""
     user = get_account(user_id, session=db.session())

@@ -54,6 +54,12 @@ class KnockLimits:
             subject=f"sign-in browser {mark}", attempts=self.per_account, window=self.window
         )
 
+    def email_limit(self, user_id: int) -> AttemptLimit:
+        """Return how often somebody may want an e-mail address that is another's."""
+        return AttemptLimit(
+            subject=f"taken e-mail, user {user_id}", attempts=self.per_account, window=self.window
+        )
+
     def address_limit(self, address: str | None) -> AttemptLimit:
         """Return how often somebody at an address may be wrong, at every step of signing in."""
         return AttemptLimit(

@@ -266,18 +266,41 @@ def change_password(
     user.must_change_password = False
 
 
-def change_profile(user: User, *, name: str, email: str, session: Session) -> None:
-    """Give the user another display name and address, or raise ConflictError."""
-    normal = checked_email(email)
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """How people and applications see somebody."""
+
+    name: str
+    email: str
+
+
+def change_profile(
+    user: User,
+    wanted: Profile,
+    *,
+    guesses: AttemptLimit,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> None:
+    """Give the user another display name and address, or raise ConflictError.
+
+    `guesses` is how often they may meet an address that somebody else has: each time tells who
+    has an account here. Raises TooManyAttemptsError for one too many.
+    """
+    normal = checked_email(wanted.email)
+    if normal != user.email:
+        claim_attempt(guesses, session=session, keyring=keyring, now=now)
     try:
         with session.begin_nested():
-            user.name = name
+            user.name = wanted.name
             # As it was: who shares it since before that was refused may change the name alone.
             if normal != user.email:
                 user.email = normal
     except IntegrityError as error:
         message = "Another user has this e-mail address."
         raise ConflictError(message, field="email") from error
+    give_back_attempt(guesses, session=session, keyring=keyring)
 
 
 def empty_account(user: User, *, pseudonym: str) -> None:

@@ -250,6 +250,18 @@ def end_family(
     return view(row, now)
 
 
+def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
+    """Make all personal access tokens of a user worthless, and return how many there were."""
+    revoked = session.scalars(
+        update(PersonalAccessToken)
+        .where(PersonalAccessToken.user_id == user_id, PersonalAccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(PersonalAccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    return len(revoked.all())
+
+
 def revoke_token(
     token_id: int, *, owner_id: int | None, session: Session, now: datetime
 ) -> TokenView:

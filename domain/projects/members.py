@@ -56,7 +56,8 @@ def add_member(
     role that somebody has is only changed knowingly, by `change_role`.
     """
     giver = _take_turn(place, by, session=session)
-    user = get_user(login, session=session)
+    _check_login(login, by)
+    user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
         message = "A bot belongs to its access token: make a token here instead."
         raise InvalidError(message, field="user")
@@ -134,6 +135,16 @@ def _take_turn(place: Place, viewer: Viewer, *, session: Session) -> Role:
         message = f"This needs the role Maintainer in {place.path}."
         raise ForbiddenError(message)
     return role
+
+
+def _check_login(login: str, by: Viewer) -> None:
+    """Refuse an address from who may not see those of others: the answer would tell who is here."""
+    if "@" in login.removeprefix("@") and not by.is_admin:
+        message = (
+            "Add people by their user name: which addresses have an account here is told to "
+            "nobody. Everybody finds their user name in their profile."
+        )
+        raise InvalidError(message, field="user")
 
 
 def _check_gift(role: Role, giver: Role) -> None:

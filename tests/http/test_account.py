@@ -3,9 +3,12 @@
 import pytest
 import requests
 
+from domain.audit.events import EventKind
+from tests.audit_trail import event_about
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
-from tests.oauth_wire import machine
+from tests.oauth_wire import ask, machine, refresh
+from tests.other_access import give_access
 from tests.people import Person, alice, make_user, sign_in, signed_in, unique
 
 NEW = "a new password, much better"
@@ -33,10 +36,21 @@ def change_password(
 
 
 def change_profile(
-    gatebell: LiveGatebell, browser: requests.Session, name: str, email: str
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    name: str,
+    email: str,
+    current_password: str = "",
 ) -> requests.Response:
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
-    return submit(browser, page, form_with(page, "email"), name=name, email=email)
+    return submit(
+        browser,
+        page,
+        form_with(page, "email"),
+        name=name,
+        email=email,
+        current_password=current_password,
+    )
 
 
 def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
@@ -110,7 +124,8 @@ def test_name_and_address_are_changed_and_the_api_tells_them(
 ) -> None:
     browser = sign_in(gatebell, charlie)
     email = f"{unique('new')}@people.example"
-    assert change_profile(gatebell, browser, "Čarli <b>", email).status_code == 302
+    proof = charlie.password
+    assert change_profile(gatebell, browser, "Čarli <b>", email, proof).status_code == 302
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     assert form_with(page, "email").value("name") == "Čarli <b>"
     assert "Čarli <b>" not in page.text
@@ -123,9 +138,57 @@ def test_name_and_address_are_changed_and_the_api_tells_them(
 
 def test_an_address_of_somebody_else_is_refused(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = sign_in(gatebell, charlie)
-    answer = change_profile(gatebell, browser, "Charlie", alice(gatebell).email.upper())
+    email, proof = alice(gatebell).email.upper(), charlie.password
+    answer = change_profile(gatebell, browser, "Charlie", email, proof)
     assert answer.status_code == 422
     assert "Another user" in answer.text
+    # Nor can they go through a list of addresses to see who is here.
+    statuses = [
+        change_profile(gatebell, browser, "Charlie", email, proof).status_code for _ in range(10)
+    ]
+    assert statuses == [422] * 9 + [429]
+    # The name alone can be changed still.
+    assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
+
+
+@pytest.mark.parametrize("proof", ["", "wrong"])
+def test_the_address_is_changed_with_the_password_only(
+    gatebell: LiveGatebell, charlie: Person, proof: str
+) -> None:
+    browser, email = sign_in(gatebell, charlie), f"{unique('new')}@people.example"
+    answer = change_profile(gatebell, browser, "Charlie", email, proof)
+    assert answer.status_code == 422
+    assert "Enter your current password" in answer.text
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    assert form_with(page, "email").value("email") == charlie.email
+    assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
+    assert change_profile(gatebell, browser, "Carl", email, charlie.password).status_code == 302
+    event = event_about(gatebell, charlie, EventKind.USER_CHANGED)
+    assert event.details == {"changed": "e-mail address"}
+
+
+@pytest.mark.parametrize(
+    ("boxes", "left"),
+    [
+        ({}, (True, True)),
+        ({"end_applications": "y"}, (False, True)),
+        ({"end_applications": "y", "revoke_tokens": "y"}, (False, False)),
+    ],
+)
+def test_a_new_password_ends_other_access_if_wanted(
+    gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
+) -> None:
+    access = give_access(gatebell, charlie)
+    browser = sign_in(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}/-/user_settings/security")
+    passwords = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
+    answer = submit(browser, page, form_with(page, "new_password"), **passwords, **boxes)
+    assert answer.status_code == 302
+    assert access.is_open(gatebell) == left
+    again = refresh(gatebell, access.client, access.pair.refresh)
+    assert again.status_code == (200 if left[0] else 400)
+    # Who was signed out asks before it comes in again.
+    assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """/admin/users: accounts found, made, locked, helped and promoted."""
 
+from datetime import timedelta
 from html import unescape
 
 import pytest
 import requests
+from sqlalchemy import select, update
 
+from models import SignIn, User
 from tests.administration import (
     at_work,
     fill_in,
@@ -15,7 +18,7 @@ from tests.administration import (
     press,
     root,
 )
-from tests.html_forms import forms_in
+from tests.html_forms import form_to, form_with, forms_in, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     ask,
@@ -27,7 +30,8 @@ from tests.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.people import Person, make_user, sign_in, signed_in, unique
+from tests.other_access import give_access
+from tests.people import Person, database_of, make_user, now, sign_in, signed_in, unique
 from tests.personal_tokens import make_token
 
 REFUSED = 401
@@ -210,6 +214,82 @@ def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Pers
     assert browser.get(f"{gatebell.url}/admin").status_code == 404
     event = last_event(gatebell, charlie.username)
     assert (event.kind, event.details["administrator"]) == ("user.changed", False)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "left"),
+    [
+        ({}, (False, True)),
+        ({"keep_applications": "on"}, (True, True)),
+        ({"revoke_tokens": "on"}, (False, False)),
+    ],
+)
+def test_a_reset_password_signs_applications_out_unless_told_not_to(
+    gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
+) -> None:
+    access = give_access(gatebell, charlie)
+    place = place_of(gatebell, charlie)
+    assert press(gatebell, place, "/reset_password", **boxes).status_code == 302
+    assert access.is_open(gatebell) == left
+
+
+DANGEROUS = (
+    "lock",
+    "unlock",
+    "reset_password",
+    "remove_second_factors",
+    "make_administrator",
+    "unmake_administrator",
+)
+
+
+@pytest.fixture
+def boss(gatebell: LiveGatebell) -> Person:
+    """An administrator whose sign-ins may grow old."""
+    return make_user(gatebell, name="boss", admin=True)
+
+
+def let_age(gatebell: LiveGatebell, person: Person) -> None:
+    """Let all sign-ins of somebody be two days old."""
+    with database_of(gatebell) as session:
+        whose = select(User.id).where(User.username == person.username).scalar_subquery()
+        long_ago = now() - timedelta(days=2)
+        session.execute(update(SignIn).where(SignIn.user_id == whose).values(created_at=long_ago))
+
+
+@pytest.mark.parametrize("action", DANGEROUS)
+def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
+    gatebell: LiveGatebell, charlie: Person, boss: Person, action: str
+) -> None:
+    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
+
+    def send() -> str:
+        token = form_to(browser.get(gatebell.url + place), "/lock").value("csrf_token")
+        answer = browser.post(
+            f"{gatebell.url}{place}/{action}", data={"csrf_token": token}, allow_redirects=False
+        )
+        assert answer.status_code == 302
+        return answer.headers["Location"]
+
+    let_age(gatebell, boss)
+    again = send()
+    assert again.startswith("/users/sign_in?again=yes")
+    assert may_sign_in(gatebell, charlie)  # nothing was done
+    page = browser.get(gatebell.url + again)
+    assert "prove that it is you" in page.text
+    person = {"login": boss.username, "password": boss.password}
+    assert submit(browser, page, form_with(page, "login"), **person).headers["Location"] == place
+    assert send() == place
+
+
+def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: Person) -> None:
+    browser = sign_in(gatebell, boss)
+    page = browser.get(f"{gatebell.url}/admin/users/new")
+    let_age(gatebell, boss)
+    name = unique("new")
+    values = {"username": name, "email": f"{name}@people.example"}
+    answer = submit(browser, page, form_with(page, "username"), **values)
+    assert answer.headers["Location"] == "/users/sign_in?again=yes&next=/admin/users/new"
 
 
 @pytest.mark.parametrize("action", ["lock", "reset_password", "unmake_administrator"])

@@ -6,6 +6,7 @@ import requests
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.projects.members import get_place, list_members
+from tests.administration import fill_in
 from tests.audit_trail import event_about
 from tests.html_forms import form_to, form_with, forms_in, submit
 from tests.live import LiveGatebell
@@ -119,6 +120,32 @@ def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
     set_state(gatebell, locked, "locked")
     answer = submit(owner, page, form_to(page, f"/{number}/remove"))
     assert answer.status_code == 422
+
+
+def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -> None:
+    founder = make_user(gatebell, name="founder")
+    group = make_project(gatebell, founder).partition("/")[0]
+    browser = signed_in(gatebell, founder)
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
+    form, person = form_with(page, "user"), make_user(gatebell, name="hidden")
+    for address in (person.email, person.email.upper(), "nobody@people.example", "@a@b.example"):
+        answer = submit(browser, page, form, user=address, role="30")
+        assert answer.status_code == 422
+        assert "Add people by their user name" in answer.text
+        assert "There is no user" not in answer.text
+    # The name, also as pages write it, leads to them.
+    added = submit(browser, page, form, user=f"@{person.username}", role="30")
+    assert added.status_code == 302
+
+
+def test_an_administrator_who_sees_all_addresses_adds_people_by_them(
+    gatebell: LiveGatebell,
+) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    person = make_user(gatebell, name="hidden")
+    path = f"/groups/{group}/-/members"
+    assert fill_in(gatebell, path, "user", user=person.email, role="30").status_code == 302
+    assert roles_in(gatebell, group)[person.username] == Role.DEVELOPER
 
 
 def test_a_role_below_an_inherited_one_is_shown_and_can_be_taken(gatebell: LiveGatebell) -> None:

@@ -96,7 +96,9 @@ def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask, taken: 
     make(app, "bob", "bob@people.example")
     client = sign_in(app, "bob")
     assert client is not None
-    answer = send(client, "/-/user_settings/profile", name="Bob", email=taken)
+    answer = send(
+        client, "/-/user_settings/profile", name="Bob", email=taken, current_password=PASSWORD
+    )
     assert answer.status_code == 422
     assert "Another user has this e-mail address." in answer.text
     done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
@@ -105,7 +107,13 @@ def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask, taken: 
     # The own address in another case is nobody else's.
     joerg = sign_in(app, "joerg")
     assert joerg is not None
-    answer = send(joerg, "/-/user_settings/profile", name="J", email="jÖrg@people.example")
+    answer = send(
+        joerg,
+        "/-/user_settings/profile",
+        name="J",
+        email="jÖrg@people.example",
+        current_password=PASSWORD,
+    )
     assert answer.status_code == 302
     assert sign_in(app, "JÖRG@people.example") is not None
 

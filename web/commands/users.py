@@ -19,6 +19,7 @@ from domain.accounts.second_factors import remove_second_factors
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.audit.events import Event, EventKind
 from domain.paging import Slice
+from web.all_access import end_access
 from web.audit import note
 from web.bootstrap import forget_first_password
 from web.commands.transaction import one_transaction
@@ -94,9 +95,16 @@ def unlock_command(*, name: str) -> dict[str, Any]:
 
 @users.command("reset-password")
 @click.argument("name")
+@click.option("--keep-applications", is_flag=True, help="Leave applications signed in.")
+@click.option("--revoke-tokens", is_flag=True, help="Revoke personal access tokens, too.")
 @one_transaction
-def reset_password_command(*, name: str) -> dict[str, Any]:
-    """Give the user NAME a random password, to be changed at the next sign-in, and print it."""
+def reset_password_command(
+    *, name: str, keep_applications: bool, revoke_tokens: bool
+) -> dict[str, Any]:
+    """Give the user NAME a random password, to be changed at the next sign-in, and print it.
+
+    All browsers and applications are signed out.
+    """
     session, keyring = db.session(), services().keyring
     user = get_user(name, session=session)
     password = reset_password(
@@ -108,7 +116,8 @@ def reset_password_command(*, name: str) -> dict[str, Any]:
         now=now(),
     )
     forget_first_password(user.username)
-    return {**_noted(EventKind.PASSWORD_RESET, user), "password": password}
+    ended = end_access(user.id, applications=not keep_applications, tokens=revoke_tokens)
+    return {**_noted(EventKind.PASSWORD_RESET, user, **ended), "password": password}
 
 
 @users.command("export")
@@ -145,6 +154,6 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
     return {"users": [each.as_json() for each in page.items], "next": page.next_before}
 
 
-def _noted(kind: EventKind, user: UserRow) -> dict[str, Any]:
-    note(Event(kind=kind, user_id=user.id, subject=user.username))
+def _noted(kind: EventKind, user: UserRow, **details: object) -> dict[str, Any]:
+    note(Event(kind=kind, user_id=user.id, subject=user.username, details=details or None))
     return {"id": user.id, "username": user.username, "state": user.state}
