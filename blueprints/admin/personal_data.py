@@ -8,7 +8,7 @@ from domain.accounts.users import get_user
 from domain.errors import InvalidError, NotFoundError
 from domain.personal_data.erasure import count_applications
 from forms.erasure import DELETE, ErasureForm
-from web.access import administrator, visitor
+from web.access import administrator, administrator_afresh, visitor
 from web.extensions import db
 from web.personal_data import erase, export_file
 
@@ -23,7 +23,7 @@ def export(user_id: int) -> ResponseReturnValue:
 
 
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
-@administrator
+@administrator_afresh
 def delete(user_id: int) -> ResponseReturnValue:
     """Say what is lost, and erase a person."""
     user = get_account(user_id, session=db.session())

@@ -282,6 +282,18 @@ def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
     assert send() == place
 
 
+def test_an_account_is_deleted_with_a_fresh_sign_in(
+    gatebell: LiveGatebell, charlie: Person, boss: Person
+) -> None:
+    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}{place}/delete")
+    let_age(gatebell, boss)
+    form = form_with(page, "confirmation")
+    answer = submit(browser, page, form, confirmation=charlie.username)
+    assert answer.headers["Location"] == f"/users/sign_in?again=yes&next={place}"
+    assert may_sign_in(gatebell, charlie)
+
+
 def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: Person) -> None:
     browser = sign_in(gatebell, boss)
     page = browser.get(f"{gatebell.url}/admin/users/new")
