@@ -1,13 +1,18 @@
 """/oauth/authorize: may this application act for me? (RFC 6749 section 4.1)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.oauth import authorization
 from domain.oauth.application_views import view as application_view
+from domain.oauth.applications import may_change
 from domain.oauth.authorization import CheckedRequest, Step
 from domain.oauth.consent import Approval
+from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.pushed_requests import open_pushed
 from domain.oauth.redirect_uris import destination_of
 from domain.oauth.scopes import views as scope_views
@@ -127,12 +132,32 @@ def _refuse(
     error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
-    if error.redirect_uri:
-        return send(server.handle_error_response(asked, error))
+    answer = server.handle_error_response(asked, error) if error.redirect_uri else None
+    if answer and authorization.may_be_told(asked, is_signed_in=current_user.is_authenticated):
+        return send(answer)
     page = render_template(
         "authorize/error.html",
         title="This request cannot be trusted",
-        description=error.description,
-        error=error.error,
+        error=error,
+        way_back=dict(answer.headers)["Location"] if answer else None,
+        destination=destination_of(error.redirect_uri) if answer else None,
+        mismatch=_mismatch(error),
     )
     return make_response(page, 400)
+
+
+def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
+    """Return what a redirect URI was compared with; the registered ones for who chooses them."""
+    if not isinstance(error, UnknownRedirectUriError):
+        return None
+    application, is_known = error.application, current_user.is_authenticated
+    chooses = is_known and may_change(
+        application, user_id=visitor().id, is_admin=visitor().is_admin
+    )
+    is_own = is_known and may_change(application, user_id=visitor().id, is_admin=False)
+    page = "applications.edit" if is_own else "admin.applications.edit"
+    return {
+        "presented": error.presented,
+        "registered": application.redirect_uris if chooses else (),
+        "edit_url": url_for(page, application_id=application.id) if chooses else None,
+    }

@@ -139,6 +139,18 @@ def is_trusted(application: Application) -> bool:
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
+def is_unchecked(application: Application) -> bool:
+    """Tell whether anybody may have registered it, without an account, and nobody looked at it."""
+    registered_itself = application.client_metadata is not None
+    is_nobodys = registered_itself and application.is_instance_wide
+    return is_nobodys and not is_trusted(application)
+
+
+def may_change(application: Application, *, user_id: int, is_admin: bool) -> bool:
+    """Tell whether somebody chooses its redirect URIs: its owner, and every administrator."""
+    return is_admin or (application.owner_id == user_id and not application.is_instance_wide)
+
+
 def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
     """Change what the owner may change; tokens keep the scopes that users granted.
 

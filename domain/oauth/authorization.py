@@ -10,6 +10,7 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.audit.events import Event, EventKind
+from domain.oauth.applications import is_unchecked
 from domain.oauth.clients import Client
 from domain.oauth.consent import Approval, Question, question_for, remember
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
@@ -38,6 +39,15 @@ class ConsentRequiredError(OAuth2Error):
 
     error = "consent_required"
     description = "The user has not approved everything that the application asks for."
+
+
+class AskedEachTimeError(ConsentRequiredError):
+    """The user would have to approve again what they approved already (RFC 8252 section 8.6)."""
+
+    description = (
+        "People are asked each time by an application that keeps no secret, whatever they approved "
+        "before: prompt=none is for confidential and for trusted applications."
+    )
 
 
 class Step(Enum):
@@ -100,6 +110,15 @@ class CheckedRequest:
         return self.request.asked_at is not None and auth_time >= self.request.asked_at
 
 
+def may_be_told(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
+    """Tell whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
+
+    Anybody can register a client where that is open: its redirect URI would be where our address
+    leads whoever follows a link. Who is signed in has shown to be somebody who uses this service.
+    """
+    return is_signed_in or not is_unchecked(request.client.application)
+
+
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
     """Check every parameter, or raise an OAuth2Error that knows whether it may be redirected."""
     grant = server.get_authorization_grant(request)
@@ -142,7 +161,9 @@ def next_step(
     _check_hint(checked, approval.user_id, server)
     question = question_about(checked, user_id=approval.user_id, server=server)
     if question.is_needed or checked.wants_question(approval.auth_time):
-        return _unless_silent(Step.ASK, ConsentRequiredError, checked, is_silent=is_silent)
+        keeps_secret = checked.application.confidential
+        error = ConsentRequiredError if keeps_secret else AskedEachTimeError
+        return _unless_silent(Step.ASK, error, checked, is_silent=is_silent)
     return Step.APPROVE
 
 

@@ -25,6 +25,9 @@ REFUSED = (
 )
 
 
+_LEAST_SCOPE = "read_user"
+
+
 class Method(StrEnum):
     """How a client can authenticate, by its name in RFC 7591."""
 
@@ -46,6 +49,17 @@ class Client(ClientMixin):
 
     def get_default_redirect_uri(self) -> None:
         """Return nothing: every request names its redirect URI."""
+
+    @property
+    def default_scope(self) -> str | None:
+        """What a request without a scope asks for (RFC 6749 section 3.3); None if that is unclear.
+
+        The one that only says who somebody is, or the one that there is.
+        """
+        registered = self.application.scopes.split()
+        if _LEAST_SCOPE in registered:
+            return _LEAST_SCOPE
+        return registered[0] if len(registered) == 1 else None
 
     def get_allowed_scope(self, scope: str) -> str:
         """Return those of the asked scopes that the application may ask for."""

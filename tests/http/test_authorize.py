@@ -17,6 +17,7 @@ from tests.oauth_wire import (
     landing,
     machine,
     phone_application,
+    redeem,
     server_application,
 )
 from tests.people import CALLBACK, ClientCredentials, alice, bob, make_application, signed_in
@@ -100,7 +101,6 @@ def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(
 
 
 ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
-    ({"scope": None}, "invalid_scope"),
     ({"scope": " "}, "invalid_scope"),
     ({"scope": "nonsense"}, "invalid_scope"),
     ({"scope": "read_user nonsense"}, "invalid_scope"),
@@ -234,7 +234,7 @@ def test_state_comes_back_unchanged(
 ) -> None:
     approved = landing(ask(browser, gatebell, client, state=state))
     assert (approved["state"], "code" in approved) == (state, True)
-    refused = landing(ask(browser, gatebell, client, state=state, scope=None))
+    refused = landing(ask(browser, gatebell, client, state=state, scope="nonsense"))
     assert (refused["state"], refused["error"]) == (state, "invalid_scope")
 
 
@@ -257,7 +257,7 @@ def test_the_issuer_comes_with_the_code(
 @pytest.mark.rfc("rfc9207-2-c")
 def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil"}
-    url = authorization_url(gatebell, client, scope=None)
+    url = authorization_url(gatebell, client, scope="nonsense")
     answer = machine(gatebell).get(url, allow_redirects=False, headers=forged)
     assert landing(answer)["iss"] == gatebell.url
 
@@ -269,6 +269,36 @@ def test_scopes_may_be_joined_by_plus_signs(
 ) -> None:
     url = authorization_url(gatebell, client, scope=None) + "&scope=read_user+read_api"
     assert "code" in landing(browser.get(url, allow_redirects=False))
+
+
+@pytest.mark.rfc("rfc6749-3.3-c")
+@pytest.mark.parametrize("scope", [None, ""])
+@pytest.mark.parametrize(
+    ("registered", "granted"),
+    [("read_user api", "read_user"), ("read_api read_user", "read_user"), ("api", "api")],
+)
+def test_who_names_no_scope_gets_the_least_or_the_one_that_there_is(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    scope: str | None,
+    registered: str,
+    granted: str,
+) -> None:
+    client = make_application(gatebell, bob(gatebell), scopes=registered)
+    page = ask(browser, gatebell, client, scope=scope)
+    code = landing(decide(browser, page))["code"]
+    answer = redeem(gatebell, client, code)
+    assert answer.json()["scope"] == granted
+    assert "code" in landing(ask(browser, gatebell, client, scope=granted))  # it is remembered
+
+
+@pytest.mark.rfc("rfc6749-3.3-c")
+def test_who_names_no_scope_of_several_that_are_none_the_least_is_told_so(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), scopes="api openid")
+    brought = landing(ask(browser, gatebell, client, scope=None))
+    assert (brought["error"], brought["state"]) == ("invalid_scope", STATE)
 
 
 @pytest.mark.rfc("rfc6749-3.1-e")

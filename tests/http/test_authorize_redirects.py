@@ -111,5 +111,5 @@ def test_the_port_of_a_loopback_literal_may_be_any(
 def test_an_error_keeps_the_parameters_that_were_registered(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    brought = landing(ask(browser, gatebell, client, redirect_uri=REGISTERED[1], scope=None))
+    brought = landing(ask(browser, gatebell, client, redirect_uri=REGISTERED[1], scope="x"))
     assert (brought["tenant"], brought["error"]) == ("1", "invalid_scope")

@@ -187,6 +187,17 @@ def test_prompt_none_shows_no_page_in_any_case(
     assert "code" in landing(ask(browser, gatebell, client, prompt="none"))
 
 
+def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    public = make_application(gatebell, bob(gatebell), confidential=False)
+    decide(browser, ask(browser, gatebell, public, **PKCE))
+    told = landing(ask(browser, gatebell, public, prompt="none", **PKCE))
+    assert told["error"] == "consent_required"
+    assert "asked each time" in told["error_description"]
+    assert "has not approved" not in told["error_description"]
+
+
 @pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")
 @pytest.mark.parametrize("prompt", ["consent", "select_account", "consent select_account"])
 def test_a_client_can_have_the_person_asked_although_they_approved(

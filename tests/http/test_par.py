@@ -116,7 +116,7 @@ def test_a_client_that_is_not_who_it_says_leaves_nothing(
         ({"redirect_uri": None}, "invalid_request"),
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"response_type": None}, "invalid_request"),
-        ({"scope": None}, "invalid_scope"),
+        ({"scope": "nonsense"}, "invalid_scope"),
         ({"scope": "api"}, "invalid_scope"),
         ({"code_challenge": "x"}, "invalid_request"),
         ({"prompt": "none login"}, "invalid_request"),

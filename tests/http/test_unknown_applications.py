@@ -1,13 +1,22 @@
 """What people are told of an application that registered itself, and what it may do."""
 
+from typing import Any
+
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import null, select, update
 
 from models import Application
 from tests.device_wire import approve, codes, poll, type_code
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
-from tests.oauth_wire import ask, decide, landing
+from tests.oauth_wire import (
+    Changes,
+    ask,
+    assert_refused_on_a_page,
+    decide,
+    landing,
+    sign_in_on,
+)
 from tests.people import (
     ClientCredentials,
     alice,
@@ -75,6 +84,56 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
     assert "of Gatebell itself" not in listed.text
     asked = ask(gatebell.http(), gatebell, robot)
     assert "which registered itself and asks for access" in asked.text
+
+
+WRONG: tuple[dict[str, Changes], ...] = (
+    {"scope": "nonsense"},
+    {"response_type": "token"},
+    {"prompt": "none"},
+    {"prompt": "none login"},
+    {"code_challenge": "x"},
+)
+
+
+@pytest.mark.rfc("rfc9700-4.11.2-a")
+@pytest.mark.parametrize("changes", WRONG)
+def test_nobody_is_sent_to_it_with_an_error_before_they_signed_in(
+    gatebell: LiveGatebell, robot: ClientCredentials, changes: dict[str, Changes]
+) -> None:
+    page = ask(gatebell.http(), gatebell, robot, **changes)
+    assert_refused_on_a_page(page)
+    assert "that nobody has checked" in page.text
+    assert f'href="{robot.redirect_uri}?error=' in page.text  # for who wants to go there
+    known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
+    assert known["error"]
+
+
+@pytest.mark.rfc("rfc9700-4.11.2-a")
+@pytest.mark.parametrize("changes", WRONG)
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"is_instance_wide": False},
+        {"is_instance_wide": True, "trusted": True},
+        {"is_instance_wide": True, "client_metadata": null()},
+    ],
+)
+def test_the_errors_of_applications_that_somebody_answers_for_go_back_to_them(
+    gatebell: LiveGatebell,
+    robot: ClientCredentials,
+    values: dict[str, Any],
+    changes: dict[str, Changes],
+) -> None:
+    change(gatebell, update(Application).where(Application.id == robot.id).values(values))
+    assert landing(ask(gatebell.http(), gatebell, robot, **changes))["error"]
+
+
+def test_who_is_not_signed_in_is_asked_to_and_then_asked_about_it(
+    gatebell: LiveGatebell, robot: ClientCredentials
+) -> None:
+    browser = gatebell.http()
+    question = sign_in_on(browser, ask(browser, gatebell, robot), alice(gatebell))
+    assert landing(decide(browser, question, "cancel"))["error"] == "access_denied"
 
 
 def test_what_an_administrator_registered_is_of_the_instance(gatebell: LiveGatebell) -> None:

@@ -32,7 +32,7 @@ from domain.oauth.redirect_uris import with_parameters
 from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.tokens import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
-from models import Authorization
+from models import Application, Authorization
 
 INVALID_CODE = (
     "The authorization code is invalid, expired, used, or was issued to another client, "
@@ -41,6 +41,18 @@ INVALID_CODE = (
 #: One spelling for each number: what is 0 is found by looking for "0".
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
+
+
+class UnknownRedirectUriError(InvalidRequestError):
+    """Where the browser should go is not registered; never to be redirected (section 4.1.2.1)."""
+
+    description = "The redirect_uri is not one of those that the application registered."
+
+    def __init__(self, presented: str, application: Application) -> None:
+        """Remember what came, for who can tell what is wrong with it."""
+        super().__init__()
+        self.presented = presented
+        self.application = application
 
 
 class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
@@ -84,9 +96,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         client = Client(application)
         redirect_uri = self.request.required("redirect_uri")
         if not client.check_redirect_uri(redirect_uri):
-            raise InvalidRequestError(
-                "The redirect_uri is not one of those that the application registered."
-            )
+            raise UnknownRedirectUriError(redirect_uri, application)
         self.request.client = client
         return redirect_uri
 
@@ -107,7 +117,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         self._check_request_objects()
 
     def _check_scope(self) -> None:
-        text = self.request.value("scope")
+        text = self.request.value("scope") or self.request.client.default_scope
         if text is None:
             raise InvalidScopeError("Missing required parameter: scope.")
         try:
