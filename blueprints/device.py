@@ -16,6 +16,7 @@ from web.access import open_to_anyone, signed_in, visitor
 from web.device_tickets import read_ticket, write_ticket
 from web.extensions import db
 from web.oauth import oauth_context
+from web.public_address import public
 from web.qr_codes import qr_code
 from web.services import now, settings
 
@@ -77,7 +78,7 @@ def show_to_phone() -> ResponseReturnValue:
     if code is None:
         form.object_to("user_code", "A code has eight letters. Compare it with the device.")
         return _phone_page(form), 422
-    address = f"{settings().base_url}{url_for('device.enter', user_code=shown(code))}"
+    address = public(url_for("device.enter", user_code=shown(code)))
     return render_template("device/scan.html", address=address, picture=qr_code(address))
 
 

@@ -28,6 +28,7 @@ from web.access import open_to_anyone, project_member, signed_in, viewer, visito
 from web.audit import note
 from web.extensions import db
 from web.places import integration_place
+from web.public_address import this_page
 from web.routes import reserved_names
 from web.services import now
 
@@ -78,7 +79,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
         if current_user.is_authenticated or "." in full_path.rpartition("/")[2]:
             raise
-        return redirect(url_for("sessions.sign_in", next=request.path))
+        return redirect(url_for("sessions.sign_in", next=this_page()))
 
 
 def _show(full_path: str) -> ResponseReturnValue:

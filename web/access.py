@@ -32,6 +32,7 @@ from web.bearer_token import (
 )
 from web.extensions import db, login_manager
 from web.key_proofs import check_key
+from web.public_address import this_page
 from web.rate_limits import check_api_rate
 from web.services import now, services, settings
 
@@ -138,7 +139,7 @@ def checks_its_key(view: View) -> View:
 
 
 def _to_sign_in() -> ResponseReturnValue:
-    return redirect(url_for("sessions.sign_in", next=request.full_path.rstrip("?")))
+    return redirect(url_for("sessions.sign_in", next=this_page()))
 
 
 def signed_in(view: View) -> View:

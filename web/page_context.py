@@ -6,6 +6,7 @@ from typing import Any
 from flask import Flask, g, request, url_for
 from flask_login import current_user
 
+from web.public_address import this_page
 from web.services import now, settings
 
 
@@ -46,6 +47,7 @@ def _context() -> dict[str, Any]:
         "now": now(),
         "instance_name": settings().instance_name,
         "project": g.get("project"),
+        "this_page": this_page,
     }
 
 

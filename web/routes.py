@@ -17,6 +17,8 @@ from werkzeug.routing import (
 
 from domain.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
+from web.public_address import path_of
+from web.services import settings
 
 #: Names that no route begins with today and that people would still mistake for the service.
 _ALSO = frozenset({"-", "help", "dashboard", "explore", "search", "robots.txt"})
@@ -27,8 +29,12 @@ def _reserved_in(url_map: Map) -> frozenset[str]:
 
 
 def reserved_names() -> frozenset[str]:
-    """Return the names that no top-level group may have, in lower case."""
-    return _reserved_in(current_app.url_map)
+    """Return the names that no top-level group may have, in lower case.
+
+    One is the first part of the path below which the service is reached: `/gate/shop` would have
+    two meanings otherwise, whether a proxy takes `/gate` away or not.
+    """
+    return _reserved_in(current_app.url_map) | first_parts([path_of(settings().base_url)])
 
 
 class NamesConverter(PathConverter):

@@ -108,6 +108,17 @@ def networks() -> Kind[str]:
     return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
+#: A path that nobody writes in two ways; no part of it consists of dots.
+_BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
+#: Below these a proxy that takes the path away and one that does not could not be told apart.
+OWN_FIRST_PARTS = frozenset(
+    {
+        *("-", ".well-known", "admin", "api", "groups", "healthz", "metrics", "oauth"),
+        *("projects", "readyz", "static", "users"),
+    }
+)
+
+
 def base_url() -> Kind[str]:
     """Allow an address that paths can be appended to, and cut its trailing slash."""
 
@@ -120,10 +131,16 @@ def base_url() -> Kind[str]:
         if has_userinfo or not text.isascii() or not text.isprintable() or " " in text:
             raise ValueError(text)
         _ = parts.port  # raises ValueError when it is not a port number
+        path = parts.path.rstrip("/")
+        first = path.strip("/").partition("/")[0].lower()
+        if not _BASE_PATH.fullmatch(path) or first in OWN_FIRST_PARTS:
+            raise ValueError(text)
         return text.rstrip("/")
 
     return Kind(
-        read, "an http or https address without user name, query or fragment (https://host/path)"
+        read,
+        "an http or https address without user name, query or fragment (https://host/path); "
+        "a path is of letters, digits, dots, lines and tildes and begins like no address of ours",
     )
 
 

@@ -16,6 +16,7 @@ from web.database import engine_options, prepare_engine
 from web.extensions import csrf, db, login_manager, migrations
 from web.hot_database import HotDatabase
 from web.page_sessions import PageSessions
+from web.public_address import PublicAddress, path_of
 from web.sealed import signing_keys
 from web.services import LiveSettings, Services
 from web.settings import Settings
@@ -24,7 +25,10 @@ from web.settings import Settings
 def configure(app: Flask, settings: Settings) -> None:
     """Set what Flask reads from its own configuration."""
     is_https = settings.base_url.startswith("https://")
+    app.wsgi_app = PublicAddress(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
+        # Cookies are for what is below this path, and no other service's business.
+        APPLICATION_ROOT=path_of(settings.base_url) or "/",
         SECRET_KEY=settings.secret_key,
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # Addresses of static files carry a hash of what is in them.

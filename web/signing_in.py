@@ -1,6 +1,7 @@
 """The end of every way in: a sign-in is opened, and the browser goes on to where it wanted."""
 
 from datetime import timedelta
+from urllib.parse import unquote
 
 from flask import redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -46,6 +47,7 @@ def way_on() -> str:
 def wanted_page() -> str:
     """Return the page of ours that led here, or nothing."""
     target = request.args.get("next", "")
-    # Browsers drop tabs and newlines, and take a backslash for a slash.
-    is_path = target.startswith("/") and not target.startswith(("//", "/\\"))
-    return target if is_path and target.isprintable() else ""
+    # Browsers drop tabs and newlines, take a backslash for a slash, and go up at two dots.
+    path = unquote(target.partition("?")[0]).replace("\\", "/")
+    is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")
+    return target if is_ours and "/.." not in path and target.isprintable() else ""

@@ -19,7 +19,8 @@ from web.api_pages import requested_size
 from web.api_projects import actor_of, project_of
 from web.extensions import db
 from web.fast_json import json_response
-from web.services import now, reading, settings
+from web.public_address import public
+from web.services import now, reading
 
 alerts = Blueprint(
     "alerts", __name__, url_prefix="/projects/<path:reference>/alert_management_alerts"
@@ -88,5 +89,5 @@ def _as_json(row: AlertRow) -> dict[str, Any]:
         "hosts": list(row.hosts),
         "integration": row.integration_name,
         "assignee": row.assignee,
-        "web_url": f"{settings().base_url}{path}",
+        "web_url": public(path),
     }

@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
+from web.setting_kinds import OWN_FIRST_PARTS
 from web.settings import (
     Settings,
     SettingsError,
@@ -256,3 +258,22 @@ def test_names_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None
     names = (*others.split(), *more.split(), "METRICS_TOKEN_FILE", "PYTHONPATH", "MAIL_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x"))
     assert misspelt_in_environment() == ()
+
+
+@pytest.mark.parametrize("path", ["/gate", "/tools/gate-1.0_~", "/gate/"])
+def test_the_service_may_have_a_path_of_its_host(tmp_path: Path, path: str) -> None:
+    settings = read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+    assert settings.base_url == f"https://a{path.rstrip('/')}"
+
+
+@pytest.mark.parametrize(
+    "path", ["//gate", "/a//b", "/..", "/gate/.", "/g%61te", "/oauth", "/API/gate", "/g a", "/-"]
+)
+def test_a_path_has_one_meaning(tmp_path: Path, path: str) -> None:
+    with pytest.raises(SettingsError, match="BASE_URL"):
+        read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+
+
+def test_no_path_begins_like_an_address_of_the_service(app: Flask) -> None:
+    names = {rule.rule.strip("/").split("/")[0] for rule in app.url_map.iter_rules()}
+    assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_PARTS

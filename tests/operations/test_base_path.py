@@ -1,0 +1,269 @@
+"""The whole product below a path of a host, whether the proxy takes the path away or not."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import gitlab
+import pytest
+import requests
+
+from tests.device_wire import approve, codes, poll
+from tests.html_forms import form_to, form_with, submit
+from tests.live import LiveGatebell
+from tests.oauth_wire import machine
+from tests.path_proxy import PATH, PathProxy, running_proxy
+from tests.people import Person, alice, bob, make_application, make_user, sign_in
+from tests.personal_tokens import make_token
+from tests.senders import Endpoint, connect
+from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
+
+#: Enough for every kind of page; the same page of another thing is opened once.
+_MOST_PAGES = 150
+_NUMBER = re.compile(r"\d+")
+
+
+@pytest.fixture(scope="module", params=["kept", "taken away"])
+def proxy(request: pytest.FixtureRequest) -> Iterator[PathProxy]:
+    with running_proxy(keeps_path=request.param == "kept") as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def below(proxy: PathProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    """The service as it is known: every request goes through the proxy."""
+    path = tmp_path_factory.mktemp("below")
+    live = LiveGatebell(instance_path=path, database_url="", BASE_URL=proxy.url)
+    proxy.target, live.url = live.port, proxy.url
+    live.start()
+    yield live
+    assert live.stop() == 0, live.log_text()
+    assert proxy.strays == []
+
+
+class _Links(HTMLParser):
+    """Everything in a page that makes a browser ask for something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages: set[str] = set()
+        self.parts: set[str] = set()
+        self.forms: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "a" and "href" in given:
+            self.pages.add(given["href"])
+        elif tag == "form":
+            self.forms.add(given.get("action", ""))
+        elif tag in {"link", "use", "script", "img"}:
+            self.parts.update(given[name] for name in ("href", "src") if name in given)
+        self.forms.update(
+            value
+            for name, value in given.items()
+            if name.startswith("data-") and value.startswith("/")
+        )
+
+
+def assert_below(proxy: PathProxy, base: str, address: str) -> str:
+    """Return where an address of a page leads, which is not out of our path on this host."""
+    whole = urljoin(base, address).partition("#")[0]
+    inside, path = urlsplit(whole), urlsplit(whole).path
+    if inside.netloc == urlsplit(proxy.url).netloc:
+        assert path == PATH or path.startswith(f"{PATH}/"), f"{base} leads to {address}"
+        assert not path.startswith(f"{PATH}{PATH}"), f"{base} leads to {address}"
+    return whole
+
+
+def walk(browser: requests.Session, proxy: PathProxy) -> dict[str, int]:
+    """Open every page that can be reached by links; return their addresses and statuses."""
+    seen: dict[str, int] = {}
+    known: set[str] = set()
+    todo, parts = [f"{proxy.url}/"], set()
+    while todo and len(seen) < _MOST_PAGES:
+        address = todo.pop(0)
+        answer = browser.get(address)
+        seen[address] = answer.status_code
+        found = links_in(answer, proxy)
+        parts |= found.parts
+        fresh = {page for page in found.pages if _NUMBER.sub("1", page) not in known}
+        known |= {_NUMBER.sub("1", page) for page in fresh}
+        todo += sorted(page for page in fresh if page.startswith(proxy.url))
+    return seen | {part: browser.get(part).status_code for part in parts}
+
+
+def links_in(answer: requests.Response, proxy: PathProxy) -> _Links:
+    """Return the whole addresses in a page, after all of them were looked at."""
+    found = _Links()
+    for hop in answer.history:
+        assert_below(proxy, hop.url, hop.headers["Location"])
+    if answer.headers["Content-Type"].startswith("text/html"):
+        found.feed(answer.text)
+    for kind in ("pages", "parts", "forms"):
+        whole = {assert_below(proxy, answer.url, each) for each in getattr(found, kind)}
+        setattr(found, kind, {each for each in whole if each.startswith("http")})
+    return found
+
+
+def with_everything(below: LiveGatebell, person: Person) -> Endpoint:
+    """Give somebody alerts, tokens and an application, so that there is something to look at."""
+    endpoint = connect(below)
+    endpoint.accepted(title="a", platform_environment_name="prod", runbook="x")
+    for number in range(21):  # a list with a second page
+        endpoint.accepted(title=f"b{number}")
+    endpoint.post(b"{")
+    make_application(below, person)
+    make_token(below, person)
+    return endpoint
+
+
+def test_every_link_form_and_file_of_every_page_stays_below_the_path(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
+    owner = alice(below)
+    endpoint = with_everything(below, owner)
+    seen = walk(sign_in(below, owner), proxy)
+    paths = {urlsplit(address).path for address in seen}
+    assert any(re.fullmatch(rf"{PATH}/{endpoint.project}/-/alerts/\d+", path) for path in paths)
+    assert any(path.startswith(f"{PATH}/static/css/") for path in paths)
+    assert {address: status for address, status in seen.items() if status != 200} == {}
+
+
+def test_every_page_of_the_administration_stays_below_the_path(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
+    seen = walk(sign_in(below, make_user(below, name="root", admin=True)), proxy)
+    assert any(f"{PATH}/admin/" in address for address in seen)
+    assert {address: status for address, status in seen.items() if status != 200} == {}
+
+
+def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
+    browser, person = below.http(), alice(below)
+    page = browser.get(f"{proxy.url}/-/user_settings/access_tokens?state=inactive")
+    assert urlsplit(page.url).path == f"{PATH}/users/sign_in"
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.headers["Location"] == f"{PATH}/-/user_settings/access_tokens?state=inactive"
+    assert [cookie.path for cookie in browser.cookies] == [PATH]
+    private = below.http().get(f"{proxy.url}/acme/shop", allow_redirects=False)
+    assert private.headers["Location"] == f"{PATH}/users/sign_in?next={PATH}/acme/shop"
+
+
+@pytest.mark.parametrize(
+    "target", ["/", "/other", "//evil.example", "/gateway", "/gate/../other", "/gate/%2e%2e/other"]
+)
+def test_nobody_is_led_to_other_things_of_the_host(
+    below: LiveGatebell, proxy: PathProxy, target: str
+) -> None:
+    browser, person = below.http(), alice(below)
+    page = browser.get(f"{proxy.url}/users/sign_in", params={"next": target})
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.headers["Location"] == f"{PATH}/"
+
+
+def test_people_make_a_project_and_connect_what_sends_alerts(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
+    browser = sign_in(below, alice(below))
+
+    def send(page_path: str, field: str, /, **values: str) -> requests.Response:
+        page = browser.get(f"{proxy.url}{page_path}")
+        answer = submit(browser, page, form_with(page, field), **values)
+        assert answer.status_code == 302, answer.text
+        return browser.get(assert_below(proxy, page.url, answer.headers["Location"]))
+
+    send("/groups/new", "path", path="below")
+    send("/projects/new", "name", group="below", name="shop")
+    page = send("/below/shop/-/settings/integrations/new", "type", type="http", name="Hook")
+    url = re.search(rf"{re.escape(proxy.url)}/below/shop/alerts/notify/[^\s\"&<]+", page.text)
+    key = re.search(r"gbk-[A-Za-z0-9_-]+", page.text)
+    assert url is not None, page.text
+    assert key is not None
+    answer = machine(below).post(
+        unescape(url[0]), json={"title": "Down"}, headers={"Authorization": f"Bearer {key[0]}"}
+    )
+    assert answer.json() == [{"iid": 1, "title": "Down"}]
+    shown = browser.get(f"{proxy.url}/below/shop/-/alerts/1")
+    done = submit(browser, shown, form_to(shown, "/status"), status="resolved")
+    assert assert_below(proxy, shown.url, done.headers["Location"]).startswith(proxy.url)
+
+
+def test_no_group_is_called_like_the_path(below: LiveGatebell, proxy: PathProxy) -> None:
+    browser = sign_in(below, alice(below))
+    page = browser.get(f"{proxy.url}/groups/new")
+    answer = submit(browser, page, form_with(page, "path"), path=PATH.strip("/"))
+    assert answer.status_code == 422
+
+
+def test_a_client_finds_everything_from_the_issuer_alone(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
+    # RFC 8414 section 3.1: between the host and the path of the issuer.
+    host = proxy.url.removesuffix(PATH)
+    document = machine(below).get(f"{host}/.well-known/oauth-authorization-server{PATH}").json()
+    assert document["issuer"] == proxy.url
+    for ending in ("oauth-authorization-server", "openid-configuration"):
+        after = machine(below).get(f"{proxy.url}/.well-known/{ending}")
+        between = machine(below).get(f"{host}/.well-known/{ending}{PATH}")
+        assert after.json().items() >= document.items()
+        assert after.json() == between.json()
+        assert machine(below).get(f"{host}/.well-known/{ending}/other").status_code == 404
+    for name, value in document.items():
+        assert not name.endswith(("_endpoint", "_uri")) or value.startswith(f"{proxy.url}/")
+    resource = machine(below).get(f"{host}/.well-known/oauth-protected-resource{PATH}/api/v4")
+    assert resource.json()["resource"] == f"{proxy.url}/api/v4"
+    challenge = machine(below).get(f"{proxy.url}/api/v4/user").headers["WWW-Authenticate"]
+    told = re.search(r'resource_metadata="([^"]+)"', challenge)
+    assert told is not None
+    assert machine(below).get(told[1]).json() == resource.json()
+
+
+def test_an_application_gets_its_token_and_uses_it(below: LiveGatebell, proxy: PathProxy) -> None:
+    client = make_application(below, bob(below), **AuthlibWithBasic.registration)
+    third_party = AuthlibWithBasic(client, Addresses.written_down(below))
+    browser = Browser(below.http(), make_user(below, name="charlie"))
+    with third_party.session:
+        third_party.take(browser.walk(third_party.authorization_url()))
+        third_party.refresh()
+        user = third_party.get(f"{proxy.url}/api/v4/user").json()
+        assert third_party.introspect().json()["iss"] == proxy.url
+        third_party.revoke()
+    assert browser.seen == ["sign in", "consent"]
+    assert user["web_url"] == f"{proxy.url}/{browser.person.username}"
+
+
+def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:
+    client = make_application(below, bob(below), confidential=False)
+    told = codes(below, client)
+    assert told["verification_uri"] == f"{proxy.url}/oauth/device"
+    approve(sign_in(below, alice(below)), below, told["user_code"])
+    assert poll(below, client, told["device_code"]).status_code == 200
+
+
+def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
+    endpoint = connect(below)
+    endpoint.accepted(title="a")
+    endpoint.accepted(title="b")
+    token = make_token(below, alice(below)).clear
+    project = endpoint.project.replace("/", "%2F")
+    address = f"{proxy.url}/api/v4/projects/{project}/alert_management_alerts?per_page=1"
+    answer = machine(below).get(address, headers={"PRIVATE-TOKEN": token})
+    assert answer.json()[0]["web_url"] == f"{proxy.url}/{endpoint.project}/-/alerts/2"
+    following = machine(below).get(answer.links["next"]["url"], headers={"PRIVATE-TOKEN": token})
+    assert following.json()[0]["title"] == "a"
+    library = gitlab.Gitlab(proxy.url, private_token=token, per_page=1)
+    library.session.trust_env = False  # no other proxy between us
+    try:
+        assert len(library.personal_access_tokens.list(get_all=True)) >= 1
+    finally:
+        library.session.close()
+
+
+def test_an_address_that_is_mended_stays_on_the_host(below: LiveGatebell, proxy: PathProxy) -> None:
+    answer = machine(below).get(f"{proxy.url}/api/v4//user", allow_redirects=False)
+    assert answer.headers["Location"] == f"{proxy.url}/api/v4/user"
