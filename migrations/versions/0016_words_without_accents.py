@@ -41,6 +41,21 @@ _ON_POSTGRES = (
 )
 
 
+def _index_anew(tokenizer: str) -> None:
+    """Read the words of all alerts once more.
+
+    The table has the name and the columns that it had: triggers and former code go on with it.
+    """
+    op.execute("DROP TABLE alert_search")
+    op.execute(
+        f"""
+        CREATE VIRTUAL TABLE alert_search
+        USING fts5({_COLUMNS}, content='alerts', content_rowid='id', tokenize='{tokenizer}')
+        """
+    )
+    op.execute("INSERT INTO alert_search (alert_search) VALUES ('rebuild')")
+
+
 def upgrade() -> None:
     """Go forward."""
     if not _is_postgres():
@@ -52,18 +67,6 @@ def upgrade() -> None:
 
 def _is_postgres() -> bool:
     return op.get_bind().dialect.name == "postgresql"
-
-
-def _index_anew(tokenizer: str) -> None:
-    """Read the words of all alerts once more; the triggers on alerts know the table by its name."""
-    op.execute("DROP TABLE alert_search")
-    op.execute(
-        f"""
-        CREATE VIRTUAL TABLE alert_search
-        USING fts5({_COLUMNS}, content='alerts', content_rowid='id', tokenize='{tokenizer}')
-        """
-    )
-    op.execute("INSERT INTO alert_search (alert_search) VALUES ('rebuild')")
 
 
 def downgrade() -> None:
