@@ -35,6 +35,7 @@ from blueprints.sessions import sessions
 from blueprints.token import token
 from blueprints.trials import trials
 from blueprints.two_factor import two_factor
+from blueprints.users import users
 
 #: What browsers show: forms here carry a token against forged requests.
 PAGES = (
@@ -51,6 +52,7 @@ PAGES = (
     authorize,  # /oauth/authorize…
     device,  # /oauth/device…
     logout,  # /oauth/logout
+    users,  # /-/users/<username>
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}

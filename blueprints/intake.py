@@ -34,7 +34,9 @@ _LARGEST_SIZE = 2**31 - 1
 _WORTH_A_CONNECTION = 2**19
 
 
-@intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
+@intake.post(
+    "/<names:project_path>/alerts/notify/<slug>/<string(length=16):endpoint_identifier>.json"
+)
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive at an integration's full address; the slug is only for people."""
@@ -53,9 +55,8 @@ def notify_http(project_path: str) -> Response:
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
-    """Receive for the project's oldest metrics endpoint."""
-    find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.PROMETHEUS)
-    return _receive(find)
+    """Receive for the project's oldest metrics endpoint, or for a project called prometheus."""
+    return _receive(partial(receivers.find_metrics_receiver, project_path))
 
 
 class _Find(Protocol):

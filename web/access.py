@@ -189,7 +189,7 @@ def administrator_afresh(view: View) -> View:
 
 def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
     flash("This needs a fresh sign-in: prove that it is you, then do it once more.", "warning")
-    begin = url_for("admin.users.show", user_id=user_id) if user_id else request.path
+    begin = url_for("admin.users.show", user_id=user_id) if user_id else this_page()
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 

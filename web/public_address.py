@@ -27,6 +27,11 @@ def public(path: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
+def below(path: str) -> str:
+    """Return a path of ours, such as `/-/pictures/A-1.svg`, as browsers have to ask for it."""
+    return f"{request.script_root}{path}"
+
+
 def this_page() -> str:
     """Return the path and the query of this request, as the browser knows them."""
     return f"{request.script_root}{request.full_path}".rstrip("?")

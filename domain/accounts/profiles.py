@@ -21,6 +21,11 @@ PROFILE = (
 )
 
 
+def profile_path(username: str) -> str:
+    """Return where somebody's page is; below `/-/` no group can be in its way."""
+    return f"/-/users/{username}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
     """A user as the API shows them to themselves."""
@@ -44,7 +49,7 @@ class Profile:
             "email": self.email,
             "public_email": None,
             "avatar_url": None,
-            "web_url": f"{base_url}/{self.username}",
+            "web_url": f"{base_url}{profile_path(self.username)}",
             "created_at": _moment(self.created_at),
             "last_sign_in_at": _moment(self.last_sign_in_at),
         }

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -150,6 +151,18 @@ def find_oldest_receiver(
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
     parameters = {"type": kind.value, "path": fold(project_path)}
     return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
+
+
+def find_metrics_receiver(project_path: str, *, hot: HotConnection, now: datetime) -> Receiver:
+    """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
+
+    That is the oldest metrics receiver of the project PATH, or the oldest HTTP receiver of the
+    project `PATH/prometheus`. There are never both: nothing is below a project.
+    """
+    with suppress(UnknownReceiverError):
+        return find_oldest_receiver(project_path, IntegrationType.PROMETHEUS, hot=hot, now=now)
+    below = f"{project_path}/{IntegrationType.PROMETHEUS}"
+    return find_oldest_receiver(below, IntegrationType.HTTP, hot=hot, now=now)
 
 
 def _receiver(row: HotRow | None, now: datetime) -> Receiver:

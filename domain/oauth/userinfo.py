@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import aliased
 
-from domain.accounts.profiles import Profile
+from domain.accounts.profiles import Profile, profile_path
 from domain.hot import HotConnection
 from domain.oauth.bearer import Bearer
 from domain.oauth.id_tokens import subject
@@ -56,7 +56,7 @@ def _claims(profile: Profile, issuer: str) -> dict[str, Any]:
         "name": profile.name,
         "nickname": profile.username,
         "preferred_username": profile.username,
-        "profile": f"{issuer}/{profile.username}",
+        "profile": f"{issuer}{profile_path(profile.username)}",
         "picture": f"{issuer}{picture_path(profile.name or profile.username, profile.id)}",
         "email": profile.email,
         # Nobody has proven yet that mail to this address reaches the user: people change it

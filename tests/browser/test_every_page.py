@@ -52,6 +52,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     settings = f"/{path}/-/settings"
     integration = f"{settings}/integrations/{made['id']}"
     return alice, [
+        f"/-/users/{alice.username}",
         *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here"),
         *(f"/{path}", f"/{path.partition('/')[0]}", f"/groups/{path.partition('/')[0]}/-/members"),
         *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),

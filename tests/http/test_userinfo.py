@@ -51,7 +51,7 @@ def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
         "name": "Carol",
         "nickname": person.username,
         "preferred_username": person.username,
-        "profile": f"{gatebell.url}/{person.username}",
+        "profile": f"{gatebell.url}/-/users/{person.username}",
         "email": person.email,
         "email_verified": False,
     }

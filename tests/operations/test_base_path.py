@@ -234,7 +234,7 @@ def test_an_application_gets_its_token_and_uses_it(below: LiveGatebell, proxy: P
         assert third_party.introspect().json()["iss"] == proxy.url
         third_party.revoke()
     assert browser.seen == ["sign in", "consent"]
-    assert user["web_url"] == f"{proxy.url}/{browser.person.username}"
+    assert user["web_url"] == f"{proxy.url}/-/users/{browser.person.username}"
 
 
 def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:

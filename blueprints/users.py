@@ -1,0 +1,21 @@
+"""The pages of people: where `web_url` and the claim `profile` lead."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from domain.oauth.pictures import picture_path
+from domain.projects.people import get_person
+from web.access import signed_in, viewer
+from web.extensions import db
+from web.public_address import below
+
+users = Blueprint("users", __name__, url_prefix="/-/users")
+
+
+@users.get("/<username>")
+@signed_in
+def show(username: str) -> ResponseReturnValue:
+    """Show somebody to those who work with them."""
+    person = get_person(username, viewer(), session=db.session())
+    picture = below(picture_path(person.name or person.username, person.id))
+    return render_template("users/show.html", person=person, picture=picture)

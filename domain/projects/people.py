@@ -1,0 +1,86 @@
+"""What people may know of each other: those who work together, and no others."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.accounts.users import BOT, ERASED
+from domain.errors import NotFoundError
+from domain.projects.views import Viewer
+from models import Group, Member, Project, User
+from models.folding import fold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """A role that somebody was given in a group or a project."""
+
+    path: str
+    role: Role
+
+    def meets(self, other: "Membership") -> bool:
+        """Tell whether there is a place in which both have a role: roles hold below as well."""
+        mine, theirs = f"{self.path}/", f"{other.path}/"
+        return mine.startswith(theirs) or theirs.startswith(mine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonView:
+    """Somebody as one viewer sees them."""
+
+    id: int
+    username: str
+    name: str
+    #: Nothing unless the viewer may know it.
+    email: str | None
+    is_bot: bool
+    is_you: bool
+    created_at: datetime
+    #: In the places that the viewer shares, or all of them to who sees everything.
+    memberships: tuple[Membership, ...]
+
+
+def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView:
+    """Return somebody whom the viewer works with, or raise NotFoundError.
+
+    Whoever shares no place with the viewer is not found, whether there is such an account or not.
+    """
+    user = session.scalar(
+        select(User).where(User.username_key == fold(username), User.kind != ERASED)
+    )
+    message = "There is nobody of this name with whom you share a group or a project."
+    if user is None:
+        raise NotFoundError(message)
+    theirs, is_you = _memberships(user.id, session=session), user.id == viewer.user_id
+    sees_all = is_you or viewer.is_admin
+    if not sees_all:
+        mine = _memberships(viewer.user_id or 0, session=session)
+        theirs = tuple(each for each in theirs if any(map(each.meets, mine)))
+    if not (theirs or sees_all):
+        raise NotFoundError(message)
+    return PersonView(
+        id=user.id,
+        username=user.username,
+        name=user.name,
+        email=user.email if sees_all else None,
+        is_bot=user.kind == BOT,
+        is_you=is_you,
+        created_at=user.created_at,
+        memberships=theirs,
+    )
+
+
+def _memberships(user_id: int, *, session: Session) -> tuple[Membership, ...]:
+    path = func.coalesce(Group.path, Project.path).label("path")
+    rows = session.execute(
+        select(path, Member.role)
+        .select_from(Member)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(Project, Project.id == Member.project_id)
+        .where(Member.user_id == user_id)
+        .order_by(path)
+    )
+    return tuple(Membership(path=row.path, role=Role(row.role)) for row in rows)
