@@ -7,6 +7,7 @@ from flask import Blueprint, Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access import open_to_anyone
+from web.instance_state import worker_seen_at
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_place
 from web.readiness import what_is_missing
@@ -48,4 +49,5 @@ def metrics() -> Response:
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     if not expected and not is_from_trusted_place(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
-    return Response(current_metrics(), content_type=CONTENT_TYPE_LATEST)
+    counted = current_metrics(worker_seen_at=worker_seen_at())
+    return Response(counted, content_type=CONTENT_TYPE_LATEST)

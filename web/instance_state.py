@@ -33,7 +33,7 @@ class InstanceState:
 def state_of_the_instance() -> InstanceState:
     """Look at settings, database and background worker."""
     settings = settings_now(session=db.session())
-    seen_at = last_pulse(look_at_queue(services().live_settings.environment))
+    seen_at = worker_seen_at()
     return InstanceState(
         release=settings.release,
         tier=settings.tier,
@@ -45,6 +45,11 @@ def state_of_the_instance() -> InstanceState:
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
         risks=tuple(risks_of(settings)),
     )
+
+
+def worker_seen_at() -> datetime | None:
+    """Return when a background worker was last heard of; None if never."""
+    return last_pulse(look_at_queue(services().live_settings.environment))
 
 
 def _database() -> str:

@@ -1,9 +1,14 @@
 """Counters for Prometheus, added up over all web processes."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 _REQUESTS = Counter(
     "gatebell_http_requests_total",
@@ -66,11 +71,28 @@ def count_token(grant_type: str, outcome: str) -> None:
     _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
-def current_metrics() -> bytes:
-    """Return all counters in the text format of Prometheus."""
+def current_metrics(*, worker_seen_at: datetime | None) -> bytes:
+    """Return all counters in the text format of Prometheus, and when a worker was heard of."""
     registry = CollectorRegistry()
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        counted = generate_latest(registry)
     except ValueError:  # not started by gunicorn: this process is the only one
-        return generate_latest(REGISTRY)
-    return generate_latest(registry)
+        counted = generate_latest(REGISTRY)
+    return counted + generate_latest(_SeenWorker(worker_seen_at))
+
+
+@dataclass(frozen=True)
+class _SeenWorker(Collector):
+    """What is looked up when it is asked for, and is the same whoever is asked."""
+
+    seen_at: datetime | None
+
+    def collect(self) -> Iterator[Metric]:
+        """Return when a worker was heard of, if ever."""
+        if self.seen_at is not None:
+            yield GaugeMetricFamily(
+                "gatebell_worker_last_seen_timestamp_seconds",
+                "When a background worker was last heard of; each leaves the time once a minute.",
+                value=self.seen_at.timestamp(),
+            )

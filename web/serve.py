@@ -6,7 +6,7 @@ from contextlib import closing
 from errno import EADDRINUSE
 from http.client import HTTPConnection, HTTPException
 from threading import Thread
-from time import sleep
+from time import monotonic, sleep
 
 from web.bootstrap import Credentials, ensure_first_administrator
 from web.database import migrate
@@ -20,10 +20,12 @@ from web.start_checks import (
     require_shape,
     take_up_secret_key,
 )
-from web.supervisor import Supervisor
+from web.supervisor import Program, Supervisor
 
 #: How much longer than its requests a process may take to stop.
 _GRACE_SECONDS = 5
+#: So long what a killed service has left behind may still listen.
+_LEFT_BEHIND_SECONDS = 5
 _WRONG_SETTING = 2
 
 
@@ -42,11 +44,14 @@ def main() -> None:
 
 
 def _supervisor(settings: Settings) -> Supervisor:
-    commands = {
-        "web": (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
-        "worker": (sys.executable, "-m", "web.worker"),
+    web = (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py")
+    worker = (sys.executable, "-m", "web.worker")
+    programs = {
+        "web": Program(command=web),
+        # Alerts and sign-ins go on without it: it must not take them down.
+        "worker": Program(command=worker, is_restarted=True),
     }
-    return Supervisor(commands, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
+    return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
 
 
 def _prepare(settings: Settings) -> None:
@@ -77,19 +82,33 @@ def _introduce(first: Credentials) -> None:
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:
+    """Wait a moment for what a killed service left behind: it is just being ended."""
     place = f"port {settings.port} of {settings.host}"
+    deadline = monotonic() + _LEFT_BEHIND_SECONDS
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-        for family, kind, protocol, _name, address in found:
-            with socket.socket(family, kind, protocol) as attempt:
-                # As gunicorn does: what lingers of an earlier server is no hindrance.
-                attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                attempt.bind(address)
+        while not _is_free(settings, wait=monotonic() < deadline):
+            sleep(0.1)
     except OSError as error:
         if error.errno == EADDRINUSE:
             raise CannotStartError(f"PORT: {place} is in use; choose another one.") from error
         reason = error.strerror
         raise CannotStartError(f"HOST, PORT: cannot listen on {place}: {reason}.") from error
+
+
+def _is_free(settings: Settings, *, wait: bool) -> bool:
+    """Tell whether nobody listens there; whoever does is an OSError unless we may wait."""
+    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+    for family, kind, protocol, _name, address in found:
+        with socket.socket(family, kind, protocol) as attempt:
+            # As gunicorn does: what lingers of an earlier server is no hindrance.
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                attempt.bind(address)
+            except OSError as error:
+                if wait and error.errno == EADDRINUSE:
+                    return False
+                raise
+    return True
 
 
 def _say_when_ready(settings: Settings) -> None:

@@ -28,11 +28,21 @@ time.sleep(60)
 """
 
 
-def supervise(*programs: str, patience: float = 10) -> subprocess.Popen[str]:
-    commands = {str(number): [sys.executable, "-c", each] for number, each in enumerate(programs)}
+#: Says so and ends.
+BRIEF = "print('started', flush=True)"
+
+
+def supervise(
+    *programs: str, patience: float = 10, is_restarted: bool = False
+) -> subprocess.Popen[str]:
+    """Supervise programs; whether the last of them is started again, is said."""
+    made = [f"Program(command=[sys.executable, '-c', {each!r}])" for each in programs]
+    if is_restarted:
+        made[-1] = f"{made[-1][:-1]}, is_restarted=True)"
     code = (
-        "import sys; from web.supervisor import Supervisor;"
-        f" sys.exit(Supervisor({commands!r}, patience={patience}).run())"
+        "import sys; from web.supervisor import Program, Supervisor;"
+        f" programs = dict(zip('0123', [{', '.join(made)}]));"
+        f" sys.exit(Supervisor(programs, patience={patience}).run())"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -59,7 +69,7 @@ def test_all_are_told_to_stop_and_may_finish() -> None:
 
 
 def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:
-    process = supervise(GENTLE, "print('started', flush=True)")
+    process = supervise(GENTLE, BRIEF)
     output, _ = process.communicate(timeout=20)
     assert "The 1 process ended by itself" in output
     assert output.count("finished") == 1
@@ -84,3 +94,54 @@ def test_being_told_twice_means_at_once() -> None:
     os.kill(process.pid, signal.SIGTERM)
     process.communicate(timeout=20)
     assert process.returncode == 1
+
+
+def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pauses() -> None:
+    process = supervise(GENTLE, BRIEF, is_restarted=True)
+    began = monotonic()
+    wait_for_starts(process, 2)
+    assert process.stdout is not None
+    moments: list[float] = []
+    while len(moments) < 2:
+        line = process.stdout.readline()
+        moments += [monotonic() - began] if line == "started\n" else []
+        assert "ended" in line or line == "started\n"
+    process.terminate()
+    output, _ = process.communicate(timeout=20)
+    # After a second, and then after two more.
+    assert moments[0] >= 1
+    assert moments[1] >= 3
+    assert "finished" in output
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
+    process = supervise(GENTLE, DEAF, patience=1)
+    wait_for_starts(process, 2)
+    process.kill()
+    # It ends only when nobody can write to it any more.
+    output, _ = process.communicate(timeout=30)
+    assert output == "finished\n"
+
+
+def test_the_lifeline_is_held_again_when_its_other_end_was_killed() -> None:
+    process = supervise(GENTLE)
+    wait_for_starts(process, 1)
+    for watch in lifelines_of(process.pid):
+        os.kill(watch, signal.SIGKILL)
+    deadline = monotonic() + 30
+    while not lifelines_of(process.pid):
+        assert monotonic() < deadline
+        sleep(0.1)
+    process.kill()
+    output, _ = process.communicate(timeout=30)
+    assert output == "finished\n"
+
+
+def lifelines_of(parent: int) -> list[int]:
+    listed = ["ps", "-o", "pid=,stat=,args=", "--ppid", str(parent)]
+    lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
+    return [
+        int(line.split()[0])
+        for line in lines
+        if "web.lifeline" in line and not line.split()[1].startswith("Z")
+    ]
