@@ -7,7 +7,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins clean
+.PHONY: help run test faults fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postg
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+
+faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)
+	@$(PYTEST) --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
 
 fuzz: $(VENV)/development ## Send many values that nobody thought of, for an hour or so
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)

@@ -17,19 +17,21 @@ def finish(*_):
     sys.stdout.write("finished\\n")
     sys.exit(0)
 signal.signal(signal.SIGTERM, finish)
-print("started", flush=True)
+sys.stdout.write("started\\n")
+sys.stdout.flush()
 time.sleep(60)
 """
 DEAF = """
-import signal, time
+import signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("started", flush=True)
+sys.stdout.write("started\\n")
+sys.stdout.flush()
 time.sleep(60)
 """
 
 
 #: Says so and ends.
-BRIEF = "print('started', flush=True)"
+BRIEF = "import sys; sys.stdout.write('started\\n')"
 
 
 def supervise(

@@ -1,0 +1,36 @@
+"""What became of everything that was sent while something broke."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Sent is answered and reset together; what was answered 200 is stored once, or else lost."""
+
+    sent: int
+    #: Answers by status.
+    answered: Counter[int]
+    #: Connections that ended without an answer: nothing was promised there.
+    reset: int
+    stored: int
+    #: Answered 200, and not stored.
+    lost: int
+    #: Stored more than once.
+    doubled: int
+    #: Seconds that the slowest answer took, whatever it said.
+    longest_wait: float
+
+    def __str__(self) -> str:
+        statuses = " ".join(f"{status}:{count}" for status, count in sorted(self.answered.items()))
+        return (
+            f"sent {self.sent}, answered {statuses or 'none'}, reset {self.reset}, "
+            f"stored {self.stored}, lost {self.lost}, doubled {self.doubled}, "
+            f"longest wait {self.longest_wait:.2f} s"
+        )
+
+
+def doubled_in(titles: Iterable[str]) -> int:
+    """Return how many were stored more often than once."""
+    return sum(count - 1 for count in Counter(titles).values())

@@ -1,0 +1,78 @@
+"""The worker or the supervisor dies under load: alerts go on, and nothing is left behind."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+import requests
+
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.test_killed_workers import children
+from tests.live import LiveGatebell
+from tests.senders import connect
+
+_SECONDS = 60
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    deadline = monotonic() + _SECONDS
+    while not is_so():
+        assert monotonic() < deadline
+        sleep(0.1)
+
+
+def pids_of(live: LiveGatebell, program: str) -> list[int]:
+    return [pid for pid, words in children(live.pid) if program in words and "defunct" not in words]
+
+
+@pytest.mark.spec("I1")
+def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(start: Start) -> None:
+    live = start("")
+    endpoint = connect(live)
+    wait_until(lambda: pids_of(live, "web.worker"))
+    (first,) = pids_of(live, "web.worker")
+    with load_on(endpoint) as answers:
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: pids_of(live, "web.worker") not in ([], [first]))
+        sleep(1)
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert set(account.answered) == {200}
+    assert account.reset == 0
+    assert "a process ended by itself and is started again after a pause" in live.log_text()
+    seen = "gatebell_worker_last_seen_timestamp_seconds "
+    wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
+
+
+@pytest.mark.spec("I1")
+def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
+    start: Start,
+) -> None:
+    live = start("")
+    endpoint = connect(live)
+    (lifeline,) = pids_of(live, "web.lifeline")
+    left = [pid for pid, _ in children(live.pid)]
+    with load_on(endpoint) as answers:
+        sleep(0.5)
+        os.kill(live.pid, signal.SIGKILL)
+        live.wait()
+        live.start()
+        sleep(0.5)
+    assert_nothing_was_lost(live, endpoint, answers)
+    wait_until(lambda: not any(map(is_alive, left)))
+    assert lifeline in left
+    assert live.stop() == 0
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", live.port)) != 0
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:
+        return False
+    return words[0] != "Z"
