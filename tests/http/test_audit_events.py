@@ -61,10 +61,9 @@ def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
 ) -> None:
     browser = sign_in(gatebell, carol)
     browser.headers["User-Agent"] = "Lynx/2.9"
-    page = ask(browser, gatebell, board)
 
-    decide(browser, page, "cancel")
-    decide(browser, page)
+    decide(browser, ask(browser, gatebell, board), "cancel")
+    decide(browser, ask(browser, gatebell, board))
 
     refused = event_about(gatebell, carol, EventKind.CONSENT_REFUSED)
     given = event_about(gatebell, carol, EventKind.CONSENT_GIVEN)
