@@ -1,11 +1,16 @@
 """Passwords: Argon2id, at a cost that the operator chooses."""
 
+from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
+from unicodedata import category, normalize
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.low_level import ARGON2_VERSION
+
+from models.folding import fold
 
 #: Longer texts would let a stranger make us hash megabytes.
 LONGEST_PASSWORD = 1000
@@ -38,28 +43,67 @@ class PasswordRules:
 
 
 def hash_password(password: str, cost: HashCost) -> str:
-    """Return the Argon2id hash in PHC string form."""
-    return _hasher(cost).hash(password)
+    """Return the Argon2id hash of a prepared password in PHC string form."""
+    return _hasher(cost).hash(_octets(prepare_password(password)))
 
 
-def is_password(password: str, password_hash: str | None, cost: HashCost) -> bool:
+def prepare_password(password: str) -> str:
+    """Return what is hashed: the same for each keyboard that a password is typed on.
+
+    Spaces of other kinds become plain ones, as OpaqueString wants it (RFC 8265 section 4.2.2), and
+    the text is normalized by NFKC, as NIST recommends (SP 800-63B, 3.1.1.2). Nothing is refused:
+    characters that are newer than our tables are good ones.
+    """
+    plain = "".join(" " if category(each) == "Zs" else each for each in password)
+    return normalize("NFKC", plain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What looking at a password has shown."""
+
+    is_right: bool
+    #: Made at another cost than a new hash would be, or of a password that was not prepared.
+    is_hash_outdated: bool
+
+
+_WRONG = Verdict(is_right=False, is_hash_outdated=False)
+
+
+def check_password(password: str, password_hash: str | None, cost: HashCost) -> Verdict:
     """Tell whether this is the password.
 
-    Without a hash (nobody by that name) it takes as long and is never right, so that the time
-    of the answer does not tell which names exist.
+    Without a hash (nobody by that name, or an account without a password) as much is computed,
+    and it is never right, so that the time of the answer does not tell which names exist. How
+    much that is depends on what was typed: former versions did not prepare passwords, so one that
+    preparing changes is looked at in both forms.
     """
     if len(password) > LONGEST_PASSWORD:
-        return False
+        return _WRONG
+    is_real = password_hash is not None and _is_argon2(password_hash)
+    known = password_hash if password_hash is not None and is_real else _hash_of_nobody(cost)
+    for form in dict.fromkeys((prepare_password(password), password)):
+        try:
+            _hasher(cost).verify(known, _octets(form))
+        except VerificationError:
+            continue
+        is_prepared = form == prepare_password(password)
+        is_outdated = not is_prepared or _hasher(cost).check_needs_rehash(known)
+        return Verdict(is_right=is_real, is_hash_outdated=is_outdated)
+    return _WRONG
+
+
+def _octets(text: str) -> bytes:
+    # JSON can hold halves of characters; they are odd, and no fault.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _is_argon2(password_hash: str) -> bool:
     try:
-        _hasher(cost).verify(password_hash or _hash_of_nobody(cost), password)
-    except (VerificationError, InvalidHashError):
+        extract_parameters(password_hash)
+    except InvalidHashError:
         return False
-    return password_hash is not None
-
-
-def is_hash_outdated(password_hash: str, cost: HashCost) -> bool:
-    """Tell whether a hash was made at another cost than a new one would be."""
-    return _hasher(cost).check_needs_rehash(password_hash)
+    return True
 
 
 @cache
@@ -67,20 +111,26 @@ def _hasher(cost: HashCost) -> PasswordHasher:
     return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=_LANES)
 
 
-@cache
 def _hash_of_nobody(cost: HashCost) -> str:
-    return hash_password("a password that nobody has", cost)
+    """Return a hash that no password has, made without hashing: the first look takes as long."""
+    hasher = _hasher(cost)
+    salt, tag = (
+        b64encode(bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
+    )
+    parameters = f"m={cost.memory_kib},t={cost.passes},p={_LANES}"
+    return f"$argon2id$v={ARGON2_VERSION}${parameters}${salt}${tag}"
 
 
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
     """Raise ValueError, with a sentence, if a password is too easy (NIST SP 800-63B, 3.1.1)."""
-    if len(password) < minimum:
-        message = f"A password needs at least {minimum} characters."
-        raise ValueError(message)
     if len(password) > LONGEST_PASSWORD:
         message = f"A password may have at most {LONGEST_PASSWORD} characters."
         raise ValueError(message)
-    if username and username.lower() in password.lower():
+    password = prepare_password(password)
+    if len(password) < minimum:
+        message = f"A password needs at least {minimum} characters."
+        raise ValueError(message)
+    if username and fold(username) in fold(password):
         message = "A password may not contain the user name."
         raise ValueError(message)
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password

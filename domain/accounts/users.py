@@ -18,10 +18,9 @@ from domain.accounts.names import check_username
 from domain.accounts.passwords import (
     HashCost,
     PasswordRules,
+    check_password,
     check_password_strength,
     hash_password,
-    is_hash_outdated,
-    is_password,
 )
 from domain.accounts.second_factors import has_second_factor
 from domain.errors import ConflictError, InvalidError, NotFoundError
@@ -210,21 +209,17 @@ def _let_in(
     is_welcome = is_enough(user)
     user_id, known_hash = (user.id, user.password_hash) if user else (0, None)
     release_locks(session)
-    is_right = is_password(knock.password, known_hash, knock.cost)
-    if not (user and known_hash and is_welcome and is_right):
+    verdict = check_password(knock.password, known_hash, knock.cost)
+    if not (user and known_hash and is_welcome and verdict.is_right):
         return None
-    new_hash = _hash_anew(knock, known_hash)
+    new_hash = known_hash
+    if verdict.is_hash_outdated:
+        new_hash = hash_password(knock.password, knock.cost)
     if not _is_still_right(user_id, known_hash, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
     limits.clear(session=session, keyring=keyring)
     return user
-
-
-def _hash_anew(knock: Knock, known_hash: str) -> str:
-    """Return the hash to keep: another one if the cost has changed since it was made."""
-    is_outdated = is_hash_outdated(known_hash, knock.cost)
-    return hash_password(knock.password, knock.cost) if is_outdated else known_hash
 
 
 def _is_still_right(user_id: int, known_hash: str, *, session: Session) -> bool:

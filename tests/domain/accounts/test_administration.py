@@ -28,7 +28,7 @@ from domain.accounts.directory import (
     look_up_account,
     page_of_accounts,
 )
-from domain.accounts.passwords import is_password
+from domain.accounts.passwords import check_password
 from domain.accounts.users import Knock, authenticate
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
@@ -71,7 +71,7 @@ def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Ses
     # A name of one letter is in nearly every random password.
     details = AccountDetails(username="a", email="a@people.example", name="Anna")
     made = create_account(details, session=session, now=NOON, rules=RULES)
-    assert is_password(made.password, made.user.password_hash, CHEAPEST)
+    assert check_password(made.password, made.user.password_hash, CHEAPEST).is_right
     assert made.user.must_change_password
     assert made.password not in repr(made)
 
@@ -187,7 +187,7 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
     )
     assert knock(password) is user
     assert knock("wrong") is None
-    assert is_password(password, user.password_hash, CHEAPEST)
+    assert check_password(password, user.password_hash, CHEAPEST).is_right
     with pytest.raises(TooManyAttemptsError):
         [knock("wrong") for _ in range(3)]
     unlock(user, session=session, keyring=KEYRING)

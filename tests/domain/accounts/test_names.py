@@ -6,10 +6,9 @@ from domain.accounts.names import as_segment, check_path, check_username
 from domain.accounts.passwords import (
     LONGEST_PASSWORD,
     HashCost,
+    check_password,
     check_password_strength,
     hash_password,
-    is_hash_outdated,
-    is_password,
 )
 from domain.accounts.roles import Role, role_named
 from tests.password_rules import CHEAPEST
@@ -76,27 +75,25 @@ def test_any_other_word_is_no_role(word: str) -> None:
 def test_a_password_is_recognized_and_nothing_else_is() -> None:
     kept = hash_password("correct horse battery", CHEAPEST)
     assert kept.startswith("$argon2id$")
-    assert is_password("correct horse battery", kept, CHEAPEST)
-    assert not is_password("correct horse batterY", kept, CHEAPEST)
-    assert not is_password("", kept, CHEAPEST)
-    assert not is_password("correct horse battery", None, CHEAPEST)
-    assert not is_password("correct horse battery", "no hash at all", CHEAPEST)
+    assert check_password("correct horse battery", kept, CHEAPEST).is_right
+    assert not check_password("correct horse batterY", kept, CHEAPEST).is_right
+    assert not check_password("", kept, CHEAPEST).is_right
+    assert not check_password("correct horse battery", None, CHEAPEST).is_right
+    assert not check_password("correct horse battery", "no hash at all", CHEAPEST).is_right
     assert hash_password("correct horse battery", CHEAPEST) != kept
 
 
 def test_a_hash_that_was_made_at_another_cost_is_outdated() -> None:
     kept = hash_password("correct horse battery", CHEAPEST)
-    assert not is_hash_outdated(kept, CHEAPEST)
-    assert is_hash_outdated(kept, HashCost())
-    assert is_password("correct horse battery", kept, HashCost())
+    assert not check_password("correct horse battery", kept, CHEAPEST).is_hash_outdated
+    seen = check_password("correct horse battery", kept, HashCost())
+    assert seen.is_right
+    assert seen.is_hash_outdated
 
 
 def test_a_password_that_is_megabytes_long_is_not_even_hashed() -> None:
-    assert not is_password(
-        "x" * (LONGEST_PASSWORD + 1),
-        hash_password("x" * (LONGEST_PASSWORD + 1), CHEAPEST),
-        CHEAPEST,
-    )
+    long = "x" * (LONGEST_PASSWORD + 1)
+    assert not check_password(long, hash_password(long, CHEAPEST), CHEAPEST).is_right
 
 
 @pytest.mark.parametrize(

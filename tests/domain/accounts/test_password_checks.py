@@ -1,0 +1,158 @@
+"""A password is known on every keyboard, and looking at one takes as long whoever it is of."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from unicodedata import normalize
+
+import argon2
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempts import AttemptLimit
+from domain.accounts.passwords import HashCost, check_password, hash_password
+from domain.accounts.roles import Role
+from domain.accounts.users import Knock, NewUser, authenticate, create_user
+from domain.keyring import Keyring
+from domain.projects.bots import make_bot
+from domain.projects.creation import create_group
+from domain.projects.members import get_place
+from models import Base, User
+from tests.password_rules import CHEAPEST, RULES
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+KEYRING = Keyring("a key that only tests have")
+LIMIT = AttemptLimit(subject="any", attempts=1_000, window=timedelta(hours=1))
+PHRASE = "Mäuse mögen Käse ½"
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """An empty database in memory."""
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        normalize("NFC", PHRASE),
+        normalize("NFD", PHRASE),
+        normalize("NFKC", PHRASE),
+        PHRASE.replace(" ", "\N{NO-BREAK SPACE}"),
+        PHRASE.replace(" ", "\N{IDEOGRAPHIC SPACE}"),
+        PHRASE.replace("e", "\N{FULLWIDTH LATIN SMALL LETTER E}"),
+    ],
+)
+def test_a_password_is_the_same_on_every_keyboard(typed: str) -> None:
+    assert check_password(typed, hash_password(PHRASE, CHEAPEST), CHEAPEST).is_right
+    seen = check_password(PHRASE, hash_password(typed, CHEAPEST), CHEAPEST)
+    assert (seen.is_right, seen.is_hash_outdated) == (True, False)
+
+
+@pytest.mark.parametrize("typed", [PHRASE.lower(), PHRASE.replace("ä", "a"), PHRASE + " "])
+def test_another_password_is_another_one(typed: str) -> None:
+    assert not check_password(typed, hash_password(PHRASE, CHEAPEST), CHEAPEST).is_right
+
+
+@pytest.mark.parametrize("typed", ["nul\x00", "half \ud800", "new 🫩 signs", "\u202e\u200d"])
+def test_no_character_is_a_fault(typed: str) -> None:
+    assert check_password(typed, hash_password(typed, CHEAPEST), CHEAPEST).is_right
+
+
+def old_hash(password: str) -> str:
+    """Hash a password as former versions did: as it was typed."""
+    return PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=4).hash(password)
+
+
+@pytest.fixture
+def knock(session: Session) -> Callable[[str, str], User | None]:
+    def send(login: str, password: str) -> User | None:
+        knock = Knock(
+            login=login,
+            password=password,
+            account_limit=LIMIT,
+            address_limit=LIMIT,
+            cost=CHEAPEST,
+        )
+        return authenticate(knock, session=session, keyring=KEYRING, now=NOON)
+
+    return send
+
+
+def person(name: str, password: str, session: Session) -> User:
+    new = NewUser(username=name, email=f"{name}@example.org", name="", password=password)
+    return create_user(new, session=session, now=NOON, rules=RULES)
+
+
+def test_a_hash_of_a_former_version_is_good_and_made_anew(
+    session: Session, knock: Callable[[str, str], User | None]
+) -> None:
+    decomposed = normalize("NFD", PHRASE)
+    user = person("alice", PHRASE, session)
+    kept = user.password_hash = old_hash(decomposed)
+    # Only the keyboard on which it was chosen knows it until then.
+    assert knock("alice", "wrong one") is None
+    assert user.password_hash == kept
+    assert knock("alice", decomposed) is user
+    assert user.password_hash != kept
+    assert knock("alice", PHRASE) is user
+    assert knock("alice", decomposed) is user
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[argon2.Parameters]:
+    """What each hash that is computed costs."""
+    costs: list[argon2.Parameters] = []
+    verify, make = PasswordHasher.verify, PasswordHasher.hash
+
+    def verifying(hasher: PasswordHasher, kept: str, password: bytes) -> bool:
+        costs.append(argon2.extract_parameters(kept))
+        return verify(hasher, kept, password)
+
+    def making(hasher: PasswordHasher, password: bytes) -> str:
+        kept = make(hasher, password)
+        costs.append(argon2.extract_parameters(kept))
+        return kept
+
+    monkeypatch.setattr(PasswordHasher, "verify", verifying)
+    monkeypatch.setattr(PasswordHasher, "hash", making)
+    return costs
+
+
+@pytest.mark.parametrize("password", ["wrong", "wröng", normalize("NFD", "wröng")])
+@pytest.mark.parametrize("cost", [CHEAPEST, HashCost(memory_kib=20_000, passes=2)])
+def test_a_wrong_password_costs_the_same_whoever_it_is_of(
+    session: Session, looked_at: list[argon2.Parameters], password: str, cost: HashCost
+) -> None:
+    create_group("acme", reserved=frozenset(), session=session, now=NOON)
+    place = get_place("acme", session=session)
+    bot = make_bot(place, "robot", Role.DEVELOPER, session=session, now=NOON)
+    alice = person("alice", PHRASE, session)
+    alice.password_hash = hash_password(PHRASE, cost)
+    locked = person("carol", PHRASE, session)
+    locked.password_hash, locked.state = alice.password_hash, "locked"
+    session.flush()
+    computed = []
+    # Nobody comes first: what nobody's hash is made of must not be computed once, either.
+    for login in (
+        "nobody-here",
+        "alice",
+        "carol",
+        bot.username,
+        "alice@example.org",
+        "x@y.example",
+    ):
+        looked_at.clear()
+        knock = Knock(
+            login=login, password=password, account_limit=LIMIT, address_limit=LIMIT, cost=cost
+        )
+        assert authenticate(knock, session=session, keyring=KEYRING, now=NOON) is None
+        computed.append(tuple(looked_at))
+    assert all(each == computed[0] for each in computed)
+    assert len(computed[0]) == (2 if password == normalize("NFD", "wröng") else 1)
+    assert (computed[0][0].memory_cost, computed[0][0].time_cost) == (cost.memory_kib, cost.passes)
