@@ -4,6 +4,7 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from domain.accounts.names import can_be_path
 from domain.accounts.roles import Role
 from domain.alerts.filters import AlertFilter
 from domain.alerts.integrations import list_integrations
@@ -77,7 +78,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         return _show(full_path)
     except NotFoundError:
         # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
-        if current_user.is_authenticated or "." in full_path.rpartition("/")[2]:
+        if current_user.is_authenticated or not can_be_path(full_path):
             raise
         return redirect(url_for("sessions.sign_in", next=this_page()))
 

@@ -4,7 +4,7 @@ from wtforms import BooleanField, EmailField, StringField
 from wtforms.validators import InputRequired, Length
 
 from domain.accounts.administration import AccountDetails
-from domain.accounts.names import check_username
+from domain.accounts.names import LONGEST_NAME, check_username
 from domain.accounts.users import checked_email
 from forms.base import Form, objections_beside_the_field, without_edges
 
@@ -28,7 +28,9 @@ class AccountForm(Form):
     name = StringField(
         "Name",
         filters=[without_edges],
-        validators=[Length(max=100, message="A name may have at most 100 characters.")],
+        validators=[
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters.")
+        ],
     )
     is_admin = BooleanField("Administrator")
 

@@ -5,7 +5,7 @@ from typing import Any
 from wtforms import StringField
 from wtforms.validators import InputRequired, Length
 
-from domain.accounts.names import check_path
+from domain.accounts.names import LONGEST_PATH, check_path
 from forms.base import Form, objections_beside_the_field
 
 
@@ -21,7 +21,7 @@ class GroupForm(Form):
         filters=[_without_slashes],
         validators=[
             InputRequired("Enter a path, such as acme or acme/shops."),
-            Length(max=255, message="A path may have at most 255 characters."),
+            Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters."),
         ],
     )
 

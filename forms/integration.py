@@ -3,7 +3,8 @@
 from wtforms import BooleanField, HiddenField, RadioField, SelectField, StringField, URLField
 from wtforms.validators import InputRequired, Length, ValidationError
 
-from domain.alerts.integrations import IntegrationDetails, IntegrationType
+from domain.accounts.names import LONGEST_NAME
+from domain.alerts.integrations import LONGEST_URL, IntegrationDetails, IntegrationType
 from domain.overlap import Overlap
 from domain.text_links import is_web_address
 from forms.base import Form, without_edges
@@ -15,12 +16,16 @@ class IntegrationForm(Form):
     name = StringField(
         "Name",
         filters=[without_edges],
-        validators=[Length(max=100, message="A name may have at most 100 characters.")],
+        validators=[
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters.")
+        ],
     )
     api_url = URLField(
         "API URL",
         filters=[without_edges],
-        validators=[Length(max=2000, message="A URL may have at most 2000 characters.")],
+        validators=[
+            Length(max=LONGEST_URL, message=f"A URL may have at most {LONGEST_URL} characters.")
+        ],
     )
     active = BooleanField("Active", default=True)
 

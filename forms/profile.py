@@ -5,6 +5,7 @@ from typing import Any
 from wtforms import EmailField, PasswordField, StringField
 from wtforms.validators import InputRequired, Length
 
+from domain.accounts.names import LONGEST_NAME
 from domain.accounts.users import checked_email
 from forms.base import Form, objections_beside_the_field, without_edges
 
@@ -17,7 +18,7 @@ class ProfileForm(Form):
         filters=[without_edges],
         validators=[
             InputRequired("Enter a name that people can call you by."),
-            Length(max=100, message="A name may have at most 100 characters."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )
     email = EmailField(

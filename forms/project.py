@@ -6,7 +6,7 @@ from typing import Any
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
-from domain.accounts.names import check_path
+from domain.accounts.names import LONGEST_NAME, check_path
 from domain.projects.access import VISIBILITIES
 from forms.base import Form, objections_beside_the_field, without_edges
 
@@ -33,7 +33,7 @@ class ProjectForm(ProjectSettingsForm):
         filters=[without_edges],
         validators=[
             InputRequired("Enter a name, such as shop."),
-            Length(max=100, message="A name may have at most 100 characters."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )
 

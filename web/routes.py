@@ -21,7 +21,14 @@ from web.public_address import path_of
 from web.services import settings
 
 #: Names that no route begins with today and that people would still mistake for the service.
-_ALSO = frozenset({"-", "help", "dashboard", "explore", "search", "robots.txt"})
+_ALSO = frozenset(
+    {
+        *("-", "help", "dashboard", "explore", "search"),
+        # What browsers and robots ask every host for.
+        *("robots.txt", "favicon.ico", "sitemap.xml"),
+        *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
+    }
+)
 
 
 def _reserved_in(url_map: Map) -> frozenset[str]:

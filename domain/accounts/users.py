@@ -14,7 +14,7 @@ from domain.accounts.attempts import (
     forget_attempts,
     give_back_attempt,
 )
-from domain.accounts.names import check_username
+from domain.accounts.names import check_display_name, check_username
 from domain.accounts.passwords import (
     HashCost,
     PasswordRules,
@@ -55,6 +55,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         check_username(new.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
+    check_name(new.name)
     check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
     email = checked_email(new.email)
     password_hash = hash_password(new.password, rules.cost)
@@ -84,6 +85,14 @@ def check_new_password(password: str, *, username: str, email: str, minimum: int
         check_password_strength(password, username=username, email=email, minimum=minimum)
     except ValueError as error:
         raise InvalidError(str(error), field="new_password") from error
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidError for the field `name` if nobody can be shown it."""
+    try:
+        check_display_name(name)
+    except ValueError as error:
+        raise InvalidError(str(error), field="name") from error
 
 
 def checked_email(email: str) -> str:
@@ -283,6 +292,7 @@ def change_profile(
     `guesses` is how often they may meet an address that somebody else has: each time tells who
     has an account here. Raises TooManyAttemptsError for one too many.
     """
+    check_name(wanted.name)
     normal = checked_email(wanted.email)
     if normal != user.email:
         claim_attempt(guesses, session=session, keyring=keyring, now=now)

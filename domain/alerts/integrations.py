@@ -8,7 +8,7 @@ from urllib.parse import quote
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.names import as_segment
+from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
 from domain.randomness import random_hex
@@ -43,6 +43,8 @@ _LABELS = {
 #: deprecated, and nothing is asked there.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
 
+#: In characters.
+LONGEST_URL = 2000
 _ADDRESS_WANTED = {
     IntegrationType.PROMETHEUS: (
         f"Enter an API URL. Any will do, such as {PLACEHOLDER_API_URL}: nothing is asked there."
@@ -163,6 +165,9 @@ def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
 
 def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
+    if len(clean) > LONGEST_NAME:
+        message = f"A name may have at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
     if not clean.isprintable():
         message = "A name is one line, without control characters."
         raise InvalidError(message, field="name")
@@ -180,6 +185,9 @@ def _check(
     is_external = kind is IntegrationType.EXTERNAL
     if kind in _ADDRESS_WANTED and not is_web_address(details.api_url):
         raise InvalidError(_ADDRESS_WANTED[kind], field="api_url")
+    if len(details.api_url or "") > LONGEST_URL:
+        message = f"A URL may have at most {LONGEST_URL} characters."
+        raise InvalidError(message, field="api_url")
     if not details.active:
         return
     if is_external and active_others:

@@ -27,6 +27,20 @@ def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
     assert status(browser_of(gatebell, project, Role.GUEST), gatebell, project) == 200
 
 
+def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    for path in (f"{group}/shop.v2", unique("crew.io")):
+        kind = "projects" if "/" in path else "groups"
+        gatebell.printed(kind, "create", path, "--owner", alice(gatebell).username)
+        assert status(signed_in(gatebell, alice(gatebell)), gatebell, path) == 200
+        for asked in (path, f"{path}-that-is-not"):
+            assert status(gatebell.http(), gatebell, asked) == 302
+            assert status(browser_of(gatebell, group, None), gatebell, asked) == 404
+    # What no group or project can be called leads nowhere, and what every host is asked for.
+    for path in (f"{group}/shop.json", f"{group}/shop.git", "favicon.ico", "apple-touch-icon.png"):
+        assert status(gatebell.http(), gatebell, path) == 404
+
+
 @pytest.mark.parametrize(
     ("visibility", "for_strangers", "for_nobody"), [("internal", 200, 302), ("public", 200, 200)]
 )

@@ -4,11 +4,11 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import click
 from flask.cli import with_appcontext
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 
 from domain.errors import DomainError, InvalidError
 from domain.secret_keys import take_up
@@ -35,6 +35,12 @@ def one_transaction(command: Command) -> Command:
     return cast("Command", with_any_key(check_first))
 
 
+def _refuse(sentence: str) -> NoReturn:
+    db.session.rollback()
+    click.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)
+    sys.exit(1)
+
+
 def _take_up_key() -> None:
     try:
         take_up(services().keyring, session=db.session(), now=now())
@@ -55,10 +61,10 @@ def with_any_key(command: Command) -> Command:
         try:
             answer: Mapping[str, Any] = command(**options)
             db.session.commit()
+        except DataError:
+            _refuse("A value is too long, or holds something that cannot be stored, such as NUL.")
         except (DomainError, SettingsError, ValueError) as error:
-            db.session.rollback()
-            click.echo(json.dumps({"error": str(error)}, ensure_ascii=False), err=True)
-            sys.exit(1)
+            _refuse(str(error))
         click.echo(json.dumps(answer, ensure_ascii=False))
 
     return cast("Command", run)

@@ -1,0 +1,67 @@
+"""Many who make the same thing at once: one makes it, the others are told so on the page."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+import requests
+
+from tests.administration import at_work
+from tests.html_forms import form_with, submit
+from tests.live import LiveGatebell
+from tests.people import Person, alice, make_project, make_user, signed_in, unique
+from tests.races.test_devices import together
+
+PARALLEL = 8
+ROUNDS = 3
+
+
+def assert_one_winner(actions: list[Callable[[], requests.Response]]) -> None:
+    answers = together(actions)
+    assert Counter(answer.status_code for answer in answers) == {302: 1, 422: len(actions) - 1}
+    for answer in answers:
+        if answer.status_code == 422:
+            assert "There is a problem" in answer.text
+            assert "exists already" in answer.text or "Another user has" in answer.text
+
+
+def test_one_of_many_makes_a_group(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/groups/new")
+    for _ in range(ROUNDS):
+        send = partial(submit, browser, page, form_with(page, "path"), path=unique("crew"))
+        assert_one_winner([send] * PARALLEL)
+
+
+def test_one_of_many_makes_a_project(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    page = browser.get(f"{gatebell.url}/projects/new")
+    for _ in range(ROUNDS):
+        values = {"group": group, "name": unique("shop")}
+        send = partial(submit, browser, page, form_with(page, "name"), **values)
+        assert_one_winner([send] * PARALLEL)
+
+
+def test_one_of_many_makes_a_user(gatebell: LiveGatebell) -> None:
+    browser = at_work(gatebell)
+    page = browser.get(f"{gatebell.url}/admin/users/new")
+    for _ in range(ROUNDS):
+        name = unique("new")
+        values = {"username": name, "email": f"{name}@people.example"}
+        send = partial(submit, browser, page, form_with(page, "username"), **values)
+        assert_one_winner([send] * PARALLEL)
+
+
+def wish(gatebell: LiveGatebell, person: Person, email: str) -> Callable[[], requests.Response]:
+    browser = signed_in(gatebell, person)
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    values = {"email": email, "current_password": person.password}
+    return partial(submit, browser, page, form_with(page, "email"), **values)
+
+
+def test_one_of_many_takes_an_address(gatebell: LiveGatebell) -> None:
+    people = [make_user(gatebell, name="wisher") for _ in range(PARALLEL)]
+    for _ in range(ROUNDS):
+        email = f"{unique('wanted')}@people.example"
+        assert_one_winner([wish(gatebell, person, email) for person in people])
