@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flask_wtf import FlaskForm
-from wtforms import PasswordField
+from wtforms import HiddenField, PasswordField
 from wtforms.validators import ValidationError
 
 from domain.errors import InvalidError
@@ -29,6 +29,12 @@ class Form(FlaskForm):
     def first_error(self) -> str | None:
         """Name of the first field with an error: the page gives it the focus."""
         return next((field.name for field in self if field.errors), None)
+
+    @property
+    def needs_summary(self) -> bool:
+        """Whether what is wrong is said on top as well: a form of one field says it there alone."""
+        shown = [field.name for field in self if not isinstance(field, HiddenField)]
+        return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
     def object_to(self, field_name: str, sentence: str) -> None:
         """Show what the domain has against a field, or against the whole form if it has none."""

@@ -222,7 +222,7 @@ class Settings:
     password_authentication_enabled_for_git: bool = live(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Accept passwords for Git over HTTP(S), and with it the password grant.",
+        "Accept passwords in the password grant; the name is the one that GitLab gives it.",
     )
     password_grant_without_client: bool = live(
         True,  # noqa: FBT003 - the default, not a flag

@@ -73,13 +73,13 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="read_alerts",
-        title="Read alerts and incidents",
-        description="See the alerts and incidents of your projects.",
+        title="Read alerts",
+        description="See the alerts of your projects.",
     ),
     Scope(
         name="write_alerts",
-        title="Work on alerts and incidents",
-        description="Acknowledge, resolve and comment on alerts and incidents for you.",
+        title="Work on alerts",
+        description="See the alerts of your projects, and change their status for you.",
     ),
     Scope(
         name="offline_access",

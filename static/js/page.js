@@ -33,25 +33,52 @@ if (themeSwitch) {
   });
 }
 
-// Copy: buttons appear with this script and where the browser lets it write.
+// Copy: buttons appear with this script. Browsers know the clipboard only under https and on this
+// computer; elsewhere the older way is tried, and what cannot be copied is selected for the keys.
 
-async function copy(button) {
-  const words = button.querySelector("[data-copy-words]");
-  const before = words.textContent;
-  try {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    words.textContent = "Copied";
-  } catch {
-    words.textContent = "Copying failed";
-  }
-  setTimeout(() => { words.textContent = before; }, 2000);
+function copyTheOldWay(text, button) {
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.readOnly = true;
+  field.className = "visually-hidden";
+  button.after(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  button.focus();
+  return isCopied;
 }
 
-if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("[data-copy]")) {
-    button.hidden = false;
-    button.addEventListener("click", () => copy(button));
+async function write(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyTheOldWay(text, button);
   }
+}
+
+function select(source) {
+  const box = source.closest("details");
+  if (box) box.open = true;
+  const range = document.createRange();
+  range.selectNodeContents(source);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+}
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const words = button.querySelector("[data-copy-words]");
+  const isCopied = await write(source.textContent, button);
+  if (!isCopied) select(source);
+  words.textContent = isCopied ? "Copied" : "Selected: press Ctrl+C";
+  setTimeout(() => { words.textContent = "Copy"; }, isCopied ? 2000 : 8000);
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
 }
 
 // Times: "3 minutes ago" stays true on a page that stays open. The words are those of the server.

@@ -39,7 +39,7 @@ applications = AppGroup("applications", help="OAuth clients.")
 @click.option("--instance-wide", is_flag=True, help="Of the instance: all administrators keep it.")
 @one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
-    """Register an application and print its credentials: the secret is shown this once."""
+    """Register an application and print its credentials: a secret is shown this once."""
     user = get_user(owner, session=db.session())
     details = ApplicationDetails(
         name=options["name"],
@@ -68,8 +68,6 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
             details={"application_id": registered.application.uid, "scopes": details.scopes},
         )
     )
-    return {
-        "id": registered.application.id,
-        "application_id": registered.application.uid,
-        "secret": registered.secret,
-    }
+    known = {"id": registered.application.id, "application_id": registered.application.uid}
+    # A public application has no use for one: whoever holds a copy of it would know it.
+    return {**known, "secret": registered.secret} if details.confidential else known

@@ -1,0 +1,63 @@
+"""Copy buttons: whole words on a telephone, and they copy wherever the service is reached."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.live import LiveGatebell
+from tests.people import alice, make_application
+
+#: As under http on another host than this one, where browsers offer no clipboard.
+WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"
+
+
+def sign_in(page: Page, gatebell: LiveGatebell) -> None:
+    page.goto(f"{gatebell.url}/users/sign_in")
+    page.get_by_label("User name or e-mail address").fill(alice(gatebell).username)
+    page.get_by_label("Password", exact=True).fill(alice(gatebell).password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"{gatebell.url}/")
+
+
+def open_application(page: Page, gatebell: LiveGatebell) -> str:
+    """Open the page of an application, and return the ID that can be copied there."""
+    application = make_application(gatebell, alice(gatebell))
+    sign_in(page, gatebell)
+    page.goto(f"{gatebell.url}/-/user_settings/applications/{application.id}")
+    return application.client_id
+
+
+def pasted(page: Page, gatebell: LiveGatebell) -> str:
+    page.goto(f"{gatebell.url}/groups/new")
+    field = page.get_by_label("Path")
+    field.focus()
+    page.keyboard.press("Control+V")
+    return field.input_value()
+
+
+@pytest.mark.parametrize("script", ["", WITHOUT_CLIPBOARD], ids=["here", "plain http elsewhere"])
+def test_a_value_is_copied(live_sqlite: LiveGatebell, page: Page, script: str) -> None:
+    page.context.grant_permissions(["clipboard-write", "clipboard-read"])
+    page.add_init_script(script)
+    client_id = open_application(page, live_sqlite)
+    button = page.get_by_role("button", name="Copy Application ID")
+    button.click()
+    page.get_by_text("Copied").wait_for()
+    assert button.or_(page.get_by_role("button", name="Copied")).first.is_visible()
+    assert pasted(page, live_sqlite) == client_id
+
+
+def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page) -> None:
+    page.add_init_script(f"{WITHOUT_CLIPBOARD} Document.prototype.execCommand = () => false;")
+    client_id = open_application(page, live_sqlite)
+    page.get_by_role("button", name="Copy Application ID").click()
+    page.get_by_text("Selected: press Ctrl+C").wait_for()
+    assert page.evaluate("getSelection().toString()") == client_id
+
+
+def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    open_application(page, live_sqlite)
+    buttons = page.locator("[data-copy-words]")
+    assert buttons.count() > 0
+    for index in range(buttons.count()):
+        assert buttons.nth(index).evaluate("word => word.getClientRects().length") == 1
