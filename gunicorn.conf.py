@@ -13,6 +13,7 @@ from web.settings import SettingsError, misspelt_in_environment, settings_from_e
 from web.shared_counters import (
     close_shared_counters,
     open_shared_counters,
+    reserve_counters,
     shared_counters_path,
 )
 from web.start_checks import CannotStartError, check_if_it_answers
@@ -74,6 +75,15 @@ def on_starting(_server: Any) -> None:
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)
+
+
+def post_fork(_server: Any, _worker: Any) -> None:
+    """Take the room for counters before anything is counted, or do without."""
+    from web import metrics  # noqa: PLC0415 - not before it is known where it counts
+
+    if not reserve_counters(_counters, pid=os.getpid()):
+        _log.warning("there is no room to count in: this process counts nothing")
+        metrics.count_nothing()
 
 
 def post_worker_init(_worker: Any) -> None:

@@ -45,8 +45,21 @@ _GRANT_TYPES = frozenset(
 )
 
 
+class _Counting:
+    """Whether this process counts: it must not where there is no room to (web/shared_counters)."""
+
+    is_on = True
+
+
+def count_nothing() -> None:
+    """Let this process go on without counters."""
+    _Counting.is_on = False
+
+
 def count_request(*, method: str, route: str, status: int, seconds: float) -> None:
     """Count an answered request; `route` is the pattern of its address."""
+    if not _Counting.is_on:
+        return
     requests, durations = _counters_of(
         method if method in _METHODS else "other", route, status // 100
     )
@@ -63,12 +76,14 @@ def _counters_of(method: str, route: str, status_class: int) -> tuple[Counter, H
 
 def count_alerts(outcome: str, count: int) -> None:
     """Count so many items of webhooks that had this outcome."""
-    _ALERTS.labels(outcome).inc(count)
+    if _Counting.is_on:
+        _ALERTS.labels(outcome).inc(count)
 
 
 def count_token(grant_type: str, outcome: str) -> None:
     """Count a request for a token."""
-    _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
+    if _Counting.is_on:
+        _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
 def current_metrics(*, worker_seen_at: datetime | None) -> bytes:

@@ -10,7 +10,7 @@ from domain.secret_keys import missing_fingerprints
 from web.clocks import clock_lead_ms, warn_of_lead
 from web.database import Shape, shape_of
 from web.extensions import db
-from web.services import services
+from web.services import now, services
 
 _log = logging.getLogger("gatebell.readiness")
 
@@ -22,10 +22,19 @@ def what_is_missing() -> str | None:
     """
     try:
         with db.engine.connect() as connection:
-            return _missing_in(connection)
+            missing = _missing_in(connection)
+        return missing or _hindrance()
     except SQLAlchemyError as error:
         _log.warning("the database is away", extra={"reason": type(error).__name__})
         return "away"
+
+
+def _hindrance() -> str | None:
+    """Say what keeps us from writing: all that comes in has to be written."""
+    found = services().write_probe.hindrance(db.engine, now=now())
+    if found is not None:
+        _log.warning("the database takes nothing that is written", extra={"reason": found})
+    return found
 
 
 def _missing_in(connection: Connection) -> str | None:

@@ -22,6 +22,7 @@ from web import policies
 from web.counters import Counters
 from web.hot_database import HotDatabase
 from web.settings import Settings, override
+from web.write_probe import WriteProbe
 
 Made = TypeVar("Made")
 
@@ -95,6 +96,7 @@ class Services:
     live_settings: LiveSettings
     refusals: RefusalSampler
     counters: Counters
+    write_probe: WriteProbe
 
 
 def services() -> Services:

@@ -20,6 +20,7 @@ from web.public_address import PublicAddress, path_of
 from web.sealed import signing_keys
 from web.services import LiveSettings, Services
 from web.settings import Settings
+from web.write_probe import WriteProbe
 
 
 def configure(app: Flask, settings: Settings) -> None:
@@ -82,6 +83,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         live_settings=LiveSettings(settings, hot),
         refusals=RefusalSampler(),
         counters=open_counters(app, settings.ratelimit_storage_uri),
+        write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
     )
 
 

@@ -91,7 +91,10 @@ def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-            sleep(0.2)
+            sleep(1.2)
+            is_ready = {"on": (503, "read-only"), "off": (200, "ok")}[mode]
+            readiness = ready(live)
+            assert (readiness.status_code, readiness.json()["database"]) == is_ready
             answers = [endpoint.send(title=f"a{mode}{number}") for number in range(8)]
             answers += [metrics.post(batch) for _ in range(4)]
             assert {answer.status_code for answer in answers} == statuses
@@ -107,12 +110,14 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(start: Start) -> Non
     file = Path(live.database_url.removeprefix("sqlite:///"))
     locker = open_sqlite(file, isolation_level=None)
     locker.execute("BEGIN IMMEDIATE")
-    answer = endpoint.post(batch)
+    answer, readiness = endpoint.post(batch), ready(live)
     locker.execute("ROLLBACK")
     locker.close()
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
     assert answer.elapsed.total_seconds() < 2
+    assert readiness.json() == {"status": "unavailable", "database": "locked"}
+    assert readiness.elapsed.total_seconds() < 2
     assert alerts_of(live, endpoint.project) == []
     assert endpoint.post(batch).status_code == 200
     assert len(alerts_of(live, endpoint.project)) == 5

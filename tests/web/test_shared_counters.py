@@ -1,15 +1,40 @@
 """Web processes share counters, and servers that are gone leave nothing behind."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from flask import Flask
+
+from web import shared_counters
 from web.shared_counters import (
     close_shared_counters,
     open_shared_counters,
+    reserve_counters,
     shared_counters_path,
 )
+
+#: Counts every request that there can be.
+COUNT_EVERYTHING = """
+import json, sys
+from web.metrics import count_alerts, count_request, count_token
+for route, methods in json.load(sys.stdin):
+    for method in (*methods, "other"):
+        for status in (200, 302, 404, 503):
+            count_request(method=method, route=route, status=status, seconds=0.1)
+for number in range(100):
+    count_alerts(f"outcome {number}", 1)
+    count_token("password", f"outcome {number}")
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests make goes with them."""
+    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such place")
 
 
 def pid_of_a_process_that_ended() -> int:
@@ -37,3 +62,51 @@ def test_closing_removes_only_our_own(tmp_path: Path) -> None:
     close_shared_counters(ours)
     assert living.exists()
     assert not ours.exists()
+
+
+def test_counters_lie_in_memory_and_are_not_taken_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, instance = tmp_path / "memory", tmp_path / "instance"
+    for path in (memory, instance):
+        path.mkdir()
+    monkeypatch.setattr(shared_counters, "_IN_MEMORY", memory)
+    ours = shared_counters_path(instance, server_pid=7)
+    assert ours.is_relative_to(memory)
+    assert ours.parent.stat().st_mode & 0o777 == 0o700
+    ours.parent.chmod(0o777)  # somebody else's, or open to them
+    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such place")
+    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+
+
+def test_the_room_of_a_process_is_taken_before_it_counts_and_is_enough(
+    app: Flask, tmp_path: Path
+) -> None:
+    assert reserve_counters(tmp_path, pid=1)
+    reserved = sizes(tmp_path)
+    # What is a hole in a file has no room yet.
+    assert all(file.stat().st_blocks * 512 >= file.stat().st_size for file in tmp_path.iterdir())
+    routes = [(rule.rule, sorted(rule.methods or ())) for rule in app.url_map.iter_rules()]
+    counted = tmp_path / "counted"
+    counted.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_EVERYTHING],
+        input=json.dumps(routes),
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(counted)},
+        cwd=Path(__file__).parents[2],
+        text=True,
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for kind, size in sizes(counted).items():
+        assert size <= reserved[kind]
+
+
+def sizes(path: Path) -> dict[str, int]:
+    return {file.name.partition("_")[0]: file.stat().st_size for file in path.glob("*.db")}
+
+
+def test_where_there_is_no_room_nobody_counts(tmp_path: Path) -> None:
+    assert not reserve_counters(tmp_path / "no such place", pid=1)

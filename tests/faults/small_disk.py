@@ -1,0 +1,77 @@
+"""A disk that can be filled, and has room again: a small one where we may mount it."""
+
+import resource
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_MEGABYTES = 40
+
+
+class SmallDisk(ABC):
+    """Where an instance lives."""
+
+    #: What `/readyz` says while it is full.
+    word: str
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def fill(self, processes: Sequence[int]) -> None:
+        """Leave no room for what these processes write."""
+
+    @abstractmethod
+    def free(self, processes: Sequence[int]) -> None:
+        """Give the room back."""
+
+
+class _Mounted(SmallDisk):
+    word = "disk full"
+
+    def fill(self, processes: Sequence[int]) -> None:
+        del processes
+        with (self.path / "filler").open("wb", buffering=0) as filler:
+            for size in (2**20, 4096, 1):
+                try:
+                    while filler.write(bytes(size)):
+                        pass
+                except OSError:
+                    continue
+
+    def free(self, processes: Sequence[int]) -> None:
+        del processes
+        (self.path / "filler").unlink()
+
+
+class _Limited(SmallDisk):
+    """Where nobody may mount anything: the processes themselves may write no longer files."""
+
+    word = "not writable"
+
+    def fill(self, processes: Sequence[int]) -> None:
+        size = (self.path / "gatebell.db-wal").stat().st_size
+        for pid in processes:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def free(self, processes: Sequence[int]) -> None:
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        for pid in processes:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+@contextmanager
+def small_disk(path: Path, *, may_mount: bool) -> Iterator[SmallDisk]:
+    """Give a disk for as long as the block runs; what is mounted is no mount for anybody else."""
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_MEGABYTES}m", "tmpfs", str(path)]
+    is_mounted = (
+        may_mount and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    )
+    try:
+        yield _Mounted(path) if is_mounted else _Limited(path)
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "--lazy", str(path)], check=True)  # noqa: S607 - where it is
