@@ -109,4 +109,5 @@ def _parcel(row: IntegrationRow, body: bytes) -> Parcel:
         size=len(body),
         received_at=now(),
         stopwatch=start_stopwatch(),
+        mapping=mapping_of(row),
     )

@@ -95,6 +95,7 @@ def _parcel(receiver: Receiver, body: bytes, moment: datetime, stopwatch: Stopwa
         size=len(body),
         received_at=moment,
         stopwatch=stopwatch,
+        mapping=receiver.mapping,
     )
 
 

@@ -90,6 +90,7 @@ def _parcel(page: _TestPage, body: bytes) -> Parcel:
         size=len(body),
         received_at=now(),
         stopwatch=start_stopwatch(),
+        mapping=mapping_of(page.row),
         is_test=True,
     )
 

@@ -51,7 +51,8 @@ class Alert(Base):
     integration_id: Mapped[int | None] = mapped_column(
         ForeignKey("integrations.id", ondelete="SET NULL")
     )
-    #: The delivery that opened the alert, and which of its items did.
+    #: The delivery whose words the alert shows, the first or the last that said something new, and
+    #: which of its items did.
     delivery_id: Mapped[int | None] = mapped_column(
         ForeignKey("deliveries.id", ondelete="SET NULL"), index=True
     )
@@ -62,12 +63,18 @@ class Alert(Base):
     status: Mapped[str] = mapped_column(String(16))
     #: Rank: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
     severity: Mapped[int] = mapped_column(SmallInteger)
+    #: Why it is that one, in words; empty of alerts from before it was kept.
+    severity_reason: Mapped[str | None] = mapped_column(String(200))
+    #: The severity that it has risen from, as long as it is worse than that.
+    raised_from: Mapped[int | None] = mapped_column(SmallInteger)
     title: Mapped[str] = mapped_column(String(200))
     description: Mapped[str | None] = mapped_column(String(1000))
     service: Mapped[str | None] = mapped_column(String(100))
     monitoring_tool: Mapped[str | None] = mapped_column(String(100))
     #: Host names, one a line; 255 characters in all, without the line ends.
     hosts: Mapped[str] = mapped_column(Text, default="")
+    #: The metric's expression, whole; empty where there is none, NULL where it is not known.
+    query: Mapped[str | None] = mapped_column(Text)
     environment: Mapped[str | None] = mapped_column(String(255))
     #: How often it was reported.
     events: Mapped[int] = mapped_column(default=1)

@@ -1,6 +1,7 @@
 """What senders delivered, byte for byte."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -11,7 +12,7 @@ from models.base import Base, BigId
 class Delivery(Base):
     """One request to a receiver and what became of it.
 
-    The body is stored here and nowhere else; an alert names the delivery that opened it.
+    The body is stored here and nowhere else; an alert names the delivery whose words it shows.
     """
 
     __tablename__ = "deliveries"
@@ -24,6 +25,8 @@ class Delivery(Base):
     )
     #: http or prometheus: how the body is to be read.
     format: Mapped[str] = mapped_column(String(16))
+    #: The mapping that it was read by, as `domain.alerts.mapping` stores it; NULL if not known.
+    mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Sent by a person from the integration's page.
     is_test: Mapped[bool] = mapped_column(default=False)
     received_at: Mapped[datetime]

@@ -67,6 +67,13 @@ class Endpoint:
         """Send a generic alert with these fields."""
         return self.post(json.dumps(fields).encode())
 
+    def post_json(self, value: Any) -> list[dict[str, Any]]:
+        """Send any JSON value, and return what was answered."""
+        answer = self.post(json.dumps(value).encode())
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
     def accepted(self, **fields: Any) -> dict[str, Any]:
         """Send a generic alert, and return the one thing that was answered."""
         answer = self.send(**fields)

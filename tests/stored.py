@@ -52,14 +52,17 @@ def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int,
     """Return which alert each item touched and how, delivery by delivery."""
     actions = tuple(Action)
     statement = (
-        select(Alert.iid, Occurrence.item_index, Occurrence.action)
+        select(Alert.iid, Occurrence.item_index, Occurrence.action, Occurrence.is_late)
         .join(Alert, Alert.id == Occurrence.alert_id)
         .join(Project, Project.id == Alert.project_id)
         .where(Project.path == project)
         .order_by(Occurrence.delivery_id, Occurrence.item_index)
     )
     with database_of(gatebell) as session:
-        return [(iid, index, actions[rank]) for iid, index, rank in session.execute(statement)]
+        return [
+            (iid, index, Action.LATE if is_late else actions[rank])
+            for iid, index, rank, is_late in session.execute(statement)
+        ]
 
 
 def reports_in(gatebell: LiveGatebell, delivery: Delivery) -> int:

@@ -78,6 +78,7 @@ def _as_json(row: AlertRow) -> dict[str, Any]:
         "iid": row.iid,
         "title": row.title,
         "severity": row.severity,
+        "raised_from": row.raised_from,
         "status": row.status,
         "events": row.events,
         "started_at": written(row.started_at),

@@ -105,17 +105,26 @@ def _read(body: bytes) -> Any:
 
 
 def read_object(body: bytes, *, nesting_limit: int) -> dict[str, Any]:
-    """Read the one JSON object that a body is; raise UnreadableBody with a sentence otherwise.
+    """Read the one JSON object that a body is; raise UnreadableBody with a sentence otherwise."""
+    return checked_object(read_json(body, nesting_limit=nesting_limit))
 
-    The object itself is level 1 of the nesting. Of duplicate names the last one counts. A byte
+
+def checked_object(value: Any) -> dict[str, Any]:
+    """Return a value that was read if it is an object; raise UnreadableBody otherwise."""
+    if not isinstance(value, dict):
+        name = _TYPE_NAMES.get(type(value), "a number")
+        raise UnreadableBody(f"The body is {name}; a JSON object is expected.")
+    return value
+
+
+def read_json(body: bytes, *, nesting_limit: int) -> Any:
+    """Read the one JSON value that a body is; raise UnreadableBody with a sentence otherwise.
+
+    An object or array is level 1 of the nesting. Of duplicate names the last one counts. A byte
     order mark is ignored (RFC 8259 section 8.1 allows it): senders on Windows add one.
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():
         raise UnreadableBody("The body is empty; a JSON object is expected.")
     _check_depth(body, nesting_limit)
-    value = _read(body)
-    if not isinstance(value, dict):
-        name = _TYPE_NAMES.get(type(value), "a number")
-        raise UnreadableBody(f"The body is {name}; a JSON object is expected.")
-    return value
+    return _read(body)

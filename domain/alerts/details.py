@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from domain.alerts.body import read_object
+from domain.alerts.body import read_json
 from domain.alerts.incoming import UnreadableBody
 from domain.alerts.text import as_text, pretty_json, storable
 
@@ -43,5 +43,5 @@ def pretty(body: bytes) -> str:
     if len(body) <= _LARGEST_PRETTY:
         # Refused bodies are shown as well, and some of them are no JSON.
         with suppress(UnreadableBody):
-            return pretty_json(read_object(body, nesting_limit=_DEEPEST_PRETTY))
+            return pretty_json(read_json(body, nesting_limit=_DEEPEST_PRETTY))
     return storable(body.decode("utf-8", "replace"))

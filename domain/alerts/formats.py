@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from domain.alerts.body import read_object
+from domain.alerts.body import checked_object, read_json
 from domain.alerts.incoming import MissingAttributes, ParsedBody
 from domain.alerts.integrations import IntegrationType
 from domain.alerts.mapping import UNMAPPED, FieldMapping
@@ -30,8 +30,11 @@ def read_body(
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
     """Return what a body says; raise UnreadableBody, MissingAttributes or NoValidItem."""
-    payload = read_object(body, nesting_limit=reading.nesting_limit)
-    return read_payload(payload, kind, now=now, reading=reading, mapping=mapping)
+    value = read_json(body, nesting_limit=reading.nesting_limit)
+    if isinstance(value, list) and kind is IntegrationType.HTTP:
+        flag = reading.automatic_fingerprint
+        return generic.parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+    return read_payload(checked_object(value), kind, now=now, reading=reading, mapping=mapping)
 
 
 def read_payload(
@@ -77,10 +80,12 @@ def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
         raise MissingAttributes(error.names, hint=LOOKS_LIKE_ONE_ALERT) from error
 
 
-def only_item(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
+def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
     """Return the body as if it had one item: to show one of thousands, one has to be read."""
     if kind != IntegrationType.PROMETHEUS:
-        return payload
+        is_array = isinstance(value, list) and item_index < len(value)
+        return checked_object(value[item_index] if is_array else value)
+    payload = checked_object(value)
     items = payload.get("alerts")
     return {**payload, "alerts": items[item_index : item_index + 1]} if items else payload
 

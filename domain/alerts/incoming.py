@@ -65,6 +65,13 @@ class IncomingAlert:
     remarks: tuple[str, ...]
     #: Position among the items of the body; 0 where a body is one alert.
     item_index: int
+    #: Which of title, severity and started_at the sender left out, so that a default stands there.
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def given_start(self) -> datetime | None:
+        """When it began, if the sender says so."""
+        return None if "started_at" in self.left_out else self.started_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from domain.alerts.body import read_object
+from domain.alerts.body import read_json
 from domain.alerts.details import flatten, pretty
 from domain.alerts.formats import Reading, only_item, read_payload, shown_part
 from domain.alerts.grouping import Fields, Grouping, explain
@@ -40,7 +40,7 @@ class AlertDetail(AlertRow):
 
 @dataclass(frozen=True, kw_only=True)
 class _Said:
-    """What the delivery that opened an alert said of it."""
+    """What the delivery whose words an alert shows said of it."""
 
     item: IncomingAlert | None = None
     part: Mapping[str, Any] | None = None
@@ -54,11 +54,14 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
         raise NotFoundError(message)
     alert: Alert = found[0]
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
-    mapping = _mapping_of(alert, session=session)
+    mapping = _mapping_of(alert, delivery, session=session)
     return _detail(found, delivery, mapping, reading=reading)
 
 
-def _mapping_of(alert: Alert, *, session: Session) -> FieldMapping:
+def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
+    """Return what the delivery was read by, or the present mapping if that was not kept."""
+    if delivery is not None and delivery.mapping is not None:
+        return kept_mapping(delivery.mapping)
     stored = (
         session.get_one(Integration, alert.integration_id).mapping if alert.integration_id else None
     )
@@ -79,7 +82,7 @@ def _detail(
         **vars(row_of(found)),
         description=alert.description,
         runbook=item.runbook if item else None,
-        query=item.query if item else None,
+        query=_known(alert.query, item.query if item else None),
         markdown=item.markdown if item else None,
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
@@ -92,10 +95,15 @@ def _detail(
             kind=delivery.format if delivery else "",
             mapping=mapping,
         ),
-        severity_reason=item.severity_reason if item else "",
+        severity_reason=_known(alert.severity_reason, item.severity_reason if item else None) or "",
         received_at=delivery.received_at if delivery else None,
         integration_id=alert.integration_id,
     )
+
+
+def _known(kept: str | None, read: str | None) -> str | None:
+    """Return what was kept of a text, or what is read once more if it was not kept then."""
+    return read if kept is None else kept or None
 
 
 def _said(
@@ -106,7 +114,7 @@ def _said(
         return _Said()
     try:
         payload = only_item(
-            read_object(delivery.body, nesting_limit=reading.nesting_limit),
+            read_json(delivery.body, nesting_limit=reading.nesting_limit),
             delivery.format,
             item_index,
         )

@@ -1,11 +1,12 @@
 """Stores what a delivery said: all of it in one transaction, or nothing.
 
-There are two ways. One firing alert on Postgres takes a single statement (`express`). Everything
-else waits for its turn, looks at what is there, lets `lifecycle.plan` decide, and writes: `bulk` on
-Postgres, `steps` on SQLite. A turn is the lock of the project's counter. It comes first and is the
-same for all, so two webhooks with the same items in opposite order wait for each other and never
-deadlock. Should a single alert open meanwhile what a webhook wants to open, the index of open
-fingerprints refuses the webhook, which then looks again.
+There are two ways. One firing alert on Postgres takes a single statement (`express`), unless it may
+be a late copy of what is over, or has just been opened by another one. Everything else waits for
+its turn, looks at what is there, lets `lifecycle.plan` decide, and writes: `bulk` on Postgres,
+`steps` on SQLite. A turn is the lock of the project's counter. It comes first and is the same for
+all, so two webhooks with the same items in opposite order wait for each other and never deadlock.
+Should a single alert open meanwhile what a webhook wants to open, the index of open fingerprints
+refuses the webhook, which then looks again.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,15 @@ from domain.alerts.incoming import IncomingAlert, ParsedBody, State
 from domain.alerts.lifecycle import Answer, plan
 from domain.alerts.parcel import Parcel
 from domain.alerts.receipts import Receipt, receipt_of
-from domain.alerts.remarks import remarks_of
 from domain.hot import HotConnection
 
 
 def receive(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
     """Store the alerts of a body and return what became of each."""
     if hot.dialect_name == "postgresql" and _is_express(parsed):
-        return express.store(parsed.alerts[0], parcel, remarks_of(parsed), hot=hot)
+        receipt = express.store(parsed, parcel, hot=hot)
+        if receipt is not None:
+            return receipt
     return hot.transact(lambda: _store(parsed, parcel, hot=hot))
 
 

@@ -2,14 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 from domain.alerts.incoming import IncomingAlert
+from domain.alerts.times import END_BEFORE_START
+from domain.alerts.words import Words, retold, words_of
 
 TRIGGERED = "triggered"
 RESOLVED = "resolved"
+
+ARRIVED_LATE = (
+    "It arrived late: it began before its alert ended, and that one is over. It was counted there "
+    "and opened nothing."
+)
 
 
 class Action(StrEnum):
@@ -20,10 +28,12 @@ class Action(StrEnum):
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
+    #: A copy of what is over already; occurrences keep it as one that joined, and with a mark.
+    LATE = "arrived late"
 
-    def __init__(self, _word: str) -> None:
+    def __init__(self, word: str) -> None:
         """Remember the place in the order, which is how occurrences keep it."""
-        self.rank = len(type(self).__members__)
+        self.rank = 1 if word == "arrived late" else len(type(self).__members__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +43,11 @@ class Existing:
     alert_id: int
     iid: int
     title: str
-    is_open: bool
+    started_at: datetime
+    #: None while it is open.
+    ended_at: datetime | None
+    #: Somebody closed it, and whatever it is about may go on.
+    is_closed_by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,9 @@ class Planned:
     """An alert that an earlier item of the same batch creates; `index` points into Plan.new."""
 
     index: int
-    is_open: bool
+    started_at: datetime
+    ended_at: datetime | None
+    is_closed_by_hand: bool = False
 
 
 #: An alert that an item can meet.
@@ -52,26 +68,40 @@ Known = Existing | Planned
 class Open:
     """Create an alert."""
 
+    action: ClassVar = Action.OPENED
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Count one more event on the open alert."""
+    """Count one more event on the open alert, and show its words."""
 
+    action: ClassVar = Action.JOINED
+    alert: Known
+
+
+@dataclass(frozen=True, slots=True)
+class CountLate:
+    """Count a copy that arrived late on the alert that is over."""
+
+    action: ClassVar = Action.LATE
     alert: Known
 
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """Close the open alert at the given time."""
+    """Close the open alert at the given time, which does not lie before its start."""
 
+    action: ClassVar = Action.RESOLVED
     alert: Known
     ended_at: datetime
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyResolved:
     """Change nothing: the alert is the answer."""
 
+    action: ClassVar = Action.UNCHANGED
     alert: Known
 
 
@@ -79,10 +109,16 @@ class AlreadyResolved:
 class StoreResolved:
     """Create an alert that is over already, so that nothing is lost."""
 
+    action: ClassVar = Action.STORED_AS_RESOLVED
     ended_at: datetime
 
 
-Decision = Open | Join | Resolve | AlreadyResolved | StoreResolved
+Decision = Open | Join | CountLate | Resolve | AlreadyResolved | StoreResolved
+
+
+def looks_back(incoming: IncomingAlert) -> bool:
+    """Tell whether an item may belong to an alert that is over."""
+    return incoming.ended_at is not None or incoming.given_start is not None
 
 
 def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
@@ -93,12 +129,28 @@ def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
     if incoming.fingerprint is None:
         existing = None
     if incoming.ended_at is None:
-        return Join(existing) if existing and existing.is_open else Open()
+        return _decide_firing(existing, incoming)
     if existing is None:
         return StoreResolved(incoming.ended_at)
-    if existing.is_open:
-        return Resolve(existing, incoming.ended_at)
-    return AlreadyResolved(existing)
+    if existing.ended_at is not None:
+        return AlreadyResolved(existing)
+    if incoming.ended_at < existing.started_at:
+        return Resolve(existing, existing.started_at, remark=END_BEFORE_START)
+    return Resolve(existing, incoming.ended_at)
+
+
+def _decide_firing(existing: Known | None, incoming: IncomingAlert) -> Decision:
+    if existing is None:
+        return Open()
+    if existing.ended_at is None:
+        return Join(existing)
+    start = incoming.given_start
+    # Who closes an alert by hand does not end what it is about: senders go on telling of that, and
+    # each time with the same start.
+    if start is None or existing.is_closed_by_hand:
+        return Open()
+    is_copy = start < existing.ended_at or start == existing.started_at
+    return CountLate(existing) if is_copy else Open()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +173,11 @@ class ExistingAnswer:
 
     alert_id: int
     iid: int
+    #: The present one, after all items.
     title: str
     action: Action
+    #: What the sender may not expect, in a sentence.
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +186,7 @@ class NewAnswer:
 
     index: int
     action: Action
+    remark: str | None = None
 
 
 Answer = ExistingAnswer | NewAnswer
@@ -147,6 +203,8 @@ class Plan:
     new: tuple[NewAlert, ...]
     #: How many more events each stored alert has had, by its id.
     bumps: Mapping[int, int]
+    #: What was said last of each stored alert that was open, and by which item, by its id.
+    words: Mapping[int, tuple[Words, int]]
     #: When each stored alert ended, by its id.
     resolutions: Mapping[int, datetime]
     #: One for each item, in order.
@@ -159,11 +217,12 @@ class _Draft:
 
     new: list[NewAlert] = field(default_factory=list)
     bumps: Counter[int] = field(default_factory=Counter)
+    words: dict[int, tuple[Words, int]] = field(default_factory=dict)
     resolutions: dict[int, datetime] = field(default_factory=dict)
 
-    def create(self, incoming: IncomingAlert, resolved_at: datetime | None) -> Known:
-        self.new.append(NewAlert(incoming, events=1, resolved_at=resolved_at))
-        return Planned(len(self.new) - 1, is_open=resolved_at is None)
+    def create(self, incoming: IncomingAlert) -> Known:
+        self.new.append(NewAlert(incoming, events=1, resolved_at=incoming.ended_at))
+        return Planned(len(self.new) - 1, incoming.started_at, incoming.ended_at)
 
     def count_event(self, alert: Known) -> Known:
         match alert:
@@ -171,39 +230,59 @@ class _Draft:
                 self.bumps[alert.alert_id] += 1
             case Planned(index=index):
                 drafted = self.new[index]
-                self.new[index] = NewAlert(drafted.incoming, drafted.events + 1, None)
+                self.new[index] = replace(drafted, events=drafted.events + 1)
         return alert
+
+    def join(self, alert: Known, incoming: IncomingAlert) -> Known:
+        match alert:
+            case Existing(alert_id=alert_id):
+                said = words_of(incoming)
+                if alert_id in self.words:
+                    said = said.over(self.words[alert_id][0])
+                self.words[alert_id] = said, incoming.item_index
+            case Planned(index=index):
+                drafted = self.new[index]
+                self.new[index] = replace(drafted, incoming=retold(drafted.incoming, incoming))
+        return self.count_event(alert)
 
     def close(self, alert: Known, ended_at: datetime) -> Known:
         match alert:
             case Existing():
                 self.resolutions[alert.alert_id] = ended_at
-                return Existing(alert.alert_id, alert.iid, alert.title, is_open=False)
             case Planned(index=index):
-                drafted = self.new[index]
-                self.new[index] = NewAlert(drafted.incoming, drafted.events, ended_at)
-                return Planned(index, is_open=False)
+                self.new[index] = replace(self.new[index], resolved_at=ended_at)
+        return replace(alert, ended_at=ended_at)
 
-    def carry_out(self, decision: Decision, incoming: IncomingAlert) -> tuple[Known, Action]:
+    def carry_out(self, decision: Decision, incoming: IncomingAlert) -> Known:
         match decision:
-            case Open():
-                return self.create(incoming, None), Action.OPENED
+            case Open() | StoreResolved():
+                return self.create(incoming)
             case Join(alert=alert):
-                return self.count_event(alert), Action.JOINED
+                return self.join(alert, incoming)
+            case CountLate(alert=alert):
+                return self.count_event(alert)
             case Resolve(alert=alert, ended_at=ended_at):
-                return self.close(alert, ended_at), Action.RESOLVED
+                return self.close(alert, ended_at)
             case AlreadyResolved(alert=alert):
-                return alert, Action.UNCHANGED
-            case StoreResolved(ended_at=ended_at):
-                return self.create(incoming, ended_at), Action.STORED_AS_RESOLVED
+                return alert
 
 
-def _answer(alert: Known, action: Action) -> Answer:
+def _answer(alert: Known, decision: Decision) -> Answer:
+    action, remark = decision.action, _remark_on(decision)
     match alert:
         case Existing():
-            return ExistingAnswer(alert.alert_id, alert.iid, alert.title, action)
+            return ExistingAnswer(alert.alert_id, alert.iid, alert.title, action, remark)
         case Planned():
-            return NewAnswer(alert.index, action)
+            return NewAnswer(alert.index, action, remark)
+
+
+def _remark_on(decision: Decision) -> str | None:
+    match decision:
+        case CountLate():
+            return ARRIVED_LATE
+        case Resolve(remark=remark):
+            return remark
+    return None
 
 
 def plan(incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing]) -> Plan:
@@ -217,8 +296,17 @@ def plan(incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing]) 
     answers: list[Answer] = []
     for item in incoming:
         met = known.get(item.fingerprint) if item.fingerprint is not None else None
-        alert, action = draft.carry_out(decide(met, item), item)
+        decision = decide(met, item)
+        alert = draft.carry_out(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
-        answers.append(_answer(alert, action))
-    return Plan(tuple(draft.new), draft.bumps, draft.resolutions, tuple(answers))
+        answers.append(_answer(alert, decision))
+    titled = tuple(_titled(answer, draft.words) for answer in answers)
+    return Plan(tuple(draft.new), draft.bumps, draft.words, draft.resolutions, titled)
+
+
+def _titled(answer: Answer, words: Mapping[int, tuple[Words, int]]) -> Answer:
+    """Return an answer with the title that its alert has after all items."""
+    if isinstance(answer, NewAnswer) or answer.alert_id not in words:
+        return answer
+    return replace(answer, title=words[answer.alert_id][0].title or answer.title)

@@ -72,7 +72,7 @@ def list_occurrences(
         items=tuple(
             OccurrenceView(
                 received_at=row.received_at,
-                action=_ACTIONS[row[0].action],
+                action=Action.LATE if row[0].is_late else _ACTIONS[row[0].action],
                 sender=row.sender,
                 is_test=row.is_test,
                 item=row[0].item_index + 1,

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from domain.alerts.incoming import IncomingAlert
+from domain.alerts.mapping import UNMAPPED, FieldMapping, stored_form
 from domain.clock import Stopwatch
 
 #: Microseconds that the column can hold, more than half an hour.
@@ -26,6 +27,8 @@ class Parcel:
     received_at: datetime
     #: Runs since the request arrived.
     stopwatch: Stopwatch = field(repr=False)
+    #: What it is read by.
+    mapping: FieldMapping = UNMAPPED
     is_test: bool = False
 
     def without_body(self) -> "Parcel":
@@ -39,6 +42,7 @@ def delivery_values(parcel: Parcel) -> dict[str, Any]:
         "project_id": parcel.project_id,
         "integration_id": parcel.integration_id,
         "format": parcel.format,
+        "mapping": stored_form(parcel.mapping),
         "is_test": parcel.is_test,
         "received_at": parcel.received_at,
         "sender": parcel.sender,
@@ -56,11 +60,13 @@ def alert_values(alert: IncomingAlert, parcel: Parcel) -> dict[str, Any]:
         "item_index": alert.item_index,
         "fingerprint": alert.fingerprint,
         "severity": alert.severity.rank,
+        "severity_reason": alert.severity_reason,
         "title": alert.title,
         "description": alert.description,
         "service": alert.service,
         "monitoring_tool": alert.monitoring_tool,
         "hosts": "\n".join(alert.hosts),
+        "query": alert.query or "",
         "environment": alert.environment,
         "started_at": alert.started_at,
         "last_event_at": parcel.received_at,

@@ -49,6 +49,8 @@ class AlertRow:
     iid: int
     title: str
     severity: str
+    #: The one that it has risen from, if it has.
+    raised_from: str | None
     status: str
     started_at: datetime
     ended_at: datetime | None
@@ -101,6 +103,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
         iid=alert.iid,
         title=alert.title,
         severity=SEVERITIES[alert.severity].value,
+        raised_from=None if alert.raised_from is None else SEVERITIES[alert.raised_from].value,
         status=alert.status,
         started_at=alert.started_at,
         ended_at=alert.ended_at,

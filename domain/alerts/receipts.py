@@ -52,8 +52,8 @@ def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, Any]:
     return {
         "status_code": 200,
         "opened": counts[Action.OPENED] + counts[Action.STORED_AS_RESOLVED],
-        "joined": counts[Action.JOINED],
+        "joined": counts[Action.JOINED] + counts[Action.LATE],
         "resolved": counts[Action.RESOLVED],
-        "remarks": remarks_of(parsed),
+        "remarks": remarks_of(parsed, [answer.remark for answer in decided.answers]),
         "truncated_alerts": parsed.truncated_alerts,
     }

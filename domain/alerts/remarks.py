@@ -1,6 +1,7 @@
 """What a maintainer should know about how a body was read: a sentence each."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from domain.alerts.incoming import NoValidItem, ParsedBody, RefusedItem
 from domain.errors import DomainError
@@ -9,13 +10,17 @@ from domain.errors import DomainError
 MOST_REMARKS = 100
 
 
-def remarks_of(parsed: ParsedBody) -> list[str]:
-    """Return what is worth knowing of a body that was taken, what was refused of it first."""
+def remarks_of(parsed: ParsedBody, on_fates: Sequence[str | None] = ()) -> list[str]:
+    """Return what is worth knowing of a body that was taken, what was refused of it first.
+
+    `on_fates` has for each alert, if anything, what became of it that its sender may not expect.
+    """
     remarks = [*parsed.remarks, *_on_refused(parsed.refused)]
     is_batch = len(parsed.alerts) + len(parsed.refused) > 1
-    for alert in parsed.alerts:
+    for alert, on_fate in zip_longest(parsed.alerts, on_fates):
         prefix = f"Item {alert.item_index + 1}: " if is_batch else ""
-        remarks.extend(prefix + remark for remark in alert.remarks)
+        own = (*alert.remarks, on_fate) if on_fate else alert.remarks
+        remarks.extend(prefix + remark for remark in own)
     return _kept(remarks)
 
 

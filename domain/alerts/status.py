@@ -88,7 +88,9 @@ def _changed(alert: Alert, change: Change, *, session: Session, now: datetime) -
         # The index knows whether another open alert has this fingerprint.
         with session.begin_nested():
             alert.status = change.status
-            alert.ended_at = now if change.status == "resolved" else None
+            # What begins in the future ends no sooner than that.
+            ended_at = max(now, alert.started_at)
+            alert.ended_at = ended_at if change.status == "resolved" else None
     except IntegrityError:
         return False
     note(alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now)

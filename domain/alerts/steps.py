@@ -6,14 +6,24 @@ take turns for, and numbers come from the project's counter.
 
 from collections.abc import Sequence
 
-from sqlalchemy import Executable, bindparam, func, insert, select, update
+from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
-from domain.alerts.incoming import IncomingAlert, ParsedBody, State
-from domain.alerts.lifecycle import RESOLVED, Answer, Existing, ExistingAnswer, NewAlert, Plan
+from domain.alerts.incoming import IncomingAlert, ParsedBody
+from domain.alerts.lifecycle import (
+    RESOLVED,
+    Action,
+    Answer,
+    Existing,
+    ExistingAnswer,
+    NewAlert,
+    Plan,
+    looks_back,
+)
 from domain.alerts.parcel import Parcel, alert_values, delivery_values
 from domain.alerts.receipts import outcome_values
+from domain.alerts.words import COLUMNS, assignments
 from domain.hot import HotConnection
-from models import Alert, AlertCounter, Delivery, Occurrence
+from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
 
 #: Databases limit how many values one statement may carry.
 _CHUNK = 5000
@@ -25,7 +35,24 @@ def take_turn(project_id: int, *, hot: HotConnection) -> None:
 
 #: Not a bare column: so only indexes that begin with the fingerprint can be used (migration 0007).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
-_EXISTING_COLUMNS = select(Alert.id, Alert.iid, Alert.title, Alert.fingerprint, Alert.status)
+#: What somebody did with it last, if anybody did.
+_LAST_STATUS = (
+    select(AlertNote.text)
+    .where(AlertNote.alert_id == Alert.id, AlertNote.kind == "status")
+    .order_by(AlertNote.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_EXISTING_COLUMNS = select(
+    Alert.id,
+    Alert.iid,
+    Alert.title,
+    Alert.fingerprint,
+    Alert.status,
+    Alert.started_at,
+    func.coalesce(Alert.ended_at, Alert.last_event_at).label("ended_at"),
+    _LAST_STATUS.is_not_distinct_from(RESOLVED).label("is_closed_by_hand"),
+)
 
 _OPEN = _EXISTING_COLUMNS.where(
     _OF_PROJECT,
@@ -48,12 +75,12 @@ _LAST_RESOLVED = _EXISTING_COLUMNS.where(
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert of each fingerprint; for recoveries else the last resolved one."""
+    """Return the open alert of each fingerprint, else the last resolved one if that may matter."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up(_OPEN, wanted, project_id, hot=hot)
-    recovering = {alert.fingerprint for alert in alerts if alert.state is State.RECOVERY}
-    late = {each for each in wanted if each in recovering and each not in found}
-    return found | _look_up(_LAST_RESOLVED, late, project_id, hot=hot)
+    looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
+    over = {each for each in wanted if each in looking_back and each not in found}
+    return found | _look_up(_LAST_RESOLVED, over, project_id, hot=hot)
 
 
 def _look_up(
@@ -63,8 +90,14 @@ def _look_up(
     for start in range(0, len(wanted), _CHUNK):
         parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
         for row in hot.all(statement, parameters):
-            is_open = row.status != RESOLVED
-            found[row.fingerprint] = Existing(row.id, row.iid, row.title, is_open=is_open)
+            found[row.fingerprint] = Existing(
+                row.id,
+                row.iid,
+                row.title,
+                started_at=row.started_at,
+                ended_at=row.ended_at if row.status == RESOLVED else None,
+                is_closed_by_hand=row.is_closed_by_hand,
+            )
     return found
 
 
@@ -72,9 +105,9 @@ def store(
     decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
 ) -> tuple[int, Sequence[int]]:
     """Write all that was decided; return the delivery's id and the numbers of new alerts."""
-    _update_existing(decided, parcel, hot=hot)
     values = {**delivery_values(parcel), **outcome_values(decided, parsed)}
     delivery_id: int = hot.all(_INSERT_DELIVERY, values)[0][0]
+    _update_existing(decided, parcel, delivery_id, hot=hot)
     numbers = _take_numbers(len(decided.new), parcel.project_id, hot=hot)
     new_ids = _store_new(decided.new, parcel, (delivery_id, numbers), hot=hot)
     _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
@@ -95,8 +128,24 @@ _BUMP = (
     .values(events=Alert.events + bindparam("more"), last_event_at=bindparam("now"))
 )
 
+_RETELL = text(
+    f"""
+    UPDATE alerts SET
+    {
+        assignments(
+            {name: f":{name}" for name in COLUMNS},
+            delivery_id=":delivery_id",
+            item_index=":item_index",
+        )
+    }
+    WHERE id = :alert_id
+    """  # noqa: S608 - constants of this module
+)
 
-def _update_existing(decided: Plan, parcel: Parcel, *, hot: HotConnection) -> None:
+
+def _update_existing(
+    decided: Plan, parcel: Parcel, delivery_id: int, *, hot: HotConnection
+) -> None:
     now = parcel.received_at
     bumps = [
         {"alert_id": alert_id, "more": more, "now": now}
@@ -106,7 +155,17 @@ def _update_existing(decided: Plan, parcel: Parcel, *, hot: HotConnection) -> No
         {"alert_id": alert_id, "ended": ended_at, "now": now}
         for alert_id, ended_at in sorted(decided.resolutions.items())
     ]
-    for statement, rows in ((_BUMP, bumps), (_RESOLVE, resolutions)):
+    words = [
+        {
+            **said.columns(),
+            "alert_id": alert_id,
+            "delivery_id": delivery_id,
+            "item_index": item_index,
+        }
+        for alert_id, (said, item_index) in decided.words.items()
+    ]
+    # The event first: the activity is told when the words changed.
+    for statement, rows in ((_BUMP, bumps), (_RETELL, words), (_RESOLVE, resolutions)):
         if rows:
             hot.all(statement, rows)
 
@@ -172,6 +231,7 @@ def _store_occurrences(
             "delivery_id": delivery_id,
             "item_index": alert.item_index,
             "action": answer.action.rank,
+            "is_late": answer.action is Action.LATE,
         }
         for alert, answer in zip(alerts, decided.answers, strict=True)
     ]

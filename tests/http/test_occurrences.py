@@ -7,17 +7,22 @@ from tests.live import LiveGatebell
 from tests.senders import connect, item, resolved, webhook
 from tests.stored import alerts_of, deliveries_of, occurrences_of
 
+#: After all that `resolved` says is over.
+LATER = {"startsAt": "2026-11-21T09:00:00Z"}
+
 
 @pytest.mark.spec("I16", "I17")
 def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
-    for body in (item("a"), item("a"), resolved("a"), resolved("a"), item("a"), resolved("b")):
+    copy, new = item("a"), item("a", **LATER)
+    for body in (item("a"), copy, resolved("a"), resolved("a"), copy, new, resolved("b")):
         assert endpoint.post(webhook(body)).status_code == 200
     assert occurrences_of(gatebell, endpoint.project) == [
         (1, 0, Action.OPENED),
         (1, 0, Action.JOINED),
         (1, 0, Action.RESOLVED),
         (1, 0, Action.UNCHANGED),
+        (1, 0, Action.LATE),
         (2, 0, Action.OPENED),
         (3, 0, Action.STORED_AS_RESOLVED),
     ]
@@ -27,7 +32,9 @@ def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
 def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a"), resolved("z")))
-    endpoint.post(webhook(item("b"), "no item", resolved("a"), item("b"), resolved("z"), item("a")))
+    again = item("b")
+    endpoint.post(webhook(item("b"), "no item", resolved("a"), again, resolved("z"), item("a")))
+    endpoint.post(webhook(item("a", **LATER), "no item"))
     assert occurrences_of(gatebell, endpoint.project) == [
         (1, 0, Action.OPENED),
         (2, 1, Action.STORED_AS_RESOLVED),
@@ -35,7 +42,8 @@ def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
         (1, 2, Action.RESOLVED),
         (3, 3, Action.JOINED),
         (2, 4, Action.UNCHANGED),
-        (4, 5, Action.OPENED),
+        (1, 5, Action.LATE),
+        (4, 0, Action.OPENED),
     ]
 
 
@@ -43,7 +51,8 @@ def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
 def test_a_webhook_counts_closes_and_opens_the_same_thing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a"), item("b")))
-    items = (item("a"), item("a"), item("c"), resolved("a"), item("a"), item("b"), resolved("c"))
+    next_one = item("a", **LATER)
+    items = (item("a"), item("a"), item("c"), resolved("a"), next_one, item("b"), resolved("c"))
     assert [each["iid"] for each in endpoint.post(webhook(*items)).json()] == [1, 3, 4, 2]
     old, counted, brief, new = alerts_of(gatebell, endpoint.project)
     assert (old.status, old.events) == ("resolved", 3)
@@ -62,9 +71,10 @@ def test_late_recoveries_find_the_last_resolved_alert_of_each_series(
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     names = [f"s{number}" for number in range(40)]
-    for _ in range(2):
-        endpoint.post(webhook(*map(item, names)))
-        endpoint.post(webhook(*map(resolved, names)))
+    for times in ({}, LATER):
+        ended = {"endsAt": "2026-11-21T10:00:00Z"} if times else {}
+        endpoint.post(webhook(*(item(name, **times) for name in names)))
+        endpoint.post(webhook(*(resolved(name) | times | ended for name in names)))
     answer = endpoint.post(webhook(*map(resolved, reversed(names)), resolved("new")))
     assert [each["iid"] for each in answer.json()] == [*range(80, 40, -1), 81]
     assert len(alerts_of(gatebell, endpoint.project)) == 81

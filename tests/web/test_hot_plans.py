@@ -46,8 +46,18 @@ def made(app: Flask, kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "body", "words", "conditions"),
     [
-        ("http", b'{"title": "new"}', "WITH joined", ["fingerprint = "]),
-        ("prometheus", webhook(resolved("a"), item("b")), "wanted", ["fingerprint = "] * 2),
+        (
+            "http",
+            b'{"title": "new", "start_time": "2026-11-21T07:00:00Z"}',
+            "WITH ticket",
+            ["fingerprint = ", "fingerprint = "],
+        ),
+        (
+            "prometheus",
+            webhook(resolved("a"), item("b")),
+            "wanted",
+            ["fingerprint = ", "fingerprint = ", "alert_id = met.id"],
+        ),
         ("prometheus", webhook(item("other 1"), item("b")), "WITH touched", ["id = touched.id"]),
     ],
 )

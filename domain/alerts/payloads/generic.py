@@ -1,18 +1,21 @@
 """The generic JSON payload: one alert, every field optional, any other field welcome.
 
+An array of them is one alert for each.
+
 Which key feeds which field a maintainer can decide by a mapping; else each has its own name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from domain.alerts import fingerprint
-from domain.alerts.incoming import IncomingAlert, ParsedBody, State
+from domain.alerts.incoming import IncomingAlert, NoValidItem, ParsedBody, RefusedItem, State
 from domain.alerts.mapping import UNMAPPED, FieldMapping, Target
 from domain.alerts.severity import GENERIC_WORDS, read_severity
 from domain.alerts.text import excerpt, first_text, is_blank, short_text, texts_within, whole_text
-from domain.alerts.times import read_end, read_start
+from domain.alerts.times import in_order, read_end, read_start
 
 DEFAULT_TITLE = "New: Alert"
 
@@ -50,16 +53,18 @@ def _read_alert(
     severity, severity_reason = read_severity(fields.get(Target.SEVERITY), GENERIC_WORDS)
     start = read_start(fields.get(Target.START_TIME), name=sources[Target.START_TIME], now=now)
     end = read_end(fields.get(Target.END_TIME), name=sources[Target.END_TIME])
+    started_at, end = in_order(start, end)
+    title = short_text(fields.get(Target.TITLE), 200)
     identity, made_of, remark = _identify(
         *(body, fields.get(Target.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
     return IncomingAlert(
-        title=short_text(fields.get(Target.TITLE), 200) or DEFAULT_TITLE,
+        title=title or DEFAULT_TITLE,
         description=short_text(fields.get(Target.DESCRIPTION), 1000),
         severity=severity,
         state=State.FIRING if end.time is None else State.RECOVERY,
-        started_at=start.time,
+        started_at=started_at,
         ended_at=end.time,
         service=short_text(fields.get(Target.SERVICE), 100),
         monitoring_tool=short_text(fields.get(Target.MONITORING_TOOL), 100),
@@ -75,7 +80,16 @@ def _read_alert(
         generator_url=None,
         remarks=tuple(filter(None, (start.remark, end.remark, remark))),
         item_index=0,
+        left_out=_left_out(
+            title=title is None,
+            severity=is_blank(fields.get(Target.SEVERITY)),
+            started_at=not start.is_given,
+        ),
     )
+
+
+def _left_out(**is_left_out: bool) -> frozenset[str]:
+    return frozenset(name for name, is_so in is_left_out.items() if is_so)
 
 
 def parse(
@@ -92,3 +106,27 @@ def parse(
     """
     alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
     return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, remarks=())
+
+
+def parse_each(
+    items: Sequence[Any],
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Read one alert for each object of an array; what is none does not sink the others.
+
+    Raise NoValidItem if there is nothing to store.
+    """
+    alerts, refused = [], []
+    for index, item in enumerate(items):
+        if isinstance(item, dict):
+            alert = _read_alert(item, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
+            alerts.append(replace(alert, item_index=index))
+        else:
+            refused.append(RefusedItem(item_index=index, reason="it is not an object"))
+    if not alerts:
+        message = "None of the items is an alert." if refused else "The array is empty."
+        raise NoValidItem(message, refused=refused)
+    return ParsedBody(alerts=tuple(alerts), refused=tuple(refused), truncated_alerts=0, remarks=())

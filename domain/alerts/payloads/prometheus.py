@@ -21,7 +21,7 @@ from domain.alerts.incoming import (
 )
 from domain.alerts.severity import METRICS_WORDS, read_severity
 from domain.alerts.text import first_text, is_blank, short_text, storable, texts_within, whole_text
-from domain.alerts.times import End, read_end, read_start
+from domain.alerts.times import End, Start, in_order, read_end, read_start
 
 REQUIRED = (
     "alerts",
@@ -131,7 +131,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
     if is_blank(item.get("startsAt")):
         raise _NoAlertError("startsAt is missing")
     start = read_start(item["startsAt"], name="startsAt", now=now)
-    end = _read_end(item, now=now)
+    started_at, end = in_order(start, _read_end(item, now=now))
     severity, severity_reason = read_severity(labels.get("severity"), METRICS_WORDS)
     identity, source = _identify(item, labels, title)
     generator_url = _first_whole(item, "generatorURL", "generatorUrl")
@@ -140,7 +140,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         description=short_text(annotations.get("description"), 1000),
         severity=severity,
         state=State.FIRING if end.time is None else State.RECOVERY,
-        started_at=start.time,
+        started_at=started_at,
         ended_at=end.time,
         service=short_text(labels.get("service"), 100),
         monitoring_tool=MONITORING_TOOL,
@@ -158,7 +158,13 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         generator_url=generator_url,
         remarks=tuple(filter(None, (start.remark, end.remark))),
         item_index=index,
+        left_out=_left_out(labels, start),
     )
+
+
+def _left_out(labels: Mapping[str, Any], start: Start) -> frozenset[str]:
+    names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
+    return frozenset(name for name, is_left_out in names.items() if is_left_out)
 
 
 def _count_left_out(body: Mapping[str, Any]) -> int:

@@ -42,6 +42,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         generator_url=None,
         remarks=(),
         item_index=0,
+        left_out=frozenset({"title", "severity", "started_at"}),
     )
 
 

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from domain.alerts.incoming import IncomingAlert, ParsedBody, Severity, State
 from domain.alerts.lifecycle import (
+    ARRIVED_LATE,
     Action,
     AlreadyResolved,
+    CountLate,
     Existing,
     ExistingAnswer,
     Join,
@@ -22,12 +24,15 @@ from domain.alerts.lifecycle import (
     plan,
 )
 from domain.alerts.receipts import outcome_values, receipt_of
+from domain.alerts.times import END_BEFORE_START
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
-OPEN = Existing(alert_id=70, iid=7, title="Disk full", is_open=True)
-RESOLVED = replace(OPEN, is_open=False)
+OPEN = Existing(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
+RESOLVED = replace(OPEN, ended_at=EVENING)
+#: What the sender leaves out where it says nothing of when it began.
+NO_START = frozenset({"started_at"})
 
 
 def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> IncomingAlert:
@@ -52,6 +57,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         generator_url=None,
         remarks=(),
         item_index=0,
+        left_out=NO_START,
     )
 
 
@@ -101,14 +107,17 @@ def actions(planned: Plan) -> list[str]:
 
 
 def test_an_empty_batch_changes_nothing() -> None:
-    assert plan([], {}) == Plan(new=(), bumps={}, resolutions={}, answers=())
+    assert plan([], {}) == Plan(new=(), bumps={}, words={}, resolutions={}, answers=())
 
 
 @pytest.mark.spec("I16")
 def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -> None:
     first = firing(title="First")
     planned = plan([first, firing(LOAD), firing(title="Second")], {})
-    assert planned.new == (NewAlert(first, 2, None), NewAlert(firing(LOAD), 1, None))
+    assert planned.new == (
+        NewAlert(firing(title="Second"), 2, None),
+        NewAlert(firing(LOAD), 1, None),
+    )
     assert planned.answers == (
         NewAnswer(0, Action.OPENED),
         NewAnswer(1, Action.OPENED),
@@ -180,6 +189,65 @@ def test_the_log_counts_items_by_what_they_did() -> None:
     assert values["remarks"] == ["Late."]
 
 
+def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
+    """Return a report that says when it began."""
+    return replace(firing(title=title), started_at=start, left_out=frozenset())
+
+
+@pytest.mark.spec("I16")
+def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
+    planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
+    assert (planned.new, planned.bumps, planned.words) == ((), {70: 1}, {})
+    assert planned.answers == (ExistingAnswer(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize(
+    ("met", "start", "decision"),
+    [
+        (RESOLVED, EVENING - timedelta(microseconds=1), CountLate(RESOLVED)),
+        (RESOLVED, EVENING, Open()),
+        # An alert without a length: the start of another one is a moment later.
+        (replace(RESOLVED, ended_at=NOON), NOON, CountLate(replace(RESOLVED, ended_at=NOON))),
+        (replace(RESOLVED, ended_at=NOON), NOON + timedelta(seconds=1), Open()),
+        # Nobody said that it is over: it was only closed here.
+        (replace(RESOLVED, is_closed_by_hand=True), NOON, Open()),
+    ],
+)
+def test_what_began_after_the_end_is_another_alert(
+    met: Existing, start: datetime, decision: object
+) -> None:
+    assert decide(met, copy(start)) == decision
+
+
+def test_a_batch_knows_what_it_has_ended_itself() -> None:
+    ended = replace(recovery(), ended_at=EVENING)
+    planned = plan([ended, copy(NOON), copy(EVENING), copy(NOON)], {DISK: OPEN})
+    assert actions(planned) == ["resolved", "arrived late", "opened", "joined"]
+
+
+@pytest.mark.spec("I17")
+def test_an_end_before_the_start_is_the_start() -> None:
+    planned = plan([recovery(ended_at=NOON - timedelta(seconds=187))], {DISK: OPEN})
+    assert planned.resolutions == {70: NOON}
+    assert [answer.remark for answer in planned.answers] == [END_BEFORE_START]
+
+
+def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
+    first = replace(firing(title="CPU 80%"), severity=Severity.LOW, service="web", hosts=("a",))
+    last = replace(firing(title="New: Alert"), left_out=NO_START | {"title"}, description="Dead")
+    planned = plan([first, last], {DISK: OPEN})
+    words, _ = planned.words[70]
+    assert (words.title, words.severity, words.description) == ("CPU 80%", 1, "Dead")
+    assert (words.service, words.hosts) == ("web", "a")
+    assert {answer.title for answer in planned.answers if isinstance(answer, ExistingAnswer)} == {
+        "CPU 80%"
+    }
+    (new,) = plan([first, last], {}).new
+    assert (new.incoming.title, new.incoming.severity) == ("CPU 80%", Severity.HIGH)
+    assert (new.incoming.description, new.incoming.service) == ("Dead", "web")
+
+
 class Shelf:
     """The simplest store there is: one item at a time, by the rules of the specification."""
 
@@ -187,7 +255,7 @@ class Shelf:
         self.alerts: list[list[object]] = []
         self.latest: dict[bytes, list[object]] = {}
         for fingerprint, alert in existing.items():
-            self.latest[fingerprint] = [0, None if alert.is_open else "before"]
+            self.latest[fingerprint] = [0, alert.ended_at and "before"]
             self.alerts.append(self.latest[fingerprint])
 
     def take(self, item: IncomingAlert) -> None:
@@ -224,7 +292,7 @@ def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
         shelf.take(item)
     planned = plan(batch, existing)
     stored = [
-        [planned.bumps.get(70, 0), planned.resolutions.get(70, None if alert.is_open else "before")]
+        [planned.bumps.get(70, 0), planned.resolutions.get(70, alert.ended_at and "before")]
         for alert in existing.values()
     ]
     created = [[new.events, new.resolved_at] for new in planned.new]

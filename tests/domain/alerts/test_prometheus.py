@@ -51,6 +51,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         generator_url=None,
         remarks=(),
         item_index=0,
+        left_out=frozenset({"severity"}),
     )
 
 

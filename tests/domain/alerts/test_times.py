@@ -18,6 +18,21 @@ MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
         "2026-11-21t07:52:39z",
         "2026-11-21 07:52:39Z",
         "2026-11-21 07:52:39 +0000",
+        "2026-11-21 07:52:39+00",
+        "2026-11-21 08:52:39 +01",
+        "2026-11-21 08:52:39.000 +01:00",
+        "2026-11-21T02:22:39 -05:30",
+        "2026.11.21 07:52:39Z",
+        "2026/11/21 07:52:39 UTC",
+        "2026-11-21 08:52:39 CET",
+        "2026-11-21 09:52:39 cest",
+        "2026-11-21T02:52:39 EST",
+        "2026-11-21 08:52:39 Europe/Berlin",
+        "2026-11-21T08:52:39+01:00[Europe/Berlin]",
+        "2026-11-21 08:52:39.0 +0100 CET m=+12.345678901",
+        "Sat Nov 21 08:52:39 CET 2026",
+        "Sat Nov 21 07:52:39 UTC 2026",
+        "21 Nov 2026 08:52:39 CET",
         "2026-11-21T07:52:39-00:00",
         "2026-11-21T13:22:39+05:30",
         "2026-11-20T19:52:39-12:00",
@@ -34,6 +49,10 @@ MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
         "1795247559",
         "1795247559000",
         "1795247559.000",
+        1795247559000000,
+        1795247559000000000,
+        "1795247559000000",
+        "1795247559000000000",
     ],
 )
 def test_one_moment_is_read_in_every_known_format(written: object) -> None:
@@ -52,6 +71,42 @@ def test_milliseconds_keep_their_fraction() -> None:
     assert read_time(1795247559123) == MORNING + timedelta(milliseconds=123)
 
 
+def test_microseconds_and_nanoseconds_lose_nothing_that_a_clock_here_can_tell() -> None:
+    exact = MORNING + timedelta(microseconds=123456)
+    assert read_time(1795247559123456) == exact
+    assert read_time("1795247559123456") == exact
+    assert read_time(1795247559123456789) == exact
+    assert read_time("1795247559123456789") == exact
+    assert read_time("1795247559.123456") == exact
+
+
+@pytest.mark.parametrize("fraction", ["1", "12", "123", "1234", "12345", "123456", "123456789"])
+@pytest.mark.parametrize("offset", ["Z", "+00", " +00:00", " +0000", " UTC"])
+def test_fractions_are_read_before_any_offset(fraction: str, offset: str) -> None:
+    read = read_time(f"2026-11-21 07:52:39.{fraction}{offset}")
+    assert read == MORNING + timedelta(microseconds=int(fraction[:6].ljust(6, "0")))
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "remark"),
+    [
+        ("2026.11.21 07:52:39", MORNING, "has no offset from UTC"),
+        ("2026-11-21 07:52:39 IST", MORNING, "names a time zone that is not known here"),
+        ("2026-11-21 07:52:39 Mars/Crater", MORNING, "names a time zone that is not known here"),
+        ("Sat, 21 Nov 2026 07:52:39 XYZ", MORNING, "names a time zone that is not known here"),
+        ("2026-11-21", MORNING.replace(hour=0, minute=0, second=0), "has no time of day"),
+        ("2026/11/21", MORNING.replace(hour=0, minute=0, second=0), "has no time of day"),
+    ],
+)
+def test_what_a_time_does_not_say_is_utc_with_a_remark(
+    written: str, read: datetime, remark: str
+) -> None:
+    start = read_start(written, name="start_time", now=NOW)
+    assert start.time == read
+    assert start.remark is not None
+    assert start.remark.startswith(f"start_time {remark}: “{written}”, so it is read as")
+
+
 def test_a_leap_second_is_the_second_that_follows() -> None:
     assert read_time("2016-12-31T23:59:60Z") == datetime(2017, 1, 1, tzinfo=UTC)
     assert read_time("2016-12-31T23:59:60.25Z") == datetime(2017, 1, 1, 0, 0, 0, 250000, tzinfo=UTC)
@@ -61,7 +116,12 @@ def test_a_leap_second_is_the_second_that_follows() -> None:
     "written",
     [
         "yesterday",
-        "2026-11-21",
+        "2026-11-21Z",
+        "2026-11-21 UTC",
+        "2026-11/21",
+        "21.11.2026",
+        "2026-11-21 07:52:39 ../etc/passwd",
+        "2026-11-21 07:52:39 +1",
         "07:52:39",
         "2026-11-21T07",
         "2026-13-01T00:00:00Z",
@@ -91,6 +151,7 @@ def test_a_leap_second_is_the_second_that_follows() -> None:
         -1,
         1e300,
         10**30,
+        10**20,
         True,
         None,
         [],

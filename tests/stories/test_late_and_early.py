@@ -1,0 +1,117 @@
+"""Times that cannot be: ends before starts, and copies that come when all is over."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from domain.alerts.lifecycle import ARRIVED_LATE
+from domain.alerts.times import END_BEFORE_START
+from tests.html_forms import form_to, submit
+from tests.live import LiveGatebell
+from tests.people import alice, signed_in
+from tests.senders import Endpoint, connect, item, resolved, webhook
+from tests.stored import alerts_of, newest_delivery
+
+NINE = "2026-11-21T09:00:00Z"
+
+
+def page_of(gatebell: LiveGatebell, endpoint: Endpoint, iid: int = 1) -> str:
+    browser = signed_in(gatebell, alice(gatebell))
+    return browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/{iid}", timeout=20).text
+
+
+@pytest.mark.spec("I5", "I17")
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        [{"start_time": NINE}, {"end_time": "2026-11-21T08:56:53Z"}],
+        [{"start_time": NINE, "end_time": "2026-11-21T08:56:53Z"}],
+        [{"start_time": NINE}, {"start_time": NINE, "end_time": "2026-11-21T08:56:53Z"}],
+    ],
+)
+def test_an_end_before_the_start_counts_as_the_start(
+    gatebell: LiveGatebell, bodies: list[dict[str, Any]]
+) -> None:
+    endpoint = connect(gatebell)
+    for body in bodies:
+        endpoint.accepted(fingerprint="x", **body)
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.status == "resolved"
+    assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert newest_delivery(gatebell, endpoint.project).remarks == [END_BEFORE_START]
+    assert (
+        "after" not in page_of(gatebell, endpoint).partition("state-line")[2].partition("</p>")[0]
+    )
+
+
+def test_a_recovery_by_a_clock_that_is_behind_ends_no_sooner_than_it_began(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    behind = datetime.now(UTC) - timedelta(seconds=187)
+    endpoint.accepted(fingerprint="x", end_time=behind.isoformat())
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.ended_at == alert.started_at
+    assert "-18" not in page_of(gatebell, endpoint)
+
+
+def test_what_was_over_before_anybody_told_of_it_keeps_its_end(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x", end_time=NINE)
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert newest_delivery(gatebell, endpoint.project).remarks == []
+
+
+def test_a_start_in_the_future_is_kept_and_nobody_ends_it_sooner(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x", start_time="2999-01-01T00:00:00Z")
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(address, timeout=20)
+    assert submit(browser, page, form_to(page, "/status"), status="resolved").ok
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.ended_at == alert.started_at == datetime(2999, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize("others", [(), (item("other"),)])
+def test_a_copy_that_arrives_late_opens_nothing(
+    gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    endpoint.post(webhook(resolved("a")))
+    answer = endpoint.post(webhook(item("a"), *others))
+    assert answer.json()[0] == {"iid": 1, "title": "a"}
+    first = alerts_of(gatebell, endpoint.project)[0]
+    assert (first.status, first.events) == ("resolved", 2)
+    log = newest_delivery(gatebell, endpoint.project)
+    assert (log.opened, log.joined, log.resolved) == (len(others), 1, 0)
+    assert log.remarks == [f"Item 1: {ARRIVED_LATE}" if others else ARRIVED_LATE]
+    assert "arrived late" in page_of(gatebell, endpoint)
+    # The next one begins after that end.
+    again = endpoint.post(webhook(item("a", startsAt="2026-11-21T08:00:00Z"), *others))
+    assert again.json()[0]["iid"] == 2 + len(others)
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize("others", [(), (item("other"),)])
+def test_what_was_closed_by_hand_and_still_fires_is_told_of_again(
+    gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1", timeout=20)
+    assert submit(browser, page, form_to(page, "/status"), status="resolved").ok
+    assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
+
+
+def test_a_report_without_a_start_is_no_copy(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    endpoint.accepted(fingerprint="x", end_time="2999-01-01T00:00:00Z")
+    assert endpoint.accepted(fingerprint="x")["iid"] == 2

@@ -1,0 +1,206 @@
+"""SQLite, a webhook on Postgres and a single alert on Postgres are stored by code of their own.
+
+Whatever comes in, in whatever order, all three leave the same behind.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import Table, select
+
+from domain.alerts import intake
+from domain.alerts.formats import Reading, read_body
+from domain.alerts.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.integrations import IntegrationType
+from domain.alerts.mapping import FieldMapping, Target
+from domain.alerts.parcel import Parcel
+from domain.alerts.search import find_matches, words_of
+from domain.alerts.status import Change, change_statuses
+from domain.audit.events import Actor
+from models import Alert, AlertNote, Delivery, Environment, Occurrence
+from tests.commands import operate
+from tests.postgres import Postgres
+from tests.senders import item, webhook
+from web.extensions import db
+from web.settings import Settings, read_settings
+
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+MAPPING = FieldMapping({Target.SEVERITY: (("prio",),), Target.RUNBOOK: (("book",),)})
+BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TITLES = ("CPU 80%", "CPU 100% DEAD", "Zürich — 磁盘\x00", "", None)
+SEVERITIES = ("low", "critical", "Medium", "warning", "unknown", "", None, 3)
+WORDS = ("web", "db 1", "", None, "x" * 300, ["a", "b"])
+TIMES = ("2026-11-21T11:00:00Z", "2026-11-21T12:03:00Z", 1795262700, "2099-01-01", "never", None)
+EVERYTHING = ("cpu", "dead", "web", "db", "磁盘", "prod")
+
+
+class House:
+    """A database that is told everything."""
+
+    def __init__(self, app: Flask) -> None:
+        self.app = app
+        operate(app, "users", "create", "alice", "--email", "alice@example.org")
+        operate(app, "groups", "create", "acme")
+        operate(app, "projects", "create", "acme/shop")
+        for kind in ("http", "prometheus"):
+            operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", kind)
+
+    def take(self, kind: IntegrationType, body: bytes, moment: datetime) -> object:
+        """Store a body, and return the answer."""
+        mapping = MAPPING if kind is IntegrationType.HTTP else FieldMapping()
+        try:
+            parsed = read_body(body, kind, now=moment, reading=READING, mapping=mapping)
+        except (MissingAttributes, NoValidItem, UnreadableBody) as error:
+            return str(error)
+        parcel = Parcel(
+            project_id=1,
+            integration_id=1 if kind is IntegrationType.HTTP else 2,
+            format=kind.value,
+            sender="192.0.2.1",
+            body=body,
+            size=len(body),
+            received_at=moment,
+            stopwatch=lambda: 5,
+            mapping=mapping,
+        )
+        receipt = intake.receive(parsed, parcel, hot=self.app.extensions["gatebell"].hot)
+        return receipt.items, receipt.by_item
+
+    def change(self, status: str, iid: int, moment: datetime) -> object:
+        """Give an alert another status by hand."""
+        change = Change(status=status, by=Actor(id=1, name="alice"))
+        with self.app.app_context():
+            done = change_statuses(1, [iid], change, session=db.session(), now=moment)
+            db.session.commit()
+        return done
+
+    def kept(self) -> dict[str, Any]:
+        """Return every column of every table, without the numbers that only the database knows."""
+        with self.app.app_context():
+            tables = {
+                model.__tablename__: self._rows(model.__table__)
+                for model in (Delivery, Alert, Occurrence, AlertNote, Environment)
+            }
+            found = {word: self._found(word) for word in EVERYTHING}
+        return {**tables, "search": found}
+
+    def _rows(self, table: Any) -> list[dict[str, Any]]:
+        assert isinstance(table, Table)
+        iids = {alert.id: alert.iid for alert in db.session.scalars(select(Alert))}
+        deliveries = db.session.scalars(select(Delivery.id).order_by(Delivery.id)).all()
+        places: dict[int | None, int | None] = {
+            None: None,
+            **{number: place for place, number in enumerate(deliveries)},
+        }
+        rows = [dict(row) for row in db.session.execute(select(table)).mappings()]
+        for row in rows:
+            row.pop("id", None)
+            if "alert_id" in row:
+                row["alert_id"] = iids[row["alert_id"]]
+            if "delivery_id" in row:
+                row["delivery_id"] = places[row["delivery_id"]]
+        return sorted(rows, key=repr)
+
+    def _found(self, word: str) -> list[int]:
+        matches = find_matches(words_of(word), project_id=1, session=db.session())
+        return sorted(db.session.scalars(select(Alert.iid).where(matches.condition)))
+
+
+@pytest.fixture
+def houses(
+    make_app: Callable[[Settings], Flask],
+    migrated_sqlite: Path,
+    postgres: Postgres,
+    migrated_postgres: str,
+    tmp_path: Path,
+) -> list[House]:
+    """One database for each writer: SQLite, webhooks on Postgres, single alerts on Postgres."""
+    file = tmp_path / "gatebell.db"
+    file.write_bytes(migrated_sqlite.read_bytes())
+    urls = [
+        f"sqlite:///{file}",
+        *(postgres.new_database(template=migrated_postgres) for _ in range(2)),
+    ]
+    environment = {
+        "BASE_URL": "http://localhost",
+        "INSTANCE_PATH": str(tmp_path),
+        "SECRET_KEY": "a key that only tests have, and everybody knows",
+    }
+    return [House(make_app(read_settings({**environment, "DATABASE_URL": url}))) for url in urls]
+
+
+def generic(random: Random) -> bytes:
+    """Return a body with some fields or other."""
+    fields = {
+        "fingerprint": random.choice(("a", "a", "b", ["c"], None)),
+        "title": random.choice(TITLES),
+        "prio": random.choice(SEVERITIES),
+        "book": random.choice(("https://wiki.example/cpu", None)),
+        "description": random.choice(WORDS),
+        "service": random.choice(WORDS),
+        "monitoring_tool": random.choice(WORDS),
+        "hosts": random.choice(WORDS),
+        "platform_environment_name": random.choice(("prod", None)),
+        "start_time": random.choice(TIMES),
+        "end_time": random.choice((*TIMES, *[None] * 20)),
+    }
+    return json.dumps({name: fields[name] for name in fields if random.random() < 0.6}).encode()
+
+
+def metrics(random: Random) -> bytes:
+    """Return a webhook of one item, mostly, with some labels and annotations or other."""
+    items = [
+        item(
+            random.choice("abc"),
+            labels={"alertname": "CPU", "severity": random.choice(SEVERITIES)},
+            annotations={"title": random.choice(TITLES), "description": random.choice(WORDS)},
+            status=random.choice(("firing", "firing", "firing", "resolved")),
+            startsAt=random.choice(TIMES) or "?",
+            generatorURL=random.choice(
+                ("http://p/g?g0.expr=up%3D%3D0", "http://p/g?g0.expr=1", "")
+            ),
+        )
+        for _ in range(random.choice((1, 1, 1, 1, 3)))
+    ]
+    return webhook(*items, truncatedAlerts=random.choice((0, 3)))
+
+
+def step(random: Random, houses: Sequence[House], moment: datetime) -> list[object]:
+    """Let the same thing happen everywhere, and return what each answers."""
+    if random.random() < 0.15:
+        status = random.choice(("acknowledged", "resolved", "ignored", "triggered"))
+        iid = random.randrange(1, 6)
+        return [house.change(status, iid, moment) for house in houses]
+    is_metrics = random.random() < 0.4
+    kind = IntegrationType.PROMETHEUS if is_metrics else IntegrationType.HTTP
+    body = metrics(random) if is_metrics else generic(random)
+    small, batch, single = houses
+    answers = [small.take(kind, body, moment), single.take(kind, body, moment)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "_is_express", lambda _parsed: False)
+        return [*answers, batch.take(kind, body, moment)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_writers_leave_the_same_behind(houses: list[House], seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - the same bodies each time
+    for number in range(70):
+        moment = BEGIN + timedelta(minutes=number, microseconds=seed)
+        first, *others = step(random, houses, moment)
+        assert all(other == first for other in others), number
+    kept, *copies = (house.kept() for house in houses)
+    for copy in copies:
+        for name in kept:
+            assert copy[name] == kept[name], name
+    # Something of everything has happened.
+    assert {row["is_late"] for row in kept["occurrences"]} == {False, True}
+    assert any(row["changes"] for row in kept["alert_notes"])
+    assert any(row["raised_from"] is not None for row in kept["alerts"])
+    assert any(row["truncated_alerts"] for row in kept["deliveries"])
+    assert any(kept["search"].values())
