@@ -43,7 +43,7 @@ class AlertNote(Base):
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     #: What a report changed, old and new by the names of the columns; a trigger writes it
-    #: (migration 0014), and it goes with the delivery.
+    #: (migration 0017), and it goes with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
     delivery_id: Mapped[int | None] = mapped_column(
         ForeignKey("deliveries.id", ondelete="CASCADE"), index=True

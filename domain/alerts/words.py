@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 from domain.alerts.incoming import IncomingAlert
 
-#: What stands in the activity when it changes; a trigger sees to that (migration 0014).
+#: What stands in the activity when it changes; a trigger sees to that (migration 0017).
 SHOWN = ("severity", "title", "description", "service", "monitoring_tool", "hosts", "query")
 #: With what goes with them.
 COLUMNS = (*SHOWN, "severity_reason")
