@@ -10,7 +10,7 @@ from web.access import open_to_anyone
 from web.instance_state import worker_seen_at
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_place
-from web.readiness import what_is_missing
+from web.readiness import remark_on_clock, what_is_missing
 from web.services import settings
 
 health = Blueprint("health", __name__)
@@ -32,7 +32,8 @@ def readyz() -> Response:
     """Say whether requests can be served: the database answers, and has the newest shape."""
     missing = what_is_missing()
     if missing is None:
-        return jsonify(status="ok", database="ok")
+        remark = remark_on_clock()
+        return jsonify(status="ok", database="ok", **({"clock": remark} if remark else {}))
     response = jsonify(status="unavailable", database=missing)
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
     response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)

@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.secret_keys import missing_fingerprints
-from web.clocks import clock_lead_ms, warn_of_lead
+from web.clocks import clock_lead_ms, in_words, is_too_much
 from web.database import Shape, shape_of
 from web.extensions import db
 from web.services import now, services
@@ -49,5 +49,14 @@ def _missing_in(connection: Connection) -> str | None:
             extra={"fingerprints": missing},
         )
         return "wrong key"
-    warn_of_lead(clock_lead_ms(connection))
     return None
+
+
+def remark_on_clock() -> str | None:
+    """Return a sentence if our clock is far from the database's; nothing if it cannot be asked."""
+    try:
+        with db.engine.connect() as connection:
+            lead = clock_lead_ms(connection, clock=services().clock)
+    except SQLAlchemyError:
+        return None
+    return in_words(lead) if lead is not None and is_too_much(lead) else None
