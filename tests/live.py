@@ -68,6 +68,8 @@ class LiveGatebell:
             **key,
             **settings,
         }
+        #: Where the code lies that it runs; the environment and this may change between starts.
+        self.code = ROOT
         self._log = instance_path / "log"
         self._sessions: list[requests.Session] = []
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,7 +80,7 @@ class LiveGatebell:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "web.serve"],
-                cwd=ROOT,
+                cwd=self.code,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -1,0 +1,158 @@
+"""Two hosts under load while the secret key, the release and the schema change: nothing fails."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from tests.faults.balancer import Balancer, Record, clients_at_work
+from tests.live import ROOT, LiveGatebell
+from tests.operations.test_start_checks import say
+from tests.people import settings_of
+from tests.postgres import Postgres
+from web.database import migrate, newest_known_revision
+
+OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
+#: What a release is made of.
+_CODE = ("app.py", "wsgi.py", "gunicorn.conf.py")
+_PACKAGES = ("blueprints", "domain", "forms", "migrations", "models", "static", "templates", "web")
+#: A commit from before hosts knew of each other, where the history is at hand.
+_FORMER = "82b2875"
+_OF_TOMORROW = '''"""What a later release may add."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "9000", "{former}"
+branch_labels = depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table("of_tomorrow", sa.Column("id", sa.Integer(), primary_key=True))
+    op.add_column("alerts", sa.Column("of_tomorrow", sa.Integer(), nullable=True))
+    op.add_column("access_tokens", sa.Column("of_tomorrow", sa.Integer(), nullable=True))
+'''
+
+
+@contextmanager
+def two_hosts(postgres: Postgres, folder: Path, code: Path = ROOT) -> Iterator[Balancer]:
+    """Run both on one database, with the old key."""
+    shared = {"database_url": postgres.new_database(), "SECRET_KEY": OLD, "WEB_CONCURRENCY": "1"}
+    hosts = [LiveGatebell(instance_path=folder / name, **shared) for name in ("one", "other")]
+    for host in hosts:
+        host.code = code
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(LiveGatebell.start, hosts))
+    try:
+        yield Balancer(hosts)
+    finally:
+        for host in hosts:
+            host.stop()
+
+
+def with_keys(newest: str, older: str) -> dict[str, str]:
+    return {"SECRET_KEY": newest, "SECRET_KEY_FALLBACKS": older}
+
+
+def rotate(balancer: Balancer, code: Path = ROOT) -> None:
+    """Change the secret key as docs/operations.md says, and as the command allows."""
+    one = balancer.hosts[0]
+
+    def add_key(host: LiveGatebell) -> None:
+        host.code = code
+        host.environment.update(with_keys(OLD, NEW))
+
+    balancer.restart_all(add_key)
+    assert one.cli("secrets", "status")["next"].startswith("Every host knows every key: swap")
+    balancer.restart_all(lambda host: host.environment.update(with_keys(NEW, OLD)))
+    assert one.cli("secrets", "reencrypt")["reencrypted"]["integration_keys"] > 0
+
+
+def release_of_tomorrow(folder: Path) -> Path:
+    """Make a release with one migration more than ours."""
+    folder.mkdir()
+    for name in _PACKAGES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _CODE:
+        shutil.copy(ROOT / name, folder / name)
+    migration = folder / "migrations" / "versions" / "9000_of_tomorrow.py"
+    migration.write_text(_OF_TOMORROW.format(former=newest_known_revision()))
+    return folder
+
+
+def run_code(balancer: Balancer, code: Path) -> None:
+    """Replace the release, one host after another."""
+    balancer.restart_all(lambda host: setattr(host, "code", code))
+
+
+def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
+    assert record.failures == []
+    kinds = {"refresh_token", "alert", "consent", "authorization_code", "/api/v4/user"}
+    assert kinds <= record.answers.keys()
+    assert not any("Traceback" in host.log_text() for host in balancer.hosts)
+
+
+def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
+    with two_hosts(postgres, tmp_path) as balancer:
+        with clients_at_work(balancer, 2) as record:
+            rotate(balancer, tomorrow)
+            run_code(balancer, ROOT)
+            assert "the database has a newer shape (9000)" in balancer.hosts[0].log_text()
+        assert_nothing_failed(record, balancer)
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Path:
+    """The code of a former release."""
+    folder = tmp_path / "former"
+    folder.mkdir()
+    told = subprocess.run(
+        ["git", "archive", "--format=tar", _FORMER],  # noqa: S607 - whichever git there is
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if told.returncode:
+        pytest.skip("the history of this checkout does not go back so far")
+    subprocess.run(["tar", "-x"], cwd=folder, input=told.stdout, check=True)  # noqa: S607
+    return folder
+
+
+@pytest.mark.faults_full
+def test_no_request_fails_while_a_former_release_is_replaced(
+    postgres: Postgres, tmp_path: Path, former: Path
+) -> None:
+    with two_hosts(postgres, tmp_path, former) as balancer:
+        # As the first of the new hosts does; those of the former release go on.
+        migrate(settings_of(balancer.hosts[0]))
+        with clients_at_work(balancer, 6) as record:
+            sleep(10)
+            run_code(balancer, ROOT)
+            sleep(10)
+            rotate(balancer)
+            sleep(10)
+        assert_nothing_failed(record, balancer)
+
+
+@pytest.mark.faults_full
+def test_a_release_that_breaks_this_one_takes_no_host_of_it_back(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
+    with two_hosts(postgres, tmp_path, tomorrow) as balancer:
+        one = balancer.hosts[0]
+        say(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
+        one.stop()
+        one.code = ROOT
+        with pytest.raises(AssertionError, match="a newer release has migrated"):
+            one.start()
+        one.code = tomorrow
+        one.start()
