@@ -7,7 +7,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins clean
+.PHONY: help run test faults fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,18 +62,22 @@ bench-cost: $(VENV)/development ## Measure what a request and a million rows cos
 pins: $(VENV)/development ## Pin the newest versions of what requirements.in asks for
 	@scripts/pin
 
+sbom: $(VENV)/development ## List what the service is made of (CycloneDX), in sbom.cdx.json
+	@$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml \
+	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
+
 clean: ## Remove the environment and caches; what is in instance/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamps are newer than the requirements that they were made from.
 $(VENV)/runtime: requirements.txt | $(PY)
 	@echo "Installing what the service runs on."
-	@$(PIP) -r requirements.txt
+	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
 
 $(VENV)/development: requirements-dev.txt $(VENV)/runtime
 	@echo "Installing what checks and tests it."
-	@$(PIP) -r requirements-dev.txt
+	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
 $(PY):

@@ -1,5 +1,6 @@
 """The set-up finds a Python, or says what is missing and which package brings it."""
 
+import json
 import re
 import subprocess
 import sys
@@ -61,10 +62,53 @@ def test_make_help_names_every_target_that_people_use() -> None:
     }
 
 
+def pins_in(name: str) -> dict[str, list[str]]:
+    """Return what a file pins, each with the hashes of its files."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("    "):
+            assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
+            found[next(reversed(found))].append(line.split()[0])
+        elif not line.startswith("#"):
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*( ; [^\\]+)? \\", line), line
+            found[line.split()[0]] = []
+    return found
+
+
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_every_requirement_is_pinned_and_names_no_place_to_get_it(name: str) -> None:
+def test_every_requirement_is_pinned_with_hashes_and_names_no_place_to_get_it(name: str) -> None:
+    pins = pins_in(name)
+    assert pins
+    assert [pin for pin, hashes in pins.items() if not hashes] == []
+    assert "--require-hashes -r requirements" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_what_is_tested_is_what_runs() -> None:
+    assert pins_in("requirements.txt").items() <= pins_in("requirements-dev.txt").items()
+
+
+@pytest.mark.parametrize("name", ["requirements.in", "requirements-dev.in"])
+def test_what_is_asked_for_is_pinned(name: str) -> None:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    wanted = [line for line in lines if line and not line.startswith(("#", "-r "))]
-    assert wanted
-    for line in wanted:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line)
+    asked = {re.split(r"[\s\[=<>#]", line)[0] for line in lines if line and line[0] != "#"}
+    pinned = {pin.partition("==")[0] for pin in pins_in(name.replace(".in", ".txt"))}
+    assert {re.sub(r"[-_.]+", "-", each).lower() for each in asked} <= pinned
+
+
+def test_the_list_of_what_it_is_made_of_has_every_pin(tmp_path: Path) -> None:
+    listed = tmp_path / "sbom.json"
+    words = [
+        "requirements",
+        "requirements.txt",
+        "--output-reproducible",
+        "--output-file",
+        str(listed),
+    ]
+    command = [sys.executable, "-m", "cyclonedx_py", *words]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    components = json.loads(listed.read_text(encoding="utf-8"))["components"]
+    assert {f"{each['name']}=={each['version']}" for each in components} == set(
+        pins_in("requirements.txt")
+    )
