@@ -1,6 +1,7 @@
 """ID tokens (OpenID Connect Core section 2): who signed in, when, and for which application."""
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -48,15 +49,20 @@ def make_id_token(
     authentication: Authentication,
     access_token: str,
     *,
+    user_claims: Mapping[str, Any],
     context: OAuthContext,
 ) -> str:
-    """Return a signed ID token that belongs to this access token; times are in seconds."""
+    """Return a signed ID token that belongs to this access token; times are in seconds.
+
+    `user_claims` are what the granted scopes let it say of the user.
+    """
     keyring, now = context.keyring, context.now
     key = find_signing_key(hot=context.hot, keyring=keyring, now=now) or get_signing_key(
         session=context.session, keyring=keyring, now=now
     )
     expires_at = now + context.policy.id_token_lifetime
     claims: dict[str, Any] = {
+        **user_claims,
         "iss": context.policy.issuer,
         "sub": subject(audience.user_id),
         "aud": audience.application_uid,

@@ -12,6 +12,7 @@ from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
 from domain.oauth.id_tokens import Audience, Authentication, make_id_token
 from domain.oauth.made_tokens import end_made_tokens
+from domain.oauth.userinfo import claims_of
 from domain.randomness import random_credential
 from models import AccessToken, Application, Authorization
 
@@ -113,9 +114,15 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
     if grant.application_uid is None:
         return {}  # there is nobody whom it would be for
     audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
-    return {
-        "id_token": make_id_token(audience, grant.authentication, access_token, context=context)
-    }
+    scopes, issuer = grant.scopes.split(), context.policy.issuer
+    id_token = make_id_token(
+        audience,
+        grant.authentication,
+        access_token,
+        user_claims=claims_of(grant.user_id, scopes, issuer=issuer, hot=context.hot),
+        context=context,
+    )
+    return {"id_token": id_token}
 
 
 def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:

@@ -1,16 +1,17 @@
 """What an application may learn of a user: claims by scope (OpenID Connect Core section 5)."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
-from domain.accounts.profiles import Profile, profile_path
+from domain.accounts.profiles import PROFILE, Profile, profile_of, profile_path
 from domain.hot import HotConnection
 from domain.oauth.bearer import Bearer
 from domain.oauth.id_tokens import subject
 from domain.oauth.pictures import picture_path
-from models import Group, Member
+from models import Group, Member, User
 
 #: The claims of each scope (section 5.4), in the order in which they are shown.
 CLAIMS = {
@@ -35,24 +36,45 @@ _GROUPS = (
     .where(Member.user_id == bindparam("user_id"))
     .order_by(Group.path)
 )
+_OF_USER = _GROUPS.order_by(None).subquery()
+#: A user, with a row for each of their groups, or one without any.
+_PERSON = (
+    select(*PROFILE, _OF_USER.c.path)
+    .outerjoin(_OF_USER, true())
+    .where(User.id == bindparam("user_id"))
+    .order_by(_OF_USER.c.path)
+)
 
 
 def userinfo(bearer: Bearer, *, issuer: str, hot: HotConnection) -> dict[str, Any]:
     """Return the claims that the token's scopes open; raise InsufficientScopeError."""
     bearer.require("openid")
-    known = _claims(bearer.profile, issuer)
-    known["groups"] = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
+    groups = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
+    return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
+
+
+def claims_of(
+    user_id: int, scopes: Sequence[str], *, issuer: str, hot: HotConnection
+) -> dict[str, Any]:
+    """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
+
+    Clients in the field read the ID token alone.
+    """
+    rows = hot.look_up(_PERSON, {"user_id": user_id})
+    groups = [row.path for row in rows if row.path is not None]
+    return _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
+
+
+def _opened(scopes: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: known[name]
-        for scope, names in CLAIMS.items()
-        if scope in bearer.scopes
-        for name in names
+        name: known[name] for scope, names in CLAIMS.items() if scope in scopes for name in names
     }
 
 
-def _claims(profile: Profile, issuer: str) -> dict[str, Any]:
+def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, Any]:
     return {
         "sub": subject(profile.id),
+        "groups": groups,
         "name": profile.name,
         "nickname": profile.username,
         "preferred_username": profile.username,

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 import pytest
+from sqlalchemy import update
 
+from models import User
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
     PKCE,
@@ -18,12 +20,22 @@ from tests.oauth_wire import (
     new_pair,
     pair_in,
     phone_application,
+    redeem,
     redeem_publicly,
     refresh,
     server_application,
 )
-from tests.openid_wire import checked, openid_application, sign_in_with
-from tests.people import alice, bob, make_application, sign_in, signed_in
+from tests.openid_wire import checked, openid_application, sign_in_with, userinfo
+from tests.people import (
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    sign_in,
+    signed_in,
+)
 
 CONFIGURATION = "/.well-known/openid-configuration"
 
@@ -63,8 +75,33 @@ def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell
 @pytest.mark.rfc("oidc-core-2-d", "oidc-core-2-g")
 def test_a_nonce_that_was_not_asked_is_not_answered(gatebell: LiveGatebell) -> None:
     assert set(sign_in_with(gatebell).claims) == {
-        *("iss", "sub", "aud", "exp", "iat", "auth_time", "at_hash")
+        *("iss", "sub", "groups", "aud", "exp", "iat", "auth_time", "at_hash")
     }
+
+
+@pytest.mark.spec("D7")
+@pytest.mark.rfc("oidc-core-5.4-a")
+@pytest.mark.parametrize("more", ["", "profile", "email", "profile email"])
+def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell, more: str) -> None:
+    client = openid_application(gatebell)
+    erin = make_user(gatebell, name="erin")
+    group, _, _ = make_project(gatebell, erin).rpartition("/")
+    browser = sign_in(gatebell, erin)
+    code = landing(ask(browser, gatebell, client, scope=f"openid {more}"))["code"]
+    pair = pair_in(redeem(gatebell, client, code))
+    told = userinfo(gatebell, pair.access).json()
+    claims = checked(gatebell, pair.answer["id_token"]).claims
+    protocol = {"iss", "aud", "exp", "iat", "auth_time", "at_hash"}
+    assert {name: claims[name] for name in claims.keys() - protocol} == told
+    assert told["groups"] == [group]
+    assert ("preferred_username" in claims) is ("profile" in more)
+    assert claims.get("email") == (erin.email if "email" in more else None)
+    # The day after: it says what is so then, of the scopes that were granted.
+    with database_of(gatebell) as session:
+        session.execute(update(User).where(User.email == erin.email).values(name="Erin the Second"))
+    again = pair_in(refresh(gatebell, client, pair.refresh)).answer["id_token"]
+    named = "Erin the Second" if "profile" in more else None
+    assert checked(gatebell, again).claims.get("name") == named
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-b", "oidc-core-3.1.3.2-a")
