@@ -12,6 +12,7 @@ from werkzeug.utils import redirect
 
 from domain.accounts.sign_ins import Browser
 from domain.oauth.context import OAuthContext
+from domain.oauth.json_bodies import parameters_in
 from domain.oauth.server import AuthorizationServer
 from domain.oauth.wire import Answer, ProtocolRequest
 from web import policies
@@ -23,6 +24,9 @@ from web.services import services
 #: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
 _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 _PLAIN_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+#: In bytes: there is nothing to send that comes near it.
+_LONGEST_JSON = 65_536
 #: In bytes; Werkzeug has limits of its own for longer ones.
 _LONGEST_PLAIN_FORM = 65_536
 
@@ -60,10 +64,18 @@ def authorization_server() -> AuthorizationServer:
 
 
 def request_in_form() -> ProtocolRequest:
-    """Return the request of a JSON endpoint: what counts is in the form, never in the address."""
+    """Return the request of a JSON endpoint: what counts is in the body, never in the address."""
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
-    return ProtocolRequest("POST", _form(), headers)
+    return ProtocolRequest("POST", _parameters(), headers)
+
+
+def _parameters() -> Mapping[str, Sequence[str]]:
+    """Return what a form says, or a JSON object in its place."""
+    if request.content_type == _PLAIN_FORM or request.mimetype != _JSON:
+        return _form()
+    request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
+    return parameters_in(request.get_data())
 
 
 def _form() -> Mapping[str, Sequence[str]]:

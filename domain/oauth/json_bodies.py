@@ -1,0 +1,50 @@
+"""Parameters in a JSON object in the place of a form, as clients of GitLab send them.
+
+RFC 6749 knows forms alone; what holds for them holds here: every value is a text, and none is
+given twice.
+"""
+
+import json
+from typing import Any, NoReturn
+
+from authlib.oauth2.rfc6749 import InvalidRequestError
+
+#: In characters: an error names no more of what it found.
+_SHOWN = 60
+
+
+def parameters_in(body: bytes) -> dict[str, list[str]]:
+    """Return the members of an object of texts, or raise invalid_request saying what is wrong.
+
+    null is the same as absent.
+    """
+    try:
+        members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequestError("The body is not JSON in UTF-8.") from None
+    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # its pairs are a list by now
+    if not is_object or not isinstance(members, list):
+        raise InvalidRequestError("The body must be a JSON object of texts.")
+    found: dict[str, list[str]] = {}
+    for name, value in members:
+        if name in found:
+            raise InvalidRequestError(f"The parameter {_shown(name)} is given more than once.")
+        found[name] = [] if value is None else [_text(name, value)]
+    return found
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
+        return value
+    raise InvalidRequestError(f"The parameter {_shown(name)} must be a text.")
+
+
+def _shown(name: str) -> str:
+    """Return a name in the characters that an error description may have (section 5.2)."""
+    return "".join(
+        each if "!" <= each <= "~" and each not in '"\\' else "?" for each in name[:_SHOWN]
+    )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
