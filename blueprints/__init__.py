@@ -18,6 +18,7 @@ from blueprints.device import device
 from blueprints.environments import environments
 from blueprints.groups import groups
 from blueprints.health import health
+from blueprints.help_pages import help_pages
 from blueprints.home import home
 from blueprints.intake import intake
 from blueprints.integration_keys import integration_keys
@@ -40,6 +41,7 @@ from blueprints.users import users
 #: What browsers show: forms here carry a token against forged requests.
 PAGES = (
     home,  # /  /groups
+    help_pages,  # /help/errors
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}

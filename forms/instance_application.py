@@ -13,7 +13,7 @@ class InstanceApplicationForm(ApplicationForm):
     """What the owner of an application chooses, and what only an administrator may."""
 
     #: Shown for an application of a user, which it takes from them.
-    is_instance_wide = BooleanField("Of the instance")
+    is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
 
     @classmethod

@@ -232,6 +232,16 @@ def is_live(gatebell: LiveGatebell, access_token: str) -> bool:
     return status == 200
 
 
+def assert_explained(answer: requests.Response) -> None:
+    """Check that an error says which request it was, and where it is explained."""
+    body = answer.json()
+    assert set(body) == {"error", "error_description", "error_uri", "request_id"}
+    assert body["error_uri"].endswith(f"/help/errors#{body['error']}")
+    # What section 5.2 lets an address consist of.
+    assert all("!" <= each <= "~" and each not in '"\\' for each in body["error_uri"])
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+
+
 def assert_refused(answer: requests.Response, error: str, status: int = 400) -> None:
     """Check that an answer is an error of RFC 6749 section 5.2, of this code, fit to be cached."""
     assert answer.status_code == status, answer.text
@@ -239,7 +249,7 @@ def assert_refused(answer: requests.Response, error: str, status: int = 400) -> 
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Pragma"] == "no-cache"
     body = answer.json()
-    assert set(body) == {"error", "error_description"}
+    assert_explained(answer)
     assert body["error"] == error
     # What section 5.2 lets a description consist of.
     assert all(" " <= each <= "~" and each not in '"\\' for each in body["error_description"])

@@ -79,7 +79,7 @@ def row_of(visitor: FlaskClient, answer: TestResponse) -> Application:
 def assert_wrong(answer: TestResponse, error: str, status: int = 400) -> None:
     assert answer.status_code == status, answer.text
     body = answer.get_json()
-    assert set(body) == {"error", "error_description"}
+    assert set(body) == {"error", "error_description", "error_uri", "request_id"}
     assert body["error"] == error
     assert body["error_description"].isascii()
     assert answer.headers["Cache-Control"] == "no-store"

@@ -37,6 +37,8 @@ from domain.errors import (
 )
 from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refusal
 from domain.oauth.personal_tokens import NotPersonalError
+from web.oauth_errors import ADDRESSES as OAUTH_ADDRESSES
+from web.oauth_errors import advice, explained
 from web.routes import existing_methods
 from web.services import settings
 from web.transactions import roll_back
@@ -77,15 +79,6 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     NotPersonalError: {"Allow": ""},
 }
 
-_OAUTH_JSON = (
-    "/oauth/token",
-    "/oauth/par",
-    "/oauth/register",
-    "/oauth/authorize_device",
-    "/oauth/revoke",
-    "/oauth/introspect",
-    "/oauth/userinfo",
-)
 _OAUTH_CODES = {
     400: "invalid_request",
     403: "access_denied",
@@ -183,20 +176,20 @@ def _bearer_answer(
 ) -> Response:
     """RFC 6750 section 3.1, in the shapes that the API's clients know."""
     if isinstance(error, InsufficientScopeError):
-        body = {"error": "insufficient_scope", "error_description": str(error)}
-        return _json({**body, "scope": " ".join(error.accepted)}, 403, headers)
+        refusal = {"error": "insufficient_scope", "error_description": str(error)}
+        return _json(_explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers)
     is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
     if is_untold and request.path.startswith("/api/"):
         return _json({"message": "401 Unauthorized"}, 401, headers)
-    body = {"error": "invalid_token", "error_description": str(error)}
+    body = _explained({"error": "invalid_token", "error_description": str(error)})
     return _json(body, 401, {**headers, "Cache-Control": "no-store"})
 
 
 def _answer_protocol(error: OAuth2Error) -> Response:
     roll_back()
     challenge = {name: text for name, text in error.get_headers() if name == "WWW-Authenticate"}
-    headers = {**challenge, "Cache-Control": "no-store"}
-    return _json(dict(error.get_body()), error.status_code, headers)
+    headers = {**challenge, "Cache-Control": "no-store", "Pragma": "no-cache"}
+    return _json(_explained(dict(error.get_body())), error.status_code, headers)
 
 
 def _answer_broken(error: ParseException) -> Response:
@@ -252,7 +245,8 @@ def _answer_unknown(error: Exception) -> Response:
 def is_page() -> bool:
     """Tell whether this address answers with pages."""
     path = request.path
-    if path.startswith(("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *_OAUTH_JSON)):
+    machines = ("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *OAUTH_ADDRESSES)
+    if path.startswith(machines):
         return False
     return not path.endswith(".json")
 
@@ -266,12 +260,17 @@ def _answer(
 ) -> Response:
     if is_page():
         return _page(status, sentence, headers)
-    if request.path.startswith(_OAUTH_JSON):
+    if request.path.startswith(OAUTH_ADDRESSES):
         code = _OAUTH_CODES.get(status, "server_error")
-        text = sentence or HTTP_STATUS_CODES.get(status, "Error")
-        body: dict[str, Any] = {"error": code, "error_description": text}
+        text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
+        body = explained({"error": code, "error_description": text})
         return _json(body, status, {**headers, "Cache-Control": "no-store"})
     return _json({"message": _message(status, sentence), **(extra or {})}, status, headers)
+
+
+def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an error of an OAuth endpoint as its clients get it; those of the API stay short."""
+    return explained(body) if request.path.startswith(OAUTH_ADDRESSES) else body
 
 
 def _message(status: int, sentence: str | None) -> str:

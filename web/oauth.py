@@ -19,6 +19,7 @@ from web import policies
 from web.audit import note
 from web.extensions import db
 from web.fast_json import json_response
+from web.oauth_errors import explained
 from web.services import services
 
 #: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
@@ -120,7 +121,10 @@ def send(answer: Answer) -> ResponseReturnValue:
     location = next((value for name, value in answer.headers if name == "Location"), None)
     if location is not None:
         return redirect(location, code=answer.status, Response=_RedirectToTheLetter)
-    response = json_response(answer.body, answer.status)
+    body = answer.body
+    if not isinstance(body, str) and "error" in body:
+        body = explained(body)
+    response = json_response(body, answer.status)
     for name, value in answer.headers:
         if name != "Content-Type":
             response.headers.add(name, value)

@@ -126,7 +126,7 @@ def register(
 
 def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
     if details.trusted and not is_instance_wide:
-        message = "Only an application of the instance itself can be trusted."
+        message = "Only an instance-wide application can be trusted."
         raise InvalidError(message, field="trusted")
 
 

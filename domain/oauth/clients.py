@@ -27,6 +27,8 @@ REFUSED = (
 
 _LEAST_SCOPE = "read_user"
 
+MISSING = "client_id is missing: send it in the body, or as the user name of Basic authentication."
+
 
 class Method(StrEnum):
     """How a client can authenticate, by its name in RFC 7591."""
@@ -140,7 +142,9 @@ def authenticate_with(
     """
     presented = presented_by(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
-    if not presented.client_id or "\x00" in presented.client_id:
+    if not presented.client_id:
+        raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
+    if "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
     rows = _find(presented.client_id, lookup, request, context)
     if not rows or not _is_proven(rows, presented, context):
@@ -198,9 +202,9 @@ class ClientRefusedError(InvalidClientError):
 
     status_code = 401
 
-    def __init__(self, *, was_basic: bool) -> None:
+    def __init__(self, *, was_basic: bool, sentence: str = REFUSED) -> None:
         """Remember whether the answer needs a challenge."""
-        super().__init__(REFUSED)
+        super().__init__(sentence)
         self._was_basic = was_basic
 
     def get_headers(self) -> list[tuple[str, str]]:

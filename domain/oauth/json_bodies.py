@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 
+from domain.oauth.wire import in_description
+
 #: In characters: an error names no more of what it found.
-_SHOWN = 60
+_LONGEST = 60
 
 
 def parameters_in(body: bytes) -> dict[str, list[str]]:
@@ -40,10 +42,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _shown(name: str) -> str:
-    """Return a name in the characters that an error description may have (section 5.2)."""
-    return "".join(
-        each if "!" <= each <= "~" and each not in '"\\' else "?" for each in name[:_SHOWN]
-    )
+    return in_description([name], longest=_LONGEST)
 
 
 def _refuse_constant(name: str) -> NoReturn:

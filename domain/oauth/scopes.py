@@ -1,6 +1,6 @@
 """What an application may ask for. The table is the order in which scopes are shown and stored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -98,7 +98,12 @@ _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 
 class UnknownScopeError(ValueError):
-    """A scope that the service does not know; the text names it."""
+    """Scopes that the service does not know; the text names them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Take the names, whatever they are made of."""
+        super().__init__(f"unknown scope: {', '.join(names)[:200]}")
+        self.names = names
 
 
 def parse_scopes(text: str) -> tuple[str, ...]:
@@ -109,8 +114,7 @@ def parse_scopes(text: str) -> tuple[str, ...]:
     names = set(text.split())
     unknown = sorted(names - BY_NAME.keys())
     if unknown:
-        message = f"unknown scope: {', '.join(unknown)[:200]}"
-        raise UnknownScopeError(message)
+        raise UnknownScopeError(unknown)
     return in_order(names)
 
 

@@ -108,6 +108,12 @@ class ProtocolRequest(OAuth2Request):
             raise InvalidRequestError(f"The parameter {known[0]} is given more than once.")
 
 
+def in_description(names: Sequence[str], *, longest: int = 200) -> str:
+    """Return what a request named, in the characters of an error description (section 5.2)."""
+    text = ", ".join(names)[:longest]
+    return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
+
+
 #: Parameters that this server reads; RFC 6749 section 3.1 has us ignore all others.
 PARAMETERS = frozenset(
     {

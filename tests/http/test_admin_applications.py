@@ -112,7 +112,7 @@ def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
     path = f"{PAGES}/{mine.id}/edit"
     refused = fill_in(gatebell, path, "redirect_uris", trusted="y")
     assert refused.status_code == 422
-    assert "Only an application of the instance itself can be trusted." in refused.text
+    assert "Only an instance-wide application can be trusted." in refused.text
     browser = signed_in(gatebell, alice(gatebell))
     assert not ask(browser, gatebell, mine).is_redirect
     taken = fill_in(gatebell, path, "redirect_uris", trusted="y", is_instance_wide="y")
@@ -121,7 +121,7 @@ def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
     # Who registered it cannot send everybody elsewhere any more.
     own = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
     assert signed_in(gatebell, bob(gatebell)).get(own).status_code == 404
-    assert "Of the instance" not in at_work(gatebell).get(f"{edit}/{mine.id}/edit").text
+    assert "Instance-wide" not in at_work(gatebell).get(f"{edit}/{mine.id}/edit").text
 
 
 def test_trust_of_a_former_release_in_an_application_of_a_user_counts_for_nothing(

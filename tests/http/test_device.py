@@ -373,3 +373,26 @@ def test_an_operator_turns_them_on_when_registering(
     device = codes(gatebell, client)
     approve(browser, gatebell, device["user_code"])
     assert "refresh_token" in poll(gatebell, client, device["device_code"]).json()
+
+
+def expire(gatebell: LiveGatebell, ago: timedelta) -> None:
+    """Let all devices' time have run out so long ago."""
+    with database_of(gatebell) as session:
+        session.execute(update(DeviceAuthorization).values(expires_at=now() - ago))
+
+
+def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll(
+    gatebell: LiveGatebell,
+) -> None:
+    telly, browser = television(gatebell), signed_in(gatebell, alice(gatebell))
+    served, late, waiting = (codes(gatebell, telly) for _ in range(3))
+    approve(browser, gatebell, served["user_code"])
+    expire(gatebell, timedelta(seconds=4))
+    assert poll(gatebell, telly, served["device_code"]).status_code == 200
+    # Who was not approved in time gets no more of it, and who comes much later neither.
+    assert_refused(poll(gatebell, telly, waiting["device_code"]), "expired_token")
+    with database_of(gatebell) as session:
+        session.execute(update(DeviceAuthorization).values(expires_at=now() + timedelta(minutes=1)))
+    approve(browser, gatebell, late["user_code"])
+    expire(gatebell, timedelta(seconds=10))
+    assert_refused(poll(gatebell, telly, late["device_code"]), "expired_token")

@@ -368,7 +368,7 @@ def test_names_passwords_and_scopes_may_be_garbage(gatebell: LiveGatebell, value
     for name in ("username", "password", "scope", "client_id", "client_secret"):
         answer = exchange(gatebell, make_person(), **{name: value})
         assert answer.status_code in {400, 401, 429}, answer.text
-        assert set(answer.json()) == {"error", "error_description"}
+        assert set(answer.json()) == {"error", "error_description", "error_uri", "request_id"}
 
 
 def make_person() -> Person:

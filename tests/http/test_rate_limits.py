@@ -153,7 +153,7 @@ def test_an_address_is_counted_at_the_machine_endpoints_together(
     for path in OAUTH:
         over = client.post(path)
         assert over.status_code == 429
-        assert set(over.get_json()) == {"error", "error_description"}
+        assert set(over.get_json()) == {"error", "error_description", "error_uri", "request_id"}
         assert over.headers["Cache-Control"] == "no-store"
         assert int(over.headers["Retry-After"]) > 0
         assert over.headers["RateLimit-Remaining"] == "0"

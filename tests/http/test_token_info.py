@@ -29,7 +29,7 @@ def pair(gatebell: LiveGatebell) -> Pair:
 def assert_invalid(answer: requests.Response) -> None:
     assert answer.status_code == 401
     body = answer.json()
-    assert set(body) == {"error", "error_description"}
+    assert set(body) == {"error", "error_description", "error_uri", "request_id"}
     assert body["error"] == "invalid_token"
     assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
     assert answer.headers["Cache-Control"] == "no-store"

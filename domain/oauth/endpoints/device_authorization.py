@@ -3,14 +3,14 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from authlib.oauth2.rfc6749 import InvalidScopeError, UnauthorizedClientError
+from authlib.oauth2.rfc6749 import UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
-from domain.oauth.clients import Client, note_use
+from domain.oauth.asked_scopes import allowed_scopes
+from domain.oauth.clients import note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.devices import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 
 #: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
@@ -26,7 +26,7 @@ class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoi
         client = self.server.authenticate_client(request, ())
         if not client.check_grant_type(DeviceCodeGrant.GRANT_TYPE):
             raise UnauthorizedClientError("The application is not registered for this grant type.")
-        scopes = self._scopes(request, client)
+        scopes = allowed_scopes(request.value("scope") or DEFAULT_SCOPE, client)
         policy = self._context.policy
         new = begin(client.application.id, scopes, context=self._context)
         note_use(client, self._context)
@@ -40,14 +40,3 @@ class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoi
             "interval": policy.devices.poll_interval,
         }
         return 200, body, NO_STORE
-
-    def _scopes(self, request: ProtocolRequest, client: Client) -> str:
-        text = request.value("scope") or DEFAULT_SCOPE
-        try:
-            scopes = parse_scopes(text)
-        except UnknownScopeError:
-            raise InvalidScopeError("An asked scope is not known to this server.") from None
-        allowed = client.get_allowed_scope(text)
-        if not scopes or " ".join(scopes) != allowed:
-            raise InvalidScopeError("The application is not registered for every asked scope.")
-        return allowed

@@ -22,6 +22,7 @@ from domain.audit.events import Event, EventKind
 from domain.hot import HotRow
 from domain.keyring import Kind
 from domain.oauth.applications import find_by_uid
+from domain.oauth.asked_scopes import allowed_scopes
 from domain.oauth.clients import Client, note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.dpop import check_thumbprint
@@ -29,15 +30,16 @@ from domain.oauth.exchanges import exchange_code
 from domain.oauth.lookups import AUTHORIZATION_CODE
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.redirect_uris import with_parameters
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.tokens import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import Application, Authorization
 
-INVALID_CODE = (
-    "The authorization code is invalid, expired, used, or was issued to another client, "
-    "redirect URI or verifier."
-)
+#: Who may have stolen a code learns no more than this.
+UNKNOWN_CODE = "The authorization code is not known here, or was issued to another client."
+EXPIRED_CODE = "The authorization code has expired. Send the browser for a new one."
+USED_CODE = "The authorization code was used already, and what it gave is revoked."
+LOST_CODE = "The authorization code was used already."
+OTHER_URI = "The redirect_uri is not the one of the authorization request."
 #: One spelling for each number: what is 0 is found by looking for "0".
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
@@ -89,7 +91,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         for name in ("client_id", "redirect_uri"):
             if name in self.request.payload.repeated():
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
-        uid = self.request.value("client_id") or ""
+        uid = self.request.required("client_id")
         application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
         if application is None:
             raise InvalidClientError("No application with this client_id is registered here.")
@@ -120,14 +122,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         text = self.request.value("scope") or self.request.client.default_scope
         if text is None:
             raise InvalidScopeError("Missing required parameter: scope.")
-        try:
-            scopes = parse_scopes(text)
-        except UnknownScopeError:
-            raise InvalidScopeError("The request asks for a scope that is unknown here.") from None
-        allowed = self.request.client.get_allowed_scope(text)
-        if not scopes or " ".join(scopes) != allowed:
-            raise InvalidScopeError("The application is not registered for every asked scope.")
-        self.request.scope = allowed
+        self.request.scope = allowed_scopes(text, self.request.client)
 
     def _check_pkce(self) -> None:
         application = self.request.client.application
@@ -198,10 +193,10 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         client, found = self.server.authenticate_with(self.request, AUTHORIZATION_CODE)
         self.request.required("code")
         if found is None:
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(UNKNOWN_CODE)
         self._refuse_foreign_or_spent(found, client)
         if self.request.required("redirect_uri") != found.grant_redirect_uri:
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(OTHER_URI)
         check_verifier(self.request.value("code_verifier"), found.grant_code_challenge)
         if found.grant_key_thumbprint not in {None, self._context.key_thumbprint}:
             # Section 10 of RFC 9449.
@@ -214,15 +209,15 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
             # Whoever has it stole it: nobody may use it any more.
             self._burn(found.grant_id)
             self._note(EventKind.CODE_BURNT, found, client)
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             revoke_family(found.grant_id, session=context.session, now=context.now)
             self._note(EventKind.CODE_REUSED, found, client)
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(USED_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(EXPIRED_CODE)
 
     def _note(self, kind: EventKind, found: HotRow, client: Client) -> None:
         """Keep what may have been a theft, for the user whose account the code was for.
@@ -252,9 +247,9 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         context, found = self._context, self.request.authorization_code
         if found.user_state != ACTIVE:
             self._burn(found.grant_id)
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(UNKNOWN_CODE)
         pair, grant = new_pair(), grant_in(found, nonce=found.grant_nonce)
         if not exchange_code(pair, grant, context):
-            raise InvalidGrantError(INVALID_CODE)
+            raise InvalidGrantError(LOST_CODE)
         note_use(self.request.client, context)
         return 200, token_response(pair, grant, context), NO_STORE

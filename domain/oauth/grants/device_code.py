@@ -22,9 +22,14 @@ from domain.oauth.tokens import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import DeviceAuthorization
 
-INVALID_DEVICE_CODE = (
-    "The device code is invalid, redeemed, taken back, or was issued to another client."
-)
+#: Who may have stolen a code learns no more than this.
+UNKNOWN_CODE = "The device code is not known here, or was issued to another client."
+REDEEMED_CODE = "The device code was redeemed already."
+WITHDRAWN_CODE = "The approval of the device was taken back."
+LOST_CODE = "The device code was redeemed already, or its approval was taken back."
+#: So long a poll may be on its way.
+_ON_THE_WAY = timedelta(seconds=1)
+_NONE = timedelta(0)
 #: Seconds that each poll adds which comes too early (section 3.5).
 _SLOWER = 5
 #: More than any device code lives.
@@ -63,20 +68,26 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         self.request.refuse_repeated_parameters()
         _, found = self.server.authenticate_with(self.request, DEVICE_CODE)
         self.request.required("device_code")
-        if found is None or found.device_redeemed_at is not None:
-            raise InvalidGrantError(INVALID_DEVICE_CODE)
-        if found.device_application_id != found.id:
-            raise InvalidGrantError(INVALID_DEVICE_CODE)
+        if found is None or found.device_application_id != found.id:
+            raise InvalidGrantError(UNKNOWN_CODE)
+        if found.device_redeemed_at is not None:
+            raise InvalidGrantError(REDEEMED_CODE)
         self._refuse_unless_approved(found)
         if found.grant_id is None:
-            raise InvalidGrantError(INVALID_DEVICE_CODE)
+            raise InvalidGrantError(WITHDRAWN_CODE)
         self.request.credential = found
 
     def _refuse_unless_approved(self, found: HotRow) -> None:
-        """Say how it stands; who was approved is served however early the poll comes."""
+        """Say how it stands; who was approved is served however early the poll comes.
+
+        Whoever approves in the last second is told that the device is connected: its next poll
+        comes an interval later, and finds the approval still there.
+        """
         if found.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
-        if found.device_expires_at <= self._context.now:
+        is_approved = found.device_approved_at is not None
+        grace = timedelta(seconds=found.device_interval) + _ON_THE_WAY if is_approved else _NONE
+        if found.device_expires_at + grace <= self._context.now:
             raise ExpiredTokenError("The device code has expired. Ask for a new one.")
         if found.device_approved_at is None:
             self._refuse_to_wait(found)
@@ -117,7 +128,7 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         if not is_active or not exchange_device_code(found.found_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
             end_device(found.found_id, context)
-            raise InvalidGrantError(INVALID_DEVICE_CODE)
+            raise InvalidGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
         note_use(self.request.client, context)
         issued = token_response(pair, grant, context)
         is_bound = context.key_thumbprint is not None

@@ -11,10 +11,11 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2E
 from domain.accounts.users import authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
+from domain.oauth.asked_scopes import allowed_scopes, known_scopes
 from domain.oauth.clients import Client, names_no_client, note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.id_tokens import Authentication
-from domain.oauth.scopes import UnknownScopeError, in_order, parse_scopes
+from domain.oauth.scopes import in_order
 from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import User
@@ -74,15 +75,10 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
         text = self.request.value("scope")
         if text is None:
             return _default_scopes(client)
-        try:
-            scopes = parse_scopes(text)
-        except UnknownScopeError:
-            raise InvalidScopeError("The request asks for a scope that is unknown here.") from None
-        if client is None:
-            # Nobody could refresh such a token.
-            scopes = in_order(set(scopes) - {"offline_access"})
-        elif " ".join(scopes) != client.get_allowed_scope(text):
-            raise InvalidScopeError("The application is not registered for every asked scope.")
+        if client is not None:
+            return allowed_scopes(text, client)
+        # Nobody could refresh such a token.
+        scopes = in_order(set(known_scopes(text)) - {"offline_access"})
         if not scopes:
             raise InvalidScopeError("The request asks for no scope at all.")
         return " ".join(scopes)

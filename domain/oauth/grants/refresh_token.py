@@ -9,20 +9,24 @@ from sqlalchemy import select
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.hot import HotRow
+from domain.oauth.asked_scopes import known_scopes, refuse_others
 from domain.oauth.clients import Client, note_use
 from domain.oauth.context import PartOfServer
 from domain.oauth.exchanges import exchange_refresh_token
 from domain.oauth.id_tokens import Authentication
 from domain.oauth.lookups import REFRESH_TOKEN
 from domain.oauth.pkce import check_verifier
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.successors import find_successor, send_again, successor_of
 from domain.oauth.tokens import Grant, revoke_family, token_response
 from domain.oauth.wire import NO_STORE, ProtocolRequest
 from models import AccessToken
 
-INVALID_REFRESH_TOKEN = (
-    "The refresh token is invalid, expired, used, revoked, or was issued to another client."  # noqa: S105
+#: Who may have stolen a token learns no more than this.
+UNKNOWN_TOKEN = "The refresh token is not known here, or was issued to another client."  # noqa: S105
+REVOKED_TOKEN = "The refresh token was revoked."  # noqa: S105
+USED_TOKEN = "The refresh token was used already."  # noqa: S105
+STOLEN_TOKEN = (
+    "The refresh token was used already, so every token of the same consent is revoked now."  # noqa: S105
 )
 
 
@@ -37,7 +41,7 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         client, found = self.server.authenticate_with(self.request, REFRESH_TOKEN)
         self.request.required("refresh_token")
         if found is None or found.token_application_id != found.id or found.user_state != ACTIVE:
-            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
+            raise InvalidGrantError(UNKNOWN_TOKEN)
         if found.token_revoked_at is not None:
             self._refuse_reuse(found, client)
         self._check_key(found)
@@ -53,10 +57,13 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         context, presented = self._context, self.request.required("refresh_token")
         if find_successor(presented, found.token_refreshed_at, context) is not None:
             return
-        if not found.confidential and found.token_authorization_id is not None:
+        is_family_over = not found.confidential and found.token_authorization_id is not None
+        if is_family_over:
             revoke_family(found.token_authorization_id, session=context.session, now=context.now)
         self._note_reuse(found, client)
-        raise InvalidGrantError(INVALID_REFRESH_TOKEN)
+        if found.token_refreshed_at is None:
+            raise InvalidGrantError(REVOKED_TOKEN)
+        raise InvalidGrantError(STOLEN_TOKEN if is_family_over else USED_TOKEN)
 
     def _note_reuse(self, found: HotRow, client: Client) -> None:
         """Keep what may have been a theft; an ordinary refresh is not kept, there are too many."""
@@ -96,12 +103,8 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         text = self.request.value("scope")
         if text is None:
             return granted
-        try:
-            scopes = parse_scopes(text)
-        except UnknownScopeError:
-            scopes = ()
-        if not scopes or not set(scopes) <= set(granted.split()):
-            raise InvalidScopeError("The asked scope goes beyond what the user granted.")
+        scopes = known_scopes(text)
+        refuse_others(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
     def create_token_response(self) -> Any:
@@ -120,7 +123,7 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         successor = find_successor(presented, refreshed_at, context)
         if successor is None or successor.token.key_thumbprint != context.key_thumbprint:
             self._note_reuse(found, self.request.client)
-            raise InvalidGrantError(INVALID_REFRESH_TOKEN)
+            raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
         is_asked = self.request.value("scope") is not None
         if is_asked and not set(successor.token.scopes.split()) <= set(grant.scopes.split()):
             # Who asks for little shall not be handed much.

@@ -1,0 +1,16 @@
+"""/help: pages that errors link to."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from domain.oauth.error_help import ERRORS
+from web.access import open_to_anyone
+
+help_pages = Blueprint("help_pages", __name__, url_prefix="/help")
+
+
+@help_pages.get("/errors")
+@open_to_anyone
+def errors() -> ResponseReturnValue:
+    """Explain the errors of the OAuth endpoints, each under its own name."""
+    return render_template("help/errors.html", errors=ERRORS)

@@ -1,0 +1,185 @@
+"""What each error of the OAuth endpoints means, and what to do about it, for those who meet one."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorHelp:
+    """One error code."""
+
+    code: str
+    meaning: str
+    remedies: tuple[str, ...]
+
+
+ERRORS: tuple[ErrorHelp, ...] = (
+    ErrorHelp(
+        code="invalid_request",
+        meaning="A parameter is missing, repeated or malformed, or the request has the wrong form.",
+        remedies=(
+            "Read error_description: it names the parameter.",
+            (
+                "Send a POST with application/x-www-form-urlencoded, or a JSON object whose values "
+                "are all strings, and send each parameter once."
+            ),
+            "Send client_secret either in the body or by Basic authentication, not both.",
+        ),
+    ),
+    ErrorHelp(
+        code="invalid_client",
+        meaning="The application could not be authenticated.",
+        remedies=(
+            "Compare client_id with the Application ID on the application's page.",
+            (
+                "Use a client secret that still works. A renewed secret ends the old one, at once "
+                "or after the time that its owner chose."
+            ),
+            "A public application sends its client_id and no secret.",
+        ),
+    ),
+    ErrorHelp(
+        code="invalid_grant",
+        meaning="The code, refresh token, device code or password cannot be used.",
+        remedies=(
+            (
+                "An authorization code works once and for at most ten minutes, with the same "
+                "redirect_uri and code_verifier that it was requested with."
+            ),
+            (
+                "A refresh token works once. For a few seconds (REFRESH_REPLAY_SECONDS) it gives "
+                "the same new tokens again; after that, reuse by a public application revokes "
+                "everything from that authorization."
+            ),
+            "If nothing else helps, send the user through authorization again.",
+        ),
+    ),
+    ErrorHelp(
+        code="unauthorized_client",
+        meaning="The application may not make this request.",
+        remedies=(
+            "It is not registered for this grant type, or the token is another application's.",
+        ),
+    ),
+    ErrorHelp(
+        code="unsupported_grant_type",
+        meaning="This instance does not offer the grant type.",
+        remedies=(
+            (
+                "grant_types_supported in /.well-known/oauth-authorization-server lists what it "
+                "offers; administrators can turn passwords and devices off."
+            ),
+        ),
+    ),
+    ErrorHelp(
+        code="unsupported_response_type",
+        meaning="The only response_type is code.",
+        remedies=("Use the authorization code flow with PKCE in place of the implicit flow.",),
+    ),
+    ErrorHelp(
+        code="invalid_scope",
+        meaning="A requested scope does not exist, or the application or user does not allow it.",
+        remedies=(
+            "error_description names the scopes that were refused.",
+            "Add them on the application's page, or request fewer.",
+            "A refresh cannot request more than the user approved.",
+        ),
+    ),
+    ErrorHelp(
+        code="access_denied",
+        meaning="The user denied the request.",
+        remedies=("Ask again only when the user wants it.",),
+    ),
+    ErrorHelp(
+        code="authorization_pending",
+        meaning="The user has not approved the device yet.",
+        remedies=("Wait for the interval, then poll again.",),
+    ),
+    ErrorHelp(
+        code="slow_down",
+        meaning="The device polled too early.",
+        remedies=("Wait five seconds longer between polls from now on.",),
+    ),
+    ErrorHelp(
+        code="expired_token",
+        meaning="The device code has expired.",
+        remedies=("Request a new device code and show the new user code.",),
+    ),
+    ErrorHelp(
+        code="invalid_token",
+        meaning="The access token is missing, unknown, expired or revoked.",
+        remedies=(
+            "Refresh it, or send the user through authorization again.",
+            "A token that is bound to a key is sent with the scheme DPoP and a proof.",
+        ),
+    ),
+    ErrorHelp(
+        code="insufficient_scope",
+        meaning="The access token is valid, but its scopes do not cover this request.",
+        remedies=("Request one of the scopes in the member scope of the answer.",),
+    ),
+    ErrorHelp(
+        code="invalid_dpop_proof",
+        meaning="The DPoP proof is missing, malformed, too old or was used already.",
+        remedies=(
+            (
+                "Make a new proof for each request, with the method and address of that request "
+                "and the present time."
+            ),
+        ),
+    ),
+    ErrorHelp(
+        code="invalid_redirect_uri",
+        meaning="A redirect URI cannot be registered.",
+        remedies=(
+            (
+                "Use https, http on a loopback address for development, or a custom scheme of your "
+                "own such as com.example.app:/callback."
+            ),
+        ),
+    ),
+    ErrorHelp(
+        code="invalid_client_metadata",
+        meaning="Something that the client said of itself at registration cannot be accepted.",
+        remedies=("error_description names the member.",),
+    ),
+    ErrorHelp(
+        code="login_required",
+        meaning="The user has to sign in, and prompt=none forbids asking them to.",
+        remedies=("Send the user again without prompt=none.",),
+    ),
+    ErrorHelp(
+        code="consent_required",
+        meaning="The user has to approve the request, and prompt=none forbids asking them to.",
+        remedies=(
+            (
+                "Send the user again without prompt=none. Public applications are asked about each "
+                "time, unless an administrator trusts them."
+            ),
+        ),
+    ),
+    ErrorHelp(
+        code="interaction_required",
+        meaning="The user has to do something, and prompt=none forbids asking them to.",
+        remedies=("Send the user again without prompt=none.",),
+    ),
+    ErrorHelp(
+        code="request_not_supported",
+        meaning="Authorization parameters cannot be sent as a JWT in the parameter request.",
+        remedies=("Send them as ordinary parameters, or push them to /oauth/par.",),
+    ),
+    ErrorHelp(
+        code="request_uri_not_supported",
+        meaning="The only request_uri accepted is one that /oauth/par returned.",
+        remedies=("Push the parameters to /oauth/par first.",),
+    ),
+    ErrorHelp(
+        code="temporarily_unavailable",
+        meaning="The service is busy, its database is unreachable, or a rate limit was exceeded.",
+        remedies=("Wait for the time in the header Retry-After, then send the request again.",),
+    ),
+    ErrorHelp(
+        code="server_error",
+        meaning="Something failed on our side.",
+        remedies=("Try again. If it stays, give the request_id to an administrator.",),
+    ),
+)
