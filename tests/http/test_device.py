@@ -23,6 +23,7 @@ from tests.device_wire import (
 from tests.html_forms import form_to, form_with, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
+    age_refreshes,
     assert_refused,
     is_live,
     machine,
@@ -327,6 +328,7 @@ def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_
     first = poll(gatebell, client, device["device_code"]).json()["refresh_token"]
     second = refresh(gatebell, client, first, client_secret=None).json()
     # A family as every other: a dead token of a public client ends it.
+    age_refreshes(gatebell, timedelta(minutes=1))
     assert_refused(refresh(gatebell, client, first, client_secret=None), "invalid_grant")
     assert not is_live(gatebell, second["access_token"])
 

@@ -25,7 +25,7 @@ BAD: tuple[tuple[str | bytes, str], ...] = (
     ("", "is not JSON"),
     ("{", "is not JSON"),
     ("{}{}", "is not JSON"),
-    ("[" * 60_000, "is not JSON"),
+    ("[" * 30_000, "is not JSON"),
     ('{"a": NaN}', "is not JSON"),
     (b"\xff\xfe{\x00}\x00", "is not JSON"),
     (b'{"grant_type": "\xff"}', "is not JSON"),

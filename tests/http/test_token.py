@@ -289,7 +289,7 @@ def test_tokens_are_asked_for_by_post_only(
     [
         (b"", None),
         (b"", "application/x-www-form-urlencoded"),
-        (json.dumps({"grant_type": "authorization_code"}).encode(), "application/json"),
+        (json.dumps(["grant_type", "authorization_code"]).encode(), "application/json"),
         (b"{", "application/json"),
         (b"\xff\xfe&=&&%%%00=%ff", "application/x-www-form-urlencoded"),
         (b"--x\r\nnot a part", "multipart/form-data; boundary=x"),
