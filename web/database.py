@@ -24,6 +24,7 @@ from domain.advisory_locks import AdvisoryLock
 from models import SchemaSupport
 from web.instance_files import make_private_file
 from web.settings import Settings
+from web.wal_keeper import KEPT_BYTES
 
 _log = logging.getLogger("gatebell.database")
 _NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
@@ -111,6 +112,7 @@ def _on_connect(connection: Any, _record: Any) -> None:
     # What was answered must survive a power cut, not only a crash.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA journal_size_limit={KEPT_BYTES}")
     cursor.close()
 
 

@@ -23,6 +23,7 @@ from web.queue_tables import make_queue_tables, queue_on_postgres
 from web.settings import Settings, SettingsError, settings_from_environment
 from web.start_checks import CannotStartError, check_if_it_answers, reasons_in_a_sentence
 from web.turns import in_turn
+from web.wal_keeper import start_wal_keeper
 from web.worker_pulse import add_pulse
 
 _MINUTE = timedelta(minutes=1)
@@ -97,6 +98,7 @@ def main() -> None:
     except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
     start_heartbeat(settings, "worker")
+    start_wal_keeper(settings)
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     log_audit_events()

@@ -1,0 +1,93 @@
+"""The write-ahead log of SQLite is short again as soon as anybody may make it so."""
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+
+import pytest
+
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.live import LiveGatebell
+from tests.senders import Endpoint, connect
+from web.wal_keeper import KEPT_BYTES, LONGEST_BYTES, shorten_wal, wal_bytes
+
+_SECONDS = 60
+_LARGE = "x" * 200_000
+
+
+def file_of(live: LiveGatebell) -> Path:
+    return Path(live.database_url.removeprefix("sqlite:///"))
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Read for as long as the block runs: meanwhile nobody can begin the log anew."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM users").fetchall()
+        yield
+
+
+def test_a_log_that_grew_is_short_again_when_nobody_is_in_the_way(start: Start) -> None:
+    live = start("")
+    endpoint, file = connect(live), file_of(live)
+    with reading(file):
+        number = 0
+        while wal_bytes(file) <= 2 * LONGEST_BYTES:
+            assert endpoint.send(title=f"large {number}", more=_LARGE).status_code == 200
+            number += 1
+            assert number < 1_000
+    deadline = monotonic() + _SECONDS
+    while wal_bytes(file) > LONGEST_BYTES:
+        assert monotonic() < deadline, wal_bytes(file)
+        sleep(0.2)
+    assert endpoint.send(title="after").status_code == 200
+
+
+def test_whoever_reads_is_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "some.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("CREATE TABLE users (name)")
+        assert not shorten_wal(file)
+        connection.execute("INSERT INTO users VALUES (?)", (bytes(LONGEST_BYTES),))
+        with reading(file):
+            connection.execute("INSERT INTO users VALUES (?)", ("later",))
+            began = monotonic()
+            assert not shorten_wal(file)
+            assert monotonic() - began < 5
+        assert shorten_wal(file)
+        assert wal_bytes(file) == 0
+        assert connection.execute("SELECT count(*) FROM users").fetchone() == (2,)
+
+
+@pytest.mark.faults_full
+def test_many_who_send_at_once_do_not_make_it_grow(start: Start) -> None:
+    live = start("", WEB_CONCURRENCY="3")
+    endpoint, file, end = connect(live), file_of(live), Event()
+    with ThreadPoolExecutor(8) as senders, load_on(endpoint) as answers:
+        for name in range(8):
+            senders.submit(_send_large, endpoint, name, end)
+        longest, until = 0, monotonic() + 60
+        while monotonic() < until:
+            longest = max(longest, wal_bytes(file))
+            sleep(0.05)
+        end.set()
+    account = assert_nothing_was_lost(live, endpoint, answers, ours="alert ")
+    sys.stdout.write(f"the longest log had {longest / 2**20:.0f} MB\n")
+    assert set(account.answered) <= {200, 503}
+    assert longest < 8 * KEPT_BYTES
+
+
+def _send_large(endpoint: Endpoint, name: int, end: Event) -> None:
+    number = 0
+    while not end.is_set():
+        number += 1
+        endpoint.send(title=f"large {name} {number}", more=_LARGE)
