@@ -9,7 +9,7 @@ from flask_login import current_user
 
 from domain.oauth import authorization
 from domain.oauth.application_views import view as application_view
-from domain.oauth.applications import may_change
+from domain.oauth.applications import ApplicationRow, is_own
 from domain.oauth.authorization import CheckedRequest, Step
 from domain.oauth.consent import Approval
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
@@ -150,14 +150,20 @@ def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
     """Return what a redirect URI was compared with; the registered ones for who chooses them."""
     if not isinstance(error, UnknownRedirectUriError):
         return None
-    application, is_known = error.application, current_user.is_authenticated
-    chooses = is_known and may_change(
-        application, user_id=visitor().id, is_admin=visitor().is_admin
-    )
-    is_own = is_known and may_change(application, user_id=visitor().id, is_admin=False)
-    page = "applications.edit" if is_own else "admin.applications.edit"
+    edit_url = _edit_url(error.application)
     return {
         "presented": error.presented,
-        "registered": application.redirect_uris if chooses else (),
-        "edit_url": url_for(page, application_id=application.id) if chooses else None,
+        "registered": error.application.redirect_uris if edit_url else (),
+        "edit_url": edit_url,
     }
+
+
+def _edit_url(application: ApplicationRow) -> str | None:
+    """Return where the visitor can edit an application, if they may."""
+    if not current_user.is_authenticated:
+        return None
+    if is_own(application, owner_id=visitor().id):
+        return url_for("applications.edit", application_id=application.id)
+    if visitor().is_admin:
+        return url_for("admin.applications.edit", application_id=application.id)
+    return None

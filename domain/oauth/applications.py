@@ -146,9 +146,9 @@ def is_unchecked(application: Application) -> bool:
     return is_nobodys and not is_trusted(application)
 
 
-def may_change(application: Application, *, user_id: int, is_admin: bool) -> bool:
-    """Tell whether somebody chooses its redirect URIs: its owner, and every administrator."""
-    return is_admin or (application.owner_id == user_id and not application.is_instance_wide)
+def is_own(application: Application, *, owner_id: int) -> bool:
+    """Tell whether an application is somebody's; the instance's are nobody's."""
+    return application.owner_id == owner_id and not application.is_instance_wide
 
 
 def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
