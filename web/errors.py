@@ -39,6 +39,7 @@ from domain.oauth.bearer import BearerRefusedError, InsufficientScopeError, Refu
 from domain.oauth.personal_tokens import NotPersonalError
 from web.oauth_errors import ADDRESSES as OAUTH_ADDRESSES
 from web.oauth_errors import advice, explained
+from web.public_address import below
 from web.routes import existing_methods
 from web.services import settings
 from web.transactions import roll_back
@@ -101,6 +102,8 @@ _SENTENCES = {
     500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
     503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
 }
+#: What it says when an address asks a list for what the list does not know.
+_UNKNOWN_QUERY = ("This list cannot be shown so", "Correct the address, or begin anew.")
 
 
 def status_of(error: Exception) -> int:
@@ -127,6 +130,8 @@ def _answer_known(error: Exception) -> Response:
     is_of_parameter = isinstance(error, QueryError) or status_of(error) == 422  # noqa: PLR2004
     if is_of_parameter and request.path.startswith("/api/"):
         return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
+    if isinstance(error, QueryError) and is_page():
+        return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
 
 
@@ -284,14 +289,22 @@ def _json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> R
     return response
 
 
-def _page(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
-    title, advice = _SENTENCES.get(status, _SENTENCES[400 if status < 500 else 500])  # noqa: PLR2004
+def _page(
+    status: int,
+    sentence: str | None,
+    headers: Mapping[str, str],
+    *,
+    words: tuple[str, str] | None = None,
+) -> Response:
+    usual = _SENTENCES.get(status, _SENTENCES[400 if status < 500 else 500])  # noqa: PLR2004
+    title, advice = words or usual
     html = render_template(
         "errors/page.html",
         status=status,
         title=title,
         message=sentence,
         advice=advice,
+        plain_list=below(request.path) if words is _UNKNOWN_QUERY else None,
         request_id=g.get("request_id", ""),
     )
     response = make_response(html, status)
