@@ -57,7 +57,7 @@ def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page
 
 def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
-    endpoint = connect(live_sqlite)
+    endpoint = connect(live_sqlite, kind="prometheus")  # whose snippets have long titles
     sign_in(page, live_sqlite)
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings"
     page.goto(f"{settings}/integrations/{endpoint.id}/credentials")
