@@ -38,13 +38,12 @@ def remember_browser(user_id: int) -> None:
     sealed = seal(list(latest.items()), purpose=_PURPOSE)
 
     def put(response: Response) -> Response:
-        config = current_app.config
         response.set_cookie(
             _cookie_name(),
             sealed,
             max_age=_LIFETIME,
-            path=config["SESSION_COOKIE_PATH"] or config["APPLICATION_ROOT"],
-            secure=config["SESSION_COOKIE_SECURE"],
+            path=current_app.session_interface.get_cookie_path(current_app),
+            secure=current_app.config["SESSION_COOKIE_SECURE"],
             httponly=True,
             samesite="Lax",
         )

@@ -27,24 +27,33 @@ def test_the_prefix_is_the_strictest_that_browsers_take(base_url: str, name: str
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_under_https_all_cookies_are_of_this_host_alone(
-    make_app: Callable[[Settings], Flask], settings: Settings
+@pytest.mark.parametrize(
+    ("base_url", "prefix", "path"),
+    [
+        ("https://gate.example", "__Host-", "/"),
+        ("https://gate.example/gate", "__Secure-", "/gate"),
+        ("http://gate.example", "", "/"),
+    ],
+)
+def test_all_cookies_have_the_prefix_and_what_it_wants(
+    make_app: Callable[[Settings], Flask],
+    settings: Settings,
+    base_url: str,
+    prefix: str,
+    path: str,
 ) -> None:
-    app = make_app(replace(settings, base_url="https://gate.example"))
+    app = make_app(replace(settings, base_url=base_url))
     user = operate(app, "users", "create", "alice", "--email", "alice@people.example")
     client = app.test_client()
-    https = {"base_url": "https://gate.example"}
-    (form,) = [
-        form
-        for form in forms_in(client.get("/users/sign_in", **https).text)
-        if form.has("password")
-    ]
+    page = client.get("/users/sign_in", base_url=base_url)
+    (form,) = [form for form in forms_in(page.text) if form.has("password")]
     values = dict(form.filled(login="alice", password=user["password"]))
-    answer = client.post("/users/sign_in", data=values, **https)
+    answer = client.post("/users/sign_in", data=values, base_url=base_url)
     assert answer.status_code == 302
     cookies = dict(each.split("=", 1) for each in answer.headers.getlist("Set-Cookie"))
-    assert set(cookies) == {"__Host-gatebell_session", "__Host-gatebell_browser"}
+    assert set(cookies) == {f"{prefix}gatebell_session", f"{prefix}gatebell_browser"}
     for rest in cookies.values():
-        assert "; Secure" in rest
-        assert "; Path=/" in rest
+        parts = rest.split("; ")
+        assert ("Secure" in parts) == bool(prefix)
+        assert f"Path={path}" in parts
         assert "Domain" not in rest
