@@ -16,6 +16,7 @@ from blueprints.authorized_applications import authorized_applications
 from blueprints.deliveries import deliveries
 from blueprints.device import device
 from blueprints.environments import environments
+from blueprints.git import git
 from blueprints.groups import groups
 from blueprints.health import health
 from blueprints.help_pages import help_pages
@@ -81,6 +82,7 @@ MACHINES = (
     openid,  # /oauth/{userinfo,introspect,discovery/keys}  /-/jwks  /-/pictures/…
     intake,  # /<project>/alerts/notify…
     api_v4,  # /api/v4/…
+    git,  # /<project>.git/…
     health,  # /healthz  /readyz  /metrics
 )
 

@@ -12,7 +12,7 @@ from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens as domain
 from domain.oauth.personal_token_lists import TokenFilter
 from domain.oauth.personal_tokens import PERSONAL_SCOPES, NewToken, TokenDetails
-from domain.oauth.scopes import views
+from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
 from web.access import signed_in, visitor
 from web.audit import note
@@ -37,7 +37,7 @@ def index() -> ResponseReturnValue:
     page = render_template(
         "access_tokens/index.html",
         page=page_links(found),
-        scope_words={scope.name: scope for scope in views(PERSONAL_SCOPES)},
+        scope_words={scope.name: scope for scope in views(BY_NAME)},
         is_active=is_active,
         counts={state: _count(state) for state in (True, False)},
         new_name=name,

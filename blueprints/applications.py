@@ -10,7 +10,7 @@ from domain.oauth.application_views import ApplicationView, list_own
 from domain.oauth.application_views import view as view_of
 from domain.oauth.client_secrets import end_secret, list_secrets
 from domain.oauth.client_secrets import renew_secret as renew
-from domain.oauth.scopes import REGISTRABLE, views
+from domain.oauth.scopes import views
 from forms.application import ApplicationForm, RenewalForm
 from web.access import signed_in, visitor
 from web.audit import note
@@ -155,7 +155,7 @@ def _form_page(
         f"applications/{name}.html",
         form=form,
         application=application,
-        scope_choices=views(REGISTRABLE),
+        scope_choices=form.scope_choices,
     )
     return page, 422 if form.errors else 200
 

@@ -16,7 +16,7 @@ from domain.oauth import personal_token_lists as lists
 from domain.oauth import personal_tokens
 from domain.oauth import place_tokens as domain
 from domain.oauth.personal_token_lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens import NewToken, TokenDetails
+from domain.oauth.personal_tokens import PERSONAL_SCOPES, NewToken, TokenDetails
 from domain.oauth.place_tokens import SCOPE_WORDS, Wish
 from domain.projects.access import get_group_for
 from domain.projects.members import Place
@@ -193,7 +193,7 @@ def _form_page(held: Held, form: PlaceTokenForm) -> ResponseReturnValue:
         "place_tokens/new.html",
         **_frame(held),
         form=form,
-        scope_choices=SCOPE_WORDS.values(),
+        scope_choices=[SCOPE_WORDS[name] for name in PERSONAL_SCOPES],
         first_day=today + timedelta(days=1),
         last_day=today + _longest(),
     )

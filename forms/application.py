@@ -1,13 +1,14 @@
 """The forms that register an application, change one, and renew its secret."""
 
+from collections.abc import Iterable
 from typing import Self
 
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length, ValidationError
+from wtforms.validators import InputRequired, Length
 
 from domain.oauth.applications import ApplicationDetails, ApplicationRow
 from domain.oauth.redirect_uris import check_redirect_uri
-from domain.oauth.scopes import BY_NAME, REGISTRABLE
+from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.overlap import Overlap
 from forms.base import Form, objections_beside_the_field, without_edges
 
@@ -23,9 +24,7 @@ class ApplicationForm(Form):
             Length(max=100, message="A name may have at most 100 characters."),
         ],
     )
-    redirect_uris = TextAreaField(
-        "Redirect URIs", validators=[InputRequired("At least one redirect URI is needed.")]
-    )
+    redirect_uris = TextAreaField("Redirect URIs")
     confidential = BooleanField("Confidential", default=True)
     require_pkce = BooleanField("Require PKCE")
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
@@ -39,7 +38,7 @@ class ApplicationForm(Form):
     @classmethod
     def of(cls, application: ApplicationRow) -> Self:
         """Return the form filled in with what an application is now."""
-        return cls(
+        form = cls(
             name=application.name,
             redirect_uris="\n".join(application.redirect_uris),
             confidential=application.confidential,
@@ -48,6 +47,18 @@ class ApplicationForm(Form):
             require_dpop=application.require_dpop,
             scopes=application.scopes.split(),
         )
+        form._offer(application.scopes.split())
+        return form
+
+    def _offer(self, more: Iterable[str]) -> None:
+        """Offer what the application has already as well: saving shall not take it away."""
+        names = in_order({*REGISTRABLE, *more})
+        self.scopes.choices = [(name, BY_NAME[name].title) for name in names]
+
+    @property
+    def scope_choices(self) -> tuple[ScopeView, ...]:
+        """The scopes that can be chosen, in words."""
+        return views(choice[0] for choice in self.scopes.iter_choices())
 
     @property
     def details(self) -> ApplicationDetails:
@@ -69,8 +80,6 @@ class ApplicationForm(Form):
 
     def validate_redirect_uris(self, _field: TextAreaField) -> None:
         """Refuse a URI that may not be registered."""
-        if not self.uris:
-            raise ValidationError("At least one redirect URI is needed.")
         with objections_beside_the_field():
             for uri in self.uris:
                 check_redirect_uri(uri)

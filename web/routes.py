@@ -66,6 +66,12 @@ class NamesConverter(PathConverter):
         return value
 
 
+class RepositoryConverter(NamesConverter):
+    """The path of a project as Git writes it, with `.git` at its end."""
+
+    regex = rf"{NamesConverter.regex}(?<=\.git)"
+
+
 class RowIdConverter(IntegerConverter):
     """A number that a database can be asked for: larger ones lead nowhere, and are no fault."""
 
@@ -94,6 +100,7 @@ def _leads_somewhere(adapter: MapAdapter, method: str) -> bool:
 
 
 def know_names(app: Flask) -> None:
-    """Teach the URL map what `<names:…>` is, and how large an `<int:…>` can be."""
+    """Teach the URL map `<names:…>`, `<repository:…>`, and how large an `<int:…>` can be."""
     app.url_map.converters["names"] = NamesConverter
+    app.url_map.converters["repository"] = RepositoryConverter
     app.url_map.converters["int"] = RowIdConverter

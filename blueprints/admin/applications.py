@@ -18,7 +18,7 @@ from domain.oauth.application_views import ApplicationView
 from domain.oauth.application_views import view as view_of
 from domain.oauth.client_secrets import end_secret, list_secrets
 from domain.oauth.client_secrets import renew_secret as renew
-from domain.oauth.scopes import REGISTRABLE, views
+from domain.oauth.scopes import views
 from forms.application import RenewalForm
 from forms.instance_application import InstanceApplicationForm
 from web.access import administrator, visitor
@@ -180,7 +180,7 @@ def _form_page(
         f"admin/applications/{name}.html",
         form=form,
         application=application,
-        scope_choices=views(REGISTRABLE),
+        scope_choices=form.scope_choices,
     )
     return page, 422 if form.errors else 200
 

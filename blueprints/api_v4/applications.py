@@ -82,9 +82,10 @@ def _require_administrator(bearer: Bearer) -> None:
 
 
 def _details() -> ApplicationDetails:
+    """Return what is wanted; an empty redirect_uri is meant so, for devices, and none is not."""
     given = read.all_parameters()
     for name in _REQUIRED:
-        if not given.get(name):
+        if given.get(name) is None or (not given[name] and name != "redirect_uri"):
             message = f"{name} is {'empty' if name in given else 'missing'}"
             raise InvalidError(message, field=name)
     is_confidential = read.yes_or_no(given, "confidential")

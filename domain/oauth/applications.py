@@ -12,7 +12,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.client_secrets import renew_secret
 from domain.oauth.redirect_uris import check_redirect_uri, is_insecure
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
+from domain.oauth.scopes import NOT_FOR_APPLICATIONS, UnknownScopeError, parse_scopes
 from domain.paging import LARGEST_ID
 from domain.randomness import random_hex
 from models import Application
@@ -30,6 +30,7 @@ class ApplicationDetails:
     """What the owner of an application chooses."""
 
     name: str
+    #: None for what never sends a browser here: devices, and scripts with a password.
     redirect_uris: tuple[str, ...]
     #: Space-separated.
     scopes: str
@@ -57,9 +58,6 @@ class Registered:
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
     """Return the scopes in order, or raise InvalidError naming the field."""
     _check_name(details.name)
-    if not details.redirect_uris:
-        message = "At least one redirect URI is needed."
-        raise InvalidError(message, field="redirect_uris")
     for uri in details.redirect_uris:
         _check_uri(uri, require_https=require_https)
     try:
@@ -69,6 +67,10 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
     if not scopes:
         message = "Choose at least one scope."
         raise InvalidError(message, field="scopes")
+    for scope in scopes:
+        if scope in NOT_FOR_APPLICATIONS:
+            message = f"The scope {scope} is for access tokens, not for applications."
+            raise InvalidError(message, field="scopes")
     return scopes
 
 

@@ -66,6 +66,8 @@ def read_metadata(
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),
     )
+    if "authorization_code" in grant_types and not details.redirect_uris:
+        raise InvalidRedirectURIError("The grant type authorization_code needs redirect_uris.")
     _check(details, require_https=require_https)
     return ClientMetadata(details=details, own_words=own_words)
 

@@ -7,7 +7,7 @@ from domain.oauth.context import OAuthPolicy
 from domain.oauth.dpop import ALGORITHMS
 from domain.oauth.grants.authorization_code import PROMPTS
 from domain.oauth.keys import ALGORITHM
-from domain.oauth.scopes import SCOPES
+from domain.oauth.scopes import OFFERED
 from domain.oauth.server import offered_grants
 
 _SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
@@ -30,7 +30,7 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
         "userinfo_endpoint": f"{issuer}/oauth/userinfo",
         "end_session_endpoint": f"{issuer}/oauth/logout",
         "jwks_uri": f"{issuer}/oauth/discovery/keys",
-        "scopes_supported": [scope.name for scope in SCOPES],
+        "scopes_supported": list(OFFERED),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": [grant.GRANT_TYPE for grant in offered_grants(policy)],
@@ -79,7 +79,7 @@ def protected_resource(resource: str, *, issuer: str) -> dict[str, Any]:
     return {
         "resource": resource,
         "authorization_servers": [issuer],
-        "scopes_supported": [scope.name for scope in SCOPES],
+        "scopes_supported": list(OFFERED),
         "bearer_methods_supported": ["header", "query"],
         "dpop_signing_alg_values_supported": list(ALGORITHMS),
     }

@@ -18,8 +18,10 @@ from models import PersonalAccessToken, User
 
 #: They say what an application learns of a user who signs in, or for how long it may ask again.
 _FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
-#: What a personal access token can be good for.
-PERSONAL_SCOPES = tuple(scope.name for scope in SCOPES if scope.name not in _FOR_APPLICATIONS_ONLY)
+#: What pages offer for a personal access token.
+PERSONAL_SCOPES = tuple(
+    scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
+)
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 255
 

@@ -60,6 +60,16 @@ SCOPE_WORDS = {
             description="Clone, fetch and push with Git over HTTPS.",
         ),
         ScopeView(
+            name="read_registry",
+            title="Read container images",
+            description="Pull images from a container registry.",
+        ),
+        ScopeView(
+            name="write_registry",
+            title="Change container images",
+            description="Pull and push images of a container registry.",
+        ),
+        ScopeView(
             name="read_alerts",
             title="Read alerts and incidents",
             description="See alerts and incidents.",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-#: Schemes that run code or open files in the browser instead of leaving it.
-FORBIDDEN_SCHEMES = frozenset({"javascript", "data", "vbscript", "file", "about", "blob"})
+from domain.oauth import schemes
+
 #: Parameters of our own answer: a registered one would hide or forge it.
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -56,7 +56,7 @@ def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
     parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     checks = (
         (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
-        (scheme in FORBIDDEN_SCHEMES, f"has the scheme {scheme}:, which is forbidden."),
+        (scheme in schemes.FORBIDDEN, f"has the scheme {scheme}:, which is forbidden."),
         ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
         ("@" in parts.netloc, "carries a user name or password."),

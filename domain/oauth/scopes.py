@@ -13,6 +13,9 @@ class Scope:
     description: str
     #: Any application may ask for it, whatever it is registered for.
     is_free: bool = False
+    #: False for what opens nothing here yet. It is taken from who asks for it, because clients of
+    #: the API do, and neither offered on pages nor named in the metadata.
+    is_offered: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +68,25 @@ SCOPES: tuple[Scope, ...] = (
         name="read_repository",
         title="Read your repositories",
         description="Clone and fetch with Git over HTTPS.",
+        is_offered=False,
     ),
     Scope(
         name="write_repository",
         title="Change your repositories",
         description="Clone, fetch and push with Git over HTTPS.",
+        is_offered=False,
+    ),
+    Scope(
+        name="read_registry",
+        title="Read your container images",
+        description="Pull images from a container registry.",
+        is_offered=False,
+    ),
+    Scope(
+        name="write_registry",
+        title="Change your container images",
+        description="Pull and push images of a container registry.",
+        is_offered=False,
     ),
     Scope(
         name="read_alerts",
@@ -93,7 +110,11 @@ BY_NAME = {scope.name: scope for scope in SCOPES}
 #: What anybody may ask for without being registered for it.
 FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
 #: What an application is registered for; forms offer no other.
-REGISTRABLE = tuple(scope.name for scope in SCOPES if not scope.is_free)
+REGISTRABLE = tuple(scope.name for scope in SCOPES if not scope.is_free and scope.is_offered)
+#: They are for Git's kin, which shows tokens of people and never those of applications.
+NOT_FOR_APPLICATIONS = frozenset({"read_registry", "write_registry"})
+#: What there is to ask for, as the metadata says it.
+OFFERED = tuple(scope.name for scope in SCOPES if scope.is_offered)
 _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 

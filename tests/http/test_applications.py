@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 import requests
 
+from tests.device_wire import approve, codes, poll
 from tests.html_forms import form_to, form_with, submit
 from tests.live import LiveGatebell
 from tests.oauth_wire import (
@@ -144,9 +145,8 @@ REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
     {"name": "   "},
     {"name": "x" * 101},
     {"name": "a\x00b"},
-    {"redirect_uris": ""},
-    {"redirect_uris": " \n "},
     {"redirect_uris": "nonsense"},
+    {"redirect_uris": "view-source:https://client.example/"},
     {"redirect_uris": "javascript:alert(1)"},
     {"redirect_uris": f"{CALLBACK}\nhttps://client.example/#here"},
     {"redirect_uris": "https://user@client.example/"},
@@ -292,3 +292,37 @@ def test_nothing_is_done_without_the_token_of_the_form(
 def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, ending: str) -> None:
     answer = gatebell.http().get(gatebell.url + PAGES + ending, allow_redirects=False)
     assert answer.headers["Location"].startswith("/users/sign_in?next=")
+
+
+def test_an_application_for_devices_alone_needs_no_redirect_uri(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    page = follow(gatebell, browser, register(gatebell, browser, redirect_uris=""))
+    assert "None: it can use device codes and passwords" in page.text
+    telly = credentials_on(page)
+    told = codes(gatebell, telly, client_secret=telly.secret)
+    visitor = signed_in(gatebell, alice(gatebell))
+    approve(visitor, gatebell, told["user_code"])
+    answer = poll(gatebell, telly, told["device_code"], client_secret=telly.secret)
+    assert is_live(gatebell, answer.json()["access_token"])
+    assert_refused_on_a_page(ask(visitor, gatebell, telly))
+    assert_refused_on_a_page(ask(visitor, gatebell, telly, redirect_uri=""))
+    # The day after it gets a browser as well.
+    edit = browser.get(f"{gatebell.url}{PAGES}/{telly.id}/edit")
+    submit(browser, edit, form_with(edit, "redirect_uris"), redirect_uris=CALLBACK)
+    assert ask(visitor, gatebell, telly).status_code == 200
+
+
+def test_scopes_that_open_nothing_are_not_offered_and_not_taken_away(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    offered = browser.get(f"{gatebell.url}{PAGES}/new").text
+    for scope in ("read_repository", "write_repository", "read_registry", "write_registry"):
+        assert f'value="{scope}"' not in offered
+    old = make_application(gatebell, bob(gatebell), scopes="read_user read_repository")
+    page = browser.get(f"{gatebell.url}{PAGES}/{old.id}/edit")
+    assert 'value="read_repository"' in page.text
+    submit(browser, page, form_with(page, "redirect_uris"), name="Renamed")
+    visitor = signed_in(gatebell, alice(gatebell))
+    asked = ask(visitor, gatebell, old, scope="read_user read_repository")
+    assert asked.status_code == 200

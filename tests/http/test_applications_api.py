@@ -150,8 +150,8 @@ def test_a_token_that_only_reads_changes_nothing(
     ("changes", "error"),
     [
         ({"name": None}, "name is empty"),
-        ({"redirect_uri": ""}, "redirect_uri is empty"),
-        ({"redirect_uri": "   "}, "At least one redirect URI is needed."),
+        ({"redirect_uri": "mailto:a@b.example"}, "mailto:, which is forbidden"),
+        ({"scopes": "read_registry"}, "read_registry is for access tokens"),
         ({"redirect_uri": "nowhere"}, "nowhere"),
         ({"redirect_uri": ["https://a.example"]}, "redirect_uri must be a text"),
         ({"scopes": []}, "scopes is empty"),
@@ -178,3 +178,7 @@ def test_a_missing_parameter_is_named(gatebell: LiveGatebell, missing: str) -> N
     del body[missing]
     answer = call(gatebell, "POST", **body)
     assert (answer.status_code, answer.json()) == (400, {"error": f"{missing} is missing"})
+
+
+def test_an_empty_redirect_uri_is_for_devices_alone(gatebell: LiveGatebell) -> None:
+    assert create(gatebell, redirect_uri="")["callback_url"] == ""

@@ -23,9 +23,8 @@ applications = AppGroup("applications", help="OAuth clients.")
 @click.option(
     "--redirect-uri",
     "redirect_uris",
-    required=True,
     multiple=True,
-    help="Where browsers go back to; may be given several times.",
+    help="Where browsers go back to; several times, or never for devices and passwords alone.",
 )
 @click.option("--scopes", required=True, help="Space-separated scopes it may ask for.")
 @click.option("--public", is_flag=True, help="It cannot keep a secret; PKCE is required.")

@@ -1,0 +1,33 @@
+"""*.git: what Git asks for when somebody clones a project; there are no repositories here yet."""
+
+from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
+
+from web.access import open_to_anyone
+
+git = Blueprint("git", __name__)
+#: Git shows a text like this behind "remote:".
+_TEXT = "Gatebell has no Git repositories yet: there is nothing here to clone, fetch or push.\n"
+
+
+@git.get("/<repository:path>/info/refs")
+@open_to_anyone
+def refs(path: str) -> ResponseReturnValue:
+    """Ask for credentials, as Git expects it, whatever the path: it tells of no project."""
+    del path
+    return _no_git()
+
+
+@git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
+@open_to_anyone
+def pack(path: str, service: str) -> ResponseReturnValue:
+    """Answer the same for what would come next."""
+    del path, service
+    return _no_git()
+
+
+def _no_git() -> Response:
+    response = Response(_TEXT, 401, mimetype="text/plain")
+    response.headers["WWW-Authenticate"] = 'Basic realm="Gatebell", charset="UTF-8"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
