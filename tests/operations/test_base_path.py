@@ -148,7 +148,7 @@ def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=person.username, password=person.password)
     assert answer.headers["Location"] == f"{PATH}/-/user_settings/access_tokens?state=inactive"
-    assert [cookie.path for cookie in browser.cookies] == [PATH]
+    assert {cookie.path for cookie in browser.cookies} == {PATH}
     private = below.http().get(f"{proxy.url}/acme/shop", allow_redirects=False)
     assert private.headers["Location"] == f"{PATH}/users/sign_in?next={PATH}/acme/shop"
 
