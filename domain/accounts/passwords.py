@@ -1,9 +1,10 @@
 """Passwords: Argon2id, at a cost that the operator chooses."""
 
+import os
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from unicodedata import category, normalize
 
 from argon2 import PasswordHasher, extract_parameters
@@ -21,6 +22,9 @@ _LEAST_SCORE = 2
 _JUDGED_CHARACTERS = 24
 #: Lanes are filled by threads of their own; RFC 9106 recommends four.
 _LANES = 4
+#: So many are hashed at once in a process, each by that many threads: those who sign in wait for
+#: each other rather than keep the processors from everybody else.
+_hashing = BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
 #: zxcvbn keeps the words of the present user in a global.
 _judging = Lock()
 
@@ -44,7 +48,8 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a prepared password in PHC string form."""
-    return _hasher(cost).hash(_octets(prepare_password(password)))
+    with _hashing:
+        return _hasher(cost).hash(_octets(prepare_password(password)))
 
 
 def prepare_password(password: str) -> str:
@@ -84,7 +89,8 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _hash_of_nobody(cost)
     for form in dict.fromkeys((prepare_password(password), password)):
         try:
-            _hasher(cost).verify(known, _octets(form))
+            with _hashing:
+                _hasher(cost).verify(known, _octets(form))
         except VerificationError:
             continue
         is_prepared = form == prepare_password(password)
