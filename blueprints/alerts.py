@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flask import Blueprint, Response, render_template, request, stream_with_context, url_for
+from flask import Blueprint, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
-from domain.alerts import charts, export, queries
+from domain.alerts import charts, queries
 from domain.alerts.activity import list_activity
 from domain.alerts.assignments import candidates
 from domain.alerts.environments import is_plain, names_of
@@ -23,6 +23,7 @@ from domain.paging import read_cursor as read_id
 from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access import project_member, visitor
+from web.alert_files import alert_file
 from web.extensions import db
 from web.list_query import PLACES, list_query
 from web.pages import page_links
@@ -34,10 +35,6 @@ alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alert
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
 #: So many names there are to choose from; the rest can be searched for.
 _MOST_CHOICES = 200
-_EXPORTS = {
-    "json": (export.as_json, "application/json"),
-    "csv": (export.as_csv, "text/csv; charset=utf-8; header=present"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +115,7 @@ def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Write the filtered list as a file, row by row."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)
-    write, media_type = _EXPORTS[kind]
-    rows = write(query.wanted, query.order, session=db.session())
-    name = f"alerts-{project.path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
-    response = Response(stream_with_context(rows), content_type=media_type)
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    response.headers["Cache-Control"] = "private, no-store"
-    return response
+    return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
 
 
 @alerts.get(_ONE)

@@ -153,8 +153,8 @@ def _delete(key: InstrumentedAttribute[Any], keys: Sequence[Any], session: Sessi
 def _prune_deliveries(
     retention: Retention, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Keep the newest of each integration, all of the last days, and what opened an alert."""
-    opened_alert = exists().where(Alert.delivery_id == Delivery.id)
+    """Keep the newest of each integration, all of the last days, and what an alert shows."""
+    is_shown = exists().where(Alert.delivery_id == Delivery.id)
     is_old = Delivery.received_at < now - retention.keep_for
     total = 0
     for integration_id in session.scalars(select(Integration.id)).all():
@@ -171,10 +171,10 @@ def _prune_deliveries(
             (Delivery.integration_id == integration_id)
             & (Delivery.id < oldest_kept)
             & is_old
-            & ~opened_alert
+            & ~is_shown
         )
         total += _remove_upwards(condition, session, between)
-    orphans = Delivery.integration_id.is_(None) & is_old & ~opened_alert
+    orphans = Delivery.integration_id.is_(None) & is_old & ~is_shown
     return total + _remove_upwards(orphans, session, between)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response, request, url_for
 
 from domain.accounts.roles import Role
 from domain.alerts.inspection import get_alert
@@ -10,13 +10,16 @@ from domain.alerts.orders import read_cursor
 from domain.alerts.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
 from domain.alerts.status import Change, change_status
 from domain.clock import written
+from domain.list_queries import check_known
 from domain.oauth.bearer import Bearer
 from forms.alert_query import PARAMETERS, read_query
 from web import api_parameters as read
 from web.access import bearer as with_bearer
+from web.alert_files import alert_file
 from web.api_cursors import cursor_response, list_query
 from web.api_pages import requested_size
 from web.api_projects import actor_of, project_of
+from web.bearer_token import QUERY_TOKENS
 from web.extensions import db
 from web.fast_json import json_response
 from web.public_address import public
@@ -45,6 +48,16 @@ def index(bearer: Bearer, reference: str) -> Response:
     page = list_alerts(query.wanted, part, session=db.session())
     next_cursor = None if page.next_before is None else str(page.next_before)
     return cursor_response([_as_json(row) for row in page.items], next_cursor)
+
+
+@alerts.get("/export.<any(json, csv):kind>")
+@with_bearer(*_READING)
+def download(bearer: Bearer, reference: str, kind: str) -> Response:
+    """Write all alerts of the list, with its filters, as a file."""
+    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
+    check_known(request.args.lists(), PARAMETERS, QUERY_TOKENS)
+    query = read_query(request.args, project_id=project.id)
+    return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
 
 
 @alerts.get(_ONE)

@@ -12,13 +12,14 @@ from sqlalchemy.orm import Session
 from domain.alerts.filters import AlertFilter
 from domain.alerts.orders import NEWEST, Order, read_cursor
 from domain.alerts.queries import AlertRow, AlertSlice, list_alerts
-from domain.alerts.times import written_time
+from domain.clock import written
 
 #: So many rows are in memory at once.
 _CHUNK = 500
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
+    "raised_from",
 )
 #: A spreadsheet takes a cell that begins like this for a formula and runs it; those of East Asia
 #: know the wide forms as well.
@@ -76,11 +77,12 @@ def _values(row: AlertRow) -> dict[str, Any]:
         "hosts": row.hosts,
         "integration": row.integration_name,
         "assignee": row.assignee,
+        "raised_from": row.raised_from,
     }
 
 
 def _time(moment: datetime | None) -> str | None:
-    return written_time(moment) if moment else None
+    return written(moment) if moment else None
 
 
 def _harmless(value: Any) -> Any:

@@ -1,5 +1,7 @@
 """/api/v4/projects/:id/alert_management_alerts: alerts for scripts."""
 
+import csv
+from io import StringIO
 from urllib.parse import quote
 
 import pytest
@@ -105,3 +107,39 @@ def test_alerts_are_for_developers_with_the_right_scope(gatebell: LiveGatebell) 
         f"{url}/alert_management_alerts", headers={"PRIVATE-TOKEN": stranger}, timeout=20
     )
     assert answer.status_code == 404
+
+
+@pytest.mark.spec("G5", "J5")
+@pytest.mark.parametrize("scopes", ["read_alerts", "read_api", "api"])
+def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell, scopes: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post_json([{"title": f"a{number}", "severity": "low"} for number in range(600)])
+    endpoint.accepted(title="=1+1", severity="high")
+    answer = api(gatebell, endpoint, "/export.json", scopes=scopes)
+    assert answer.headers["Content-Type"] == "application/json"
+    assert "attachment" in answer.headers["Content-Disposition"]
+    # Row by row: nobody knows beforehand how long it gets.
+    assert "Content-Length" not in answer.headers
+    everything = answer.json()
+    assert [row["iid"] for row in everything[:1]] == [601]
+    assert len(everything) == 601
+    low = api(gatebell, endpoint, "/export.json?severity=low&sort=oldest", scopes=scopes).json()
+    assert {row["severity"] for row in low} == {"low"}
+    assert low[0]["started_at"].endswith("Z")
+    table = api(gatebell, endpoint, "/export.csv?severity=high", scopes=scopes)
+    assert table.headers["Content-Type"].startswith("text/csv")
+    (row,) = csv.DictReader(StringIO(table.text))
+    assert (row["iid"], row["title"]) == ("601", "'=1+1")
+
+
+def test_a_file_is_refused_to_who_may_not_see_it_and_for_what_is_unknown(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    assert api(gatebell, endpoint, "/export.json", scopes="read_user").status_code == 403
+    reporter = api(gatebell, endpoint, "/export.csv", role=Role.REPORTER)
+    assert reporter.status_code in {403, 404}
+    answer = api(gatebell, endpoint, "/export.csv?per_page=5&nope=1")
+    assert answer.status_code == 400
+    assert "per_page" in answer.text or "nope" in answer.text
+    assert api(gatebell, endpoint, "/export.xml").status_code == 404

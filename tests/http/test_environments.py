@@ -113,6 +113,50 @@ def test_an_environment_with_open_alerts_stays(gatebell: LiveGatebell) -> None:
     assert list(links(list_of(browser, endpoint))) == ["live"]
 
 
+def with_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
+    """Give the first alert of a project a status by hand."""
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert submit(browser, page, form_to(page, "/status"), status=status).ok
+
+
+def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+    """Delete the only environment of a project."""
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(browser, endpoint)
+    (address,) = links(page).values()
+    page = browser.get(gatebell.url + address)
+    assert submit(browser, page, form_to(page, "/delete")).ok
+    assert links(list_of(browser, endpoint)) == {}
+
+
+@pytest.mark.spec("J4")
+@pytest.mark.parametrize("others", [[], [{"title": "Other"}]])
+def test_a_deleted_environment_comes_back_with_the_next_report(
+    gatebell: LiveGatebell, others: list[dict[str, str]]
+) -> None:
+    endpoint = connect(gatebell)
+    report = {"title": "a", "platform_environment_name": "live"}
+    endpoint.accepted(**report)
+    with_status(gatebell, endpoint, "ignored")
+    without_environment(gatebell, endpoint)
+    assert endpoint.post_json([report, *others])[0]["iid"] == 1
+    browser = signed_in(gatebell, alice(gatebell))
+    assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
+def test_a_deleted_environment_comes_back_when_its_alert_is_opened_again(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="live")
+    with_status(gatebell, endpoint, "resolved")
+    without_environment(gatebell, endpoint)
+    with_status(gatebell, endpoint, "triggered")
+    browser = signed_in(gatebell, alice(gatebell))
+    assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
 @pytest.mark.spec("L4")
 def test_a_search_for_environments_needs_three_characters(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 import pytest
 import requests
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from models import Alert, AlertNote, Project
+from models import Alert, AlertNote, Integration, Project
 from tests.live import LiveGatebell
 from tests.people import alice, database_of, signed_in
 from tests.personal_tokens import make_token
 from tests.senders import Endpoint, connect, item, resolved, webhook
-from tests.stored import alerts_of
+from tests.stored import alerts_of, change
 
 LOW: dict[str, Any] = {
     "title": "CPU 80%",
@@ -209,3 +209,16 @@ def test_webhooks_change_what_they_count_and_close(gatebell: LiveGatebell) -> No
     assert answer.json() == [{"iid": 1, "title": "Later"}, {"iid": 2, "title": "Then over"}]
     changes = sorted(changes_of(gatebell, endpoint), key=repr)
     assert changes == [{"severity": [0, 4], "title": ["a", "Later"]}, {"title": ["b", "Then over"]}]
+
+
+def test_the_reason_is_that_of_the_mapping_which_was_used(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    read = {"severity": [["prio"]], "runbook": [["book"]]}
+    change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=read))
+    endpoint.accepted(title="a", prio="low", book="https://wiki.example/a")
+    change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=None))
+    page = page_of(gatebell, endpoint, "/1")
+    assert "Why low" in page
+    assert "severity is “low”" in page
+    assert "missing, so critical" not in page
+    assert "https://wiki.example/a" in page
