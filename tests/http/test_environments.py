@@ -81,7 +81,7 @@ def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell
     form = form_with(page, "name")
     made = submit(browser, page, form_with(page, "name"), name=" staging ")
     page = browser.get(gatebell.url + made.headers["Location"])
-    assert "All is well here" in page.text
+    assert "No open alerts here" in page.text
     again = submit(browser, page, form, name="staging")
     assert again.status_code == 422
     assert "There is an environment staging already." in again.text

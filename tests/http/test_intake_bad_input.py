@@ -251,13 +251,17 @@ def test_json_of_any_shape_is_stored_or_refused_in_a_sentence(
     @given(json_values | st.dictionaries(texts, json_values))
     def send(value: Any) -> None:
         answer = endpoint.post(posted(value))
-        is_object = isinstance(value, dict)
-        # The generic format takes every object; a webhook has attributes that are required.
-        understood = 200 if kind == "http" else 422
-        assert answer.status_code == (understood if is_object else 400), answer.text
+        # The generic format takes every object, and arrays of them; a webhook has attributes that
+        # are required.
+        items = value if isinstance(value, list) and kind == "http" else [value]
+        objects = [each for each in items if isinstance(each, dict)]
+        understood = 200 if kind == "http" and objects else 422
+        is_read = items is value or objects
+        assert answer.status_code == (understood if is_read else 400), answer.text
         if answer.status_code == 200:
             delivery = newest_delivery(gatebell, endpoint.project)
-            assert (delivery.body, reports_in(gatebell, delivery)) == (posted(value), 1)
+            reports = reports_in(gatebell, delivery)
+            assert (delivery.body, reports) == (posted(value), len(objects))
         else:
             assert answer.json()["message"].startswith(f"{answer.status_code} ")
 

@@ -119,7 +119,8 @@ def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> Non
     assert endpoint.accepted(**over)["iid"] == 1
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.status == "resolved"
-    assert str(alert.ended_at).startswith("2026-11-21 08:00:00")
+    # Which was before anybody told of it, so it ends when it began.
+    assert alert.ended_at == alert.started_at
 
 
 @pytest.mark.spec("H8")
