@@ -124,6 +124,25 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(start: Start) -> Non
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.spec("I1")
+def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(start: Start) -> None:
+    live = start("", SQLITE_BUSY_TIMEOUT_MS="300")
+    endpoint = connect(live)
+    file = Path(live.database_url.removeprefix("sqlite:///"))
+    with load_on(endpoint) as answers:
+        sleep(1)
+        locker = open_sqlite(file, isolation_level=None, timeout=30)
+        locker.execute("BEGIN IMMEDIATE")
+        sleep(2)
+        locker.execute("ROLLBACK")
+        locker.close()
+        sleep(1)
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert set(account.answered) == {200, 503}
+    assert account.reset == 0
+    assert "Traceback" not in live.log_text()
+
+
 @pytest.mark.rfc("rfc7009-2.2.1-c")
 def test_nothing_is_called_revoked_while_the_database_is_away(start: Start) -> None:
     live = start("", SQLITE_BUSY_TIMEOUT_MS="300")
