@@ -34,13 +34,12 @@ _LARGEST_SIZE = 2**31 - 1
 _WORTH_A_CONNECTION = 2**19
 
 
-@intake.post(
-    "/<names:project_path>/alerts/notify/<slug>/<string(length=16):endpoint_identifier>.json"
-)
+@intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive at an integration's full address; the slug is only for people."""
-    del slug
+    if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
+        return notify_http(f"{project_path}/alerts/notify")
     return _receive(partial(receivers.find_receiver, project_path, endpoint_identifier))
 
 

@@ -48,9 +48,8 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
 
     Whoever shares no place with the viewer is not found, whether there is such an account or not.
     """
-    user = session.scalar(
-        select(User).where(User.username_key == fold(username), User.kind != ERASED)
-    )
+    wanted = fold(username).replace("\x00", "\ufffd")  # Postgres refuses the question
+    user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
     message = "There is nobody of this name with whom you share a group or a project."
     if user is None:
         raise NotFoundError(message)
