@@ -49,6 +49,16 @@ _VALUES = {
     "remarks": "'[]'",
     "opening": str(Action.OPENED.rank),
     "joining": str(Action.JOINED.rank),
+    "severity_reason": "'severity is “high”'",
+    "query": "''",
+    "mapping": "'{}'",
+    "truncated_alerts": "0",
+    "given_severity": "1",
+    "given_severity_reason": "'severity is “high”'",
+    "given_title": f"'Disk full ' || {_NEW}",
+    "given_hosts": "'web-1.example.com'",
+    "given_query": "NULL",
+    "given_start": "CAST(NULL AS timestamptz)",
 }
 #: The same rows for a hundred alerts at once.
 _BATCH = """
