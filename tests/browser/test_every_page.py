@@ -53,7 +53,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     integration = f"{settings}/integrations/{made['id']}"
     return alice, [
         f"/-/users/{alice.username}",
-        *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here"),
+        *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here", "/help/errors"),
         *(f"/{path}", f"/{path.partition('/')[0]}", f"/groups/{path.partition('/')[0]}/-/members"),
         *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),
         f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
