@@ -4,6 +4,7 @@ from flask import Flask
 
 from blueprints import LED_TO, MACHINES, PAGES, register_blueprints
 from domain.clock import Clock, system_clock
+from web.arriving_body import leave_unread_bodies
 from web.audit_log import log_audit_events
 from web.commands import register_commands
 from web.cors import answer_other_origins
@@ -12,7 +13,6 @@ from web.filters import init_app as register_filters
 from web.new_passwords import insist_on_own_passwords
 from web.page_context import give_pages_their_context
 from web.rate_limits import limit_pages
-from web.request_bodies import drain_refused_bodies
 from web.request_log import watch_requests
 from web.routes import know_names
 from web.security_headers import protect_answers
@@ -30,7 +30,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     watch_requests(app, settings)
     log_audit_events()
     protect_answers(app, led_to=LED_TO)
-    drain_refused_bodies(app)
+    leave_unread_bodies(app)
     answer_other_origins(app)
     commit_what_is_returned(app)
     start_extensions(app, settings, clock=clock)

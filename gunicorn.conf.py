@@ -1,5 +1,10 @@
 """The web server; all that can be chosen is a setting (docs/settings.md)."""
 
+# Before anything else makes a lock, or knows what a socket is.
+from gevent import monkey
+
+monkey.patch_all()
+
 import gc
 import logging
 import os
@@ -8,6 +13,8 @@ from typing import Any
 from web.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
+from web.open_files import allow_connections
+from web.punctual_worker import PunctualWorker
 from web.server_log import ServerLog
 from web.settings import SettingsError, misspelt_in_environment, settings_from_environment
 from web.shared_counters import (
@@ -33,12 +40,13 @@ wsgi_app = "wsgi:app"
 # The app opens no connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
-# gunicorn's own threads with keep-alive, quicker, and waiting for no slow client.
-worker_class = "web.server_worker.StayingWorker"
+PunctualWorker.request_seconds = _settings.request_timeout_seconds
+worker_class = PunctualWorker
 workers = _settings.web_concurrency
-threads = _settings.web_threads
+worker_connections = allow_connections(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
-timeout = _settings.request_timeout_seconds
+# A process that does not even say that it is well for so long is replaced.
+timeout = 30
 graceful_timeout = _settings.graceful_timeout_seconds
 
 # Room for long addresses of authorization requests, and no more.

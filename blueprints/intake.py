@@ -1,6 +1,5 @@
 """The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
 
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -8,6 +7,7 @@ from typing import Protocol
 
 from flask import Blueprint, Response, request
 
+from domain import aside
 from domain.alerts import receivers, refusals
 from domain.alerts.formats import read_body
 from domain.alerts.intake import receive
@@ -23,13 +23,20 @@ from web.alert_limits import check_rate
 from web.errors import status_of
 from web.fast_json import json_response
 from web.metrics import count_alerts
-from web.request_bodies import ReceivedBody, check_media_type, read_bounded
+from web.request_bodies import (
+    ReceivedBody,
+    check_declared_length,
+    check_media_type,
+    read_bounded,
+)
 from web.services import Services, reading, services, settings
 
 intake = Blueprint("intake", __name__)
 
 #: What a sender declares may be more than the column can hold.
 _LARGEST_SIZE = 2**31 - 1
+#: To read a longer body takes several milliseconds.
+_WORTH_A_THREAD = 2**16
 #: A connection keeps the room that its largest statement took, for as long as it lives.
 _WORTH_A_CONNECTION = 2**19
 
@@ -58,63 +65,76 @@ def notify_prometheus(project_path: str) -> Response:
     return _receive(partial(receivers.find_metrics_receiver, project_path))
 
 
-class _Find(Protocol):
+class _Finder(Protocol):
     def __call__(self, *, hot: HotConnection, now: datetime) -> Receiver: ...
 
 
-def _receive(find: _Find) -> Response:
-    own = services()
+def _receive(find: _Finder) -> Response:
+    """Look at the address and the key first: nobody waits for the body of a stranger."""
+    own, limit = services(), settings().alert_body_limit_bytes
     moment, stopwatch = own.clock(), start_stopwatch()
+    receiver = _find(find, moment, limit)
+    parcel = _parcel(receiver, moment, stopwatch)
     try:
-        received = read_bounded(own.live_settings.current().alert_body_limit_bytes)
-    except receivers.BodyTooLargeError as error:
-        _log_unread(find, moment, stopwatch, error)
-        raise
-    receiver = find(hot=own.hot, now=moment)
-    parcel = _parcel(receiver, received.content, moment, stopwatch)
-    try:
-        key = _check(receiver, received, own=own)
+        check_declared_length(limit)
+        key = _check_key(receiver, own=own)
+        received = read_bounded(limit)
+        parcel = replace(parcel, body=received.content, size=len(received.content))
+        _check(receiver, received)
         receipt = _store(receiver, key, parcel, own=own)
     except DomainError as error:
         _log_refusal(parcel, error)
         raise
     refusals.tell(own.refusals.due(now=moment), hot=own.hot)
     if parcel.size > _WORTH_A_CONNECTION:
-        own.hot.close()
+        own.hot.let_last_go()
     return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
 
 
-def _parcel(receiver: Receiver, body: bytes, moment: datetime, stopwatch: Stopwatch) -> Parcel:
+def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
+    try:
+        return find(hot=services().hot, now=moment)
+    except receivers.UnknownReceiverError:
+        check_declared_length(limit)  # what is too large is so for everybody
+        raise
+
+
+def _parcel(receiver: Receiver, moment: datetime, stopwatch: Stopwatch) -> Parcel:
+    """Return what is known of a delivery before its body is here."""
     return Parcel(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
         format=receiver.type.value,
         sender=request.remote_addr or "",
-        body=body,
-        size=len(body),
+        body=b"",
+        size=min(request.content_length or 0, _LARGEST_SIZE),
         received_at=moment,
         stopwatch=stopwatch,
         mapping=receiver.mapping,
     )
 
 
-def _check(receiver: Receiver, received: ReceivedBody, *, own: Services) -> LiveKey:
+def _check_key(receiver: Receiver, *, own: Services) -> LiveKey:
     presented = receivers.presented_key(request.headers.get("Authorization"))
-    key = receivers.check_key(receiver, presented, keyring=own.keyring)
+    return receivers.check_key(receiver, presented, keyring=own.keyring)
+
+
+def _check(receiver: Receiver, received: ReceivedBody) -> None:
     receivers.check_open(receiver)
     check_media_type()
     received.check()
-    return key
 
 
 def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, own: Services) -> Receipt:
-    parsed = read_body(
+    read = partial(
+        read_body,
         parcel.body,
         receiver.type,
         now=parcel.received_at,
         reading=reading(),
         mapping=receiver.mapping,
     )
+    parsed = aside.reading.run(read) if parcel.size > _WORTH_A_THREAD else read()
     check_rate(receiver, own.live_settings.current().alert_rate_limit, now=parcel.received_at)
     receivers.note_use(receiver, key, hot=own.hot, now=parcel.received_at)
     receipt = receive(parsed, parcel, hot=own.hot)
@@ -124,14 +144,6 @@ def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, own: Services) -
     return receipt
 
 
-def _log_unread(find: _Find, moment: datetime, stopwatch: Stopwatch, error: DomainError) -> None:
-    """Tell the maintainer of a body that was too large, whoever sent it; the answer is the same."""
-    with suppress(receivers.UnknownReceiverError):
-        receiver = find(hot=services().hot, now=moment)
-        parcel = _parcel(receiver, b"", moment, stopwatch)
-        _log_refusal(replace(parcel, size=min(request.content_length or 0, _LARGEST_SIZE)), error)
-
-
 def _log_refusal(parcel: Parcel, error: DomainError) -> None:
     """Leave a trace for the maintainer: a row of its own, or one more in the count of another."""
     count_alerts("refused", 1)
@@ -139,7 +151,6 @@ def _log_refusal(parcel: Parcel, error: DomainError) -> None:
     kind = (parcel.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
     if sampler.is_kept(kind, now=parcel.received_at, per_minute=per_minute):
-        known = parcel.without_body() if isinstance(error, receivers.WrongKeyError) else parcel
-        row = refusals.store_refusal(known, status, error, hot=hot)
+        row = refusals.store_refusal(parcel, status, error, hot=hot)
         refusals.tell(sampler.remember(kind, row), hot=hot)
     refusals.tell(sampler.due(now=parcel.received_at), hot=hot)

@@ -7,10 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 from flask import Flask
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from web.extensions import db
-from web.prepared import Prepared
 
 #: A text and its values: by name in psycopg's way, or by number in that of Postgres.
 Question = tuple[str, Any]
@@ -31,9 +30,10 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         found.append(statement)
 
-    event.listen(engine, "before_cursor_execute", note)
+    # The hot paths have an engine of their own.
+    event.listen(Engine, "before_cursor_execute", note)
     yield found
-    event.remove(engine, "before_cursor_execute", note)
+    event.remove(Engine, "before_cursor_execute", note)
 
 
 @contextmanager
@@ -41,7 +41,6 @@ def questions() -> Iterator[list[Question]]:
     """Collect what Postgres is asked."""
     found: list[Question] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
-    run = Prepared.run
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         found.append((str(query), values))
@@ -51,14 +50,9 @@ def questions() -> Iterator[list[Question]]:
         found.append((str(query), rows))
         return execute_many(cursor, query, rows, **more)
 
-    def note_prepared(prepared: Prepared, connection: Any, values: Any) -> Any:
-        found.append((prepared.text.decode(), values))
-        return run(prepared, connection, values)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(psycopg.Cursor, "executemany", note_many)
-        patch.setattr(Prepared, "run", note_prepared)
         yield found
 
 
@@ -66,17 +60,12 @@ def questions() -> Iterator[list[Question]]:
 def round_trips() -> Iterator[list[None]]:
     """Collect one entry each time this process waits for Postgres."""
     found: list[None] = []
-    wait, run = psycopg.Connection.wait, Prepared.run
+    wait = psycopg.Connection.wait
 
     def note(connection: Any, *rest: Any, **more: Any) -> Any:
         found.append(None)
         return wait(connection, *rest, **more)
 
-    def note_prepared(prepared: Prepared, connection: Any, values: Any) -> Any:
-        found.append(None)
-        return run(prepared, connection, values)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg.Connection, "wait", note)
-        patch.setattr(Prepared, "run", note_prepared)
         yield found

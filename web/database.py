@@ -2,12 +2,12 @@
 
 import fcntl
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,12 +18,14 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from domain.advisory_locks import AdvisoryLock
+from domain.aside import Aside, serves_in_greenlets
 from models import SchemaSupport
 from web.instance_files import make_private_file
 from web.settings import Settings
+from web.sqlite import PunctualSqlite
 from web.wal_keeper import KEPT_BYTES
 
 _log = logging.getLogger("gatebell.database")
@@ -32,25 +34,32 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 #: A connection that was in use so short a time ago is not asked whether it lives.
 _TRUSTED_SECONDS = 1.0
 
+#: Where SQLite works in a web process: each connection has a thread when it needs one.
+_aside = Aside(threads=512)
+
 #: How a transaction on SQLite begins. One that reads first and writes later must take the write
 #: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile.
 begin_mode: ContextVar[str] = ContextVar("begin_mode", default="IMMEDIATE")
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
-    """Return what SQLAlchemy's create_engine wants to know."""
-    options: dict[str, Any] = {
-        # SQL errors must not print bound secrets into the log.
-        "hide_parameters": True,
-        # Each thread keeps a hot connection and uses one more for pages.
-        "pool_size": settings.web_threads * 2,
-        "max_overflow": settings.web_threads,
+    """Return what SQLAlchemy's create_engine wants to know, with a pool of connections."""
+    return {
+        **_connection_options(settings),
+        "pool_size": settings.database_pool_size,
+        "max_overflow": 0,
         "pool_timeout": settings.database_connect_timeout_seconds,
     }
+
+
+def _connection_options(settings: Settings) -> dict[str, Any]:
+    # SQL errors must not print bound secrets into the log.
+    options: dict[str, Any] = {"hide_parameters": True}
     if settings.uses_sqlite:
         options["connect_args"] = {
             "timeout": settings.sqlite_busy_timeout_ms / 1000,
             "check_same_thread": False,
+            "factory": PunctualSqlite,
         }
         return options
     options["connect_args"] = {
@@ -64,14 +73,40 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     return options
 
 
-def prepare_engine(engine: Engine) -> None:
-    """Teach a SQLite engine durability and transactions, and one of Postgres whom to trust."""
-    if engine.dialect.name != "sqlite":
-        _ask_who_was_idle(engine)
+def prepare_engine(engine: Engine, settings: Settings) -> None:
+    """Teach an engine how long its statements may take, and what each kind of database needs."""
+    if engine.dialect.name == "sqlite":
+        limit = settings.database_statement_timeout_ms / 1000
+        # Those of the hot paths see to that themselves, for all of a transaction at once.
+        aside = None if engine.get_execution_options().get("is_hot") else _aside
+        event.listen(engine, "do_connect", _before_connect)
+        event.listen(engine, "connect", partial(_open_sqlite, limit=limit, aside=aside))
+        event.listen(engine, "begin", _on_begin)
         return
-    event.listen(engine, "do_connect", _before_connect)
-    event.listen(engine, "connect", _on_connect)
-    event.listen(engine, "begin", _on_begin)
+    event.listen(engine, "connect", _look_for_a_pooler)
+    _ask_who_was_idle(engine)
+    if serves_in_greenlets():
+        _punctual_connections(settings)(engine)
+
+
+@cache
+def _punctual_connections(settings: Settings) -> Callable[[Engine], None]:
+    from web.postgres import PunctualConnections  # noqa: PLC0415 - only web processes have gevent
+
+    seconds = settings.database_statement_timeout_ms / 1000
+    return PunctualConnections(statement_seconds=seconds).serve
+
+
+def _look_for_a_pooler(connection: Any, _record: Any) -> None:
+    """Prepare nothing where a pooler may hand us from one connection of Postgres to another.
+
+    What is prepared stays behind there, and the same name stands for something else here. Such a
+    pooler gives a number of its own for the process that serves us.
+    """
+    row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+    connection.rollback()
+    if row[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None
 
 
 def _ask_who_was_idle(engine: Engine) -> None:
@@ -104,7 +139,10 @@ def _before_connect(
     make_private_file(Path(arguments[0]))
 
 
-def _on_connect(connection: Any, _record: Any) -> None:
+def _open_sqlite(
+    connection: PunctualSqlite, _record: Any, *, limit: float, aside: Aside | None
+) -> None:
+    connection.limit, connection.aside = limit, aside
     # The driver shall not begin transactions by itself: it would do so too late.
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -124,7 +162,17 @@ def _on_begin(connection: Connection) -> None:
 def open_engine(settings: Settings) -> Engine:
     """Open the database outside of the web application."""
     engine = create_engine(settings.database_url, **engine_options(settings))
-    prepare_engine(engine)
+    prepare_engine(engine, settings)
+    return engine
+
+
+def open_hot_engine(settings: Settings) -> Engine:
+    """Open the database for `web.hot_database`, which keeps connections and counts them itself."""
+    options = _connection_options(settings)
+    engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
+        isolation_level="AUTOCOMMIT", is_hot=True
+    )
+    prepare_engine(engine, settings)
     return engine
 
 

@@ -85,6 +85,7 @@ _OAUTH_CODES = {
     403: "access_denied",
     404: "invalid_request",
     405: "invalid_request",
+    408: "invalid_request",
     413: "invalid_request",
     415: "invalid_request",
     429: "temporarily_unavailable",
@@ -97,6 +98,7 @@ _SENTENCES = {
     403: ("You may not do this", "Ask a maintainer or owner for a higher role."),
     404: ("There is nothing here", "The page may have moved, or you are not a member of it."),
     405: ("This is not how to ask", "Open the page from a link instead."),
+    408: ("This request did not arrive in time", "Check your connection, then try again."),
     413: ("That is too much", "Send something smaller."),
     429: ("That was too often", "Wait a few minutes, then try again."),
     500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
@@ -212,8 +214,9 @@ def _answer_http(error: HTTPException) -> Response:
     status = error.code or 500
     if error.response is not None:
         return make_response(error.response)
-    kept = {name: value for name, value in error.get_headers() if name == "Allow"}
-    if status == 413:  # noqa: PLR2004 - the rest of the body is not read
+    known = {"Allow", "Retry-After"}
+    kept = {name: value for name, value in error.get_headers() if name in known}
+    if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     text = error.description if status == 400 and is_page() else None  # noqa: PLR2004
     return _answer(status, text, kept)

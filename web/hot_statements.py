@@ -2,71 +2,49 @@
 
 SQLAlchemy writes them, and on SQLite runs them as well. On Postgres they go to psycopg directly:
 what happens in between (a context, a result, a cursor's description for each execution) costs
-about as much as Flask does for a whole request. See docs/adr/0020.
+about as much as Flask does for a whole request. See docs/adr/0020 and 0026.
 """
 
-import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from psycopg import Connection as DriverConnection
-from psycopg import Error
+from psycopg import Cursor, Error
+from psycopg.rows import no_result
 from sqlalchemy import Connection, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.hot import HotRow
-from web.prepared import Prepared
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-_PLACE = re.compile(r"%\((\w+)\)s")
 
 
 class CoreStatements:
-    """Runs statements through SQLAlchemy."""
+    """Runs statements on a connection through SQLAlchemy."""
 
-    def adopt(self, connection: Connection) -> None:
-        """Get a connection ready for this: it is."""
+    def __init__(self, connection: Connection) -> None:
+        """Take the connection."""
+        self.connection = connection
 
-    def run(
-        self, connection: Connection, statement: Executable, parameters: Parameters
-    ) -> Sequence[HotRow]:
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
         """Run one and return its rows, if it has any."""
-        result = connection.execute(statement, parameters)
+        result = self.connection.execute(statement, parameters)
         return cast("Sequence[HotRow]", result.all()) if result.returns_rows else ()
 
 
-class DirectStatements:
-    """Runs statements on psycopg, in the words that SQLAlchemy compiled once for each."""
+class CompiledStatements:
+    """What SQLAlchemy compiled once for each statement."""
 
     def __init__(self, engine: Engine) -> None:
         """Compile for the dialect of this engine."""
         self._dialect = engine.dialect
         #: None for those that only SQLAlchemy can run.
         self._known: dict[Executable, _Direct | None] = {}
-        self._core = CoreStatements()
 
-    def adopt(self, connection: Connection) -> None:
-        """Keep psycopg from preparing by itself: at a rollback it throws away all there is."""
-        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
-        driver.prepare_threshold = None
-
-    def run(
-        self, connection: Connection, statement: Executable, parameters: Parameters
-    ) -> Sequence[HotRow]:
-        """Run one and return its rows, if it has any; raises DBAPIError as SQLAlchemy does."""
-        # Whatever comes with parameters is a constant of its module; the rest is made each time.
-        direct = self._direct(statement) if isinstance(parameters, Mapping) else None
-        if direct is None:
-            return self._core.run(connection, statement, parameters)
-        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
-        try:
-            return direct.run(driver, cast("Mapping[str, Any]", parameters))
-        except Error as error:
-            raise self._translated(error, connection, direct) from error
-
-    def _direct(self, statement: Executable) -> "_Direct | None":
+    def find(self, statement: Executable) -> "_Direct | None":
+        """Return what psycopg can run, if this is such a statement."""
         try:
             return self._known[statement]
         except KeyError:
@@ -78,16 +56,50 @@ class DirectStatements:
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
         return _Direct(compiled, statement) if _is_whole(compiled) else None
 
-    def _translated(
-        self, error: Error, connection: Connection, direct: "_Direct"
-    ) -> DBAPIError | Exception:
+
+class DirectStatements(CoreStatements):
+    """Runs statements on psycopg, in the words that SQLAlchemy compiled once for each."""
+
+    def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
+        """Take the connection, and what is known of statements."""
+        super().__init__(connection)
+        self._compiled = compiled
+        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
+        self._cursor = driver.cursor(binary=True, row_factory=self._maker_of_rows)
+        self._running: _Direct | None = None
+        #: What is prepared stays with a connection to Postgres; a pooler in between may hand us to
+        #: another one, where the same name stands for something else.
+        self._may_prepare = driver.prepare_threshold is not None
+
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
+        """Run one and return its rows, if it has any; raises DBAPIError as SQLAlchemy does."""
+        # Whatever comes with parameters is a constant of its module; the rest is made each time.
+        direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
+        if direct is None:
+            return super().run(statement, parameters)
+        values = direct.values(cast("Mapping[str, Any]", parameters))
+        self._running, cursor = direct, self._cursor
+        try:
+            cursor.execute(direct.sql, values, prepare=self._may_prepare)
+            return cursor.fetchall() if _has_columns(cursor) else ()
+        except Error as error:
+            raise self._translated(error, direct) from error
+
+    def _maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a row of its values: psycopg asks that of each result."""
+        if self._running is None or not _has_columns(cursor):
+            return no_result
+        return self._running.maker_of_rows(cursor)
+
+    def _translated(self, error: Error, direct: "_Direct") -> DBAPIError | Exception:
+        connection = self.connection
         driver = connection.connection.driver_connection
-        is_gone = self._dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
+        is_gone = connection.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
         translated = DBAPIError.instance(
             *(direct.sql, None, error, Error),
             hide_parameters=True,
             connection_invalidated=is_gone,
-            dialect=self._dialect,
+            dialect=connection.dialect,
         )
         if is_gone:
             connection.invalidate(error)
@@ -109,33 +121,37 @@ class _Direct:
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
         self.sql = str(compiled)
         dialect = compiled.dialect
+        # Several of the same name are one value.
+        binds = {name: bind for bind, name in compiled.bind_names.items()}
         #: Values that are part of the statement.
         self._given = {
-            name: bind.effective_value
-            for bind, name in compiled.bind_names.items()
-            if not bind.required
+            name: bind.effective_value for name, bind in binds.items() if not bind.required
         }
+        converters = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect)
+            for name, bind in binds.items()
+        }
+        self._converters = [(name, convert) for name, convert in converters.items() if convert]
         columns: Iterable[Any] = getattr(statement, "exported_columns", ())
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
-        text, names = _numbered(self.sql)
-        binds = {name: bind for bind, name in compiled.bind_names.items()}
-        self._values = [
-            (name, binds[name].type.dialect_impl(dialect).bind_processor(dialect)) for name in names
-        ]
-        self._prepared = Prepared(text.encode(), len(names), self._rows_of)
+        self._make: Callable[[Sequence[Any]], Any] | None = None
 
-    def run(self, driver: DriverConnection[Any], parameters: Mapping[str, Any]) -> Sequence[Any]:
-        """Run it and return its rows, if it has any."""
-        given = {**self._given, **parameters}
-        values = [
-            convert(given[name]) if convert else given[name] for name, convert in self._values
-        ]
-        return self._prepared.run(driver, values)
+    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all values, as the driver takes them."""
+        values = {**self._given, **parameters}
+        for name, convert in self._converters:
+            values[name] = convert(values[name])
+        return values
 
-    def _rows_of(self, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
+    def maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
         """Return what makes a row of its values."""
+        if self._make is None:
+            self._make = self._learn([column.name for column in cursor.description or ()])
+        return self._make
+
+    def _learn(self, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
         row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - names unknown
         make: Callable[[Iterable[Any]], Any] = row._make
         if not any(self._results):
@@ -149,11 +165,6 @@ class _Direct:
         return converted
 
 
-def _numbered(text: str) -> tuple[str, list[str]]:
-    """Return a text with `$1` in the place of `%(name)s`, and the names in that order."""
-    names: dict[str, int] = {}
-
-    def place(found: re.Match[str]) -> str:
-        return f"${names.setdefault(found[1], len(names) + 1)}"
-
-    return _PLACE.sub(place, text).replace("%%", "%"), list(names)
+def _has_columns(cursor: Cursor[Any]) -> bool:
+    # Its description says so as well, and describes each of them.
+    return bool(cursor.pgresult and cursor.pgresult.nfields)

@@ -1,17 +1,14 @@
 """Reads bodies that strangers send, and never more of one than it has to."""
 
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
-from http import HTTPStatus
 from io import BytesIO
-from typing import IO
 
-from flask import Flask, Response, request
-from gunicorn.http.errors import ParseException
+from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
+from domain import aside
 from domain.alerts.incoming import UnreadableBody
 from domain.alerts.receivers import BodyTooLargeError, NotJsonError
 from domain.errors import DomainError
@@ -38,14 +35,18 @@ def _too_large(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(f"The body is larger than {limit} bytes.")
 
 
+def check_declared_length(limit: int) -> None:
+    """Raise BodyTooLargeError if the body is declared to be longer; it is not read then."""
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)
+
+
 def read_bounded(limit: int) -> ReceivedBody:
     """Return the body, unpacked; raise BodyTooLargeError above so many bytes.
 
     What is declared too large is not read at all; what turns out so is not read on.
     """
-    declared = request.content_length or 0
-    if declared > limit:
-        raise _too_large(limit)
+    check_declared_length(limit)
     # Werkzeug's own limit is for forms; this one is only met on the way to ours.
     request.max_content_length = limit + 2
     try:
@@ -54,18 +55,18 @@ def read_bounded(limit: int) -> ReceivedBody:
         raise UnreadableBody(_CUT_SHORT) from error
     if len(body) > limit:
         raise _too_large(limit)
-    if len(body) < declared:
+    if len(body) < (request.content_length or 0):
         raise UnreadableBody(_CUT_SHORT)
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in {"", "identity"}:
+        return ReceivedBody(content=body)
     try:
-        return ReceivedBody(content=_unpacked(body, limit))
+        return ReceivedBody(content=aside.reading.run(_unpacked, body, encoding, limit))
     except (NotJsonError, UnreadableBody) as error:
         return ReceivedBody(content=body, flaw=error)
 
 
-def _unpacked(body: bytes, limit: int) -> bytes:
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding in {"", "identity"}:
-        return body
+def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         message = "The only content encodings here are gzip and deflate."
         raise NotJsonError(message)
@@ -116,33 +117,3 @@ def check_media_type() -> None:
     if not is_json:
         message = "The Content-Type must be application/json."
         raise NotJsonError(message)
-
-
-#: How much of a refused body is read and thrown away, and how long its next piece may take. Closing
-#: a connection on unread data makes the sender see a reset instead of our 413.
-_MOST_DRAINED = 8 * 1024 * 1024
-_PATIENCE_SECONDS = 0.25
-_CHUNK = 65_536
-
-
-def drain_refused_bodies(app: Flask) -> None:
-    """Read on for a moment where a body was refused for its size, so that the answer arrives."""
-    app.after_request(_drain)
-
-
-def _drain(response: Response) -> Response:
-    if response.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return response
-    connection = request.environ.get("gunicorn.socket")
-    if connection is not None:
-        connection.settimeout(_PATIENCE_SECONDS)
-        with suppress(OSError, ParseException):
-            _throw_away(request.environ["wsgi.input"])
-        connection.setblocking(True)  # noqa: FBT003 - the socket's own way to say it
-    return response
-
-
-def _throw_away(body: IO[bytes]) -> None:
-    left = _MOST_DRAINED
-    while left > 0 and (piece := body.read(_CHUNK)):
-        left -= len(piece)

@@ -48,12 +48,18 @@ class Settings:
     database_statement_timeout_ms: int = fixed(
         15_000,
         kinds.whole_number(100, 600_000, "milliseconds"),
-        "How long Postgres may work on one statement.",
+        "How long the database may work on one statement.",
     )
     migrate_on_start: bool = fixed(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
         "Migrate the database when the service starts; when off, `make migrate` has to.",
+    )
+    database_pool_size: int = fixed(
+        8,
+        kinds.whole_number(1, 512),
+        "Connections to the database that a web process opens for pages, and as many again for "
+        "receivers and tokens.",
     )
     sqlite_busy_timeout_ms: int = fixed(
         5_000,
@@ -71,7 +77,11 @@ class Settings:
     )
 
     web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Web processes.")
-    web_threads: int = fixed(8, kinds.whole_number(1, 512), "Threads in each web process.")
+    web_connections: int = fixed(
+        5_000,
+        kinds.whole_number(10, 100_000),
+        "Connections of clients that a web process holds at the same time; more wait.",
+    )
     worker_threads: int = fixed(
         2, kinds.whole_number(1, 64), "Threads of the process for background work."
     )
@@ -88,7 +98,7 @@ class Settings:
     request_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),
-        "A web process that is silent for longer is replaced.",
+        "How long a request may take to come, and as long again to be worked on.",
     )
 
     log_level: str = fixed(

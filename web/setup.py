@@ -12,7 +12,7 @@ from domain.clock import Clock
 from domain.keyring import Keyring
 from web.cookies import cookie_name
 from web.counters import open_counters
-from web.database import engine_options, prepare_engine
+from web.database import engine_options, open_hot_engine, prepare_engine
 from web.extensions import csrf, db, login_manager, migrations
 from web.hot_database import HotDatabase
 from web.page_sessions import PageSessions
@@ -74,8 +74,12 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     login_manager.init_app(app)
     csrf.init_app(app)
     with app.app_context():
-        prepare_engine(db.engine)
-        hot = HotDatabase(db.engine)
+        prepare_engine(db.engine, settings)
+    hot = HotDatabase(
+        open_hot_engine(settings),
+        size=settings.database_pool_size,
+        patience=settings.database_connect_timeout_seconds,
+    )
     app.extensions["gatebell"] = Services(
         clock=clock,
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),

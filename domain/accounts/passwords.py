@@ -1,16 +1,16 @@
 """Passwords: Argon2id, at a cost that the operator chooses."""
 
-import os
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from unicodedata import category, normalize
 
 from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
+from domain import aside
 from models.folding import fold
 
 #: Longer texts would let a stranger make us hash megabytes.
@@ -22,9 +22,6 @@ _LEAST_SCORE = 2
 _JUDGED_CHARACTERS = 24
 #: Lanes are filled by threads of their own; RFC 9106 recommends four.
 _LANES = 4
-#: So many are hashed at once in a process, each by that many threads: those who sign in wait for
-#: each other rather than keep the processors from everybody else.
-_hashing = BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
 #: zxcvbn keeps the words of the present user in a global.
 _judging = Lock()
 
@@ -48,8 +45,7 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a prepared password in PHC string form."""
-    with _hashing:
-        return _hasher(cost).hash(_octets(prepare_password(password)))
+    return aside.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
 
 
 def prepare_password(password: str) -> str:
@@ -89,8 +85,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _hash_of_nobody(cost)
     for form in dict.fromkeys((prepare_password(password), password)):
         try:
-            with _hashing:
-                _hasher(cost).verify(known, _octets(form))
+            aside.hashing.run(_hasher(cost).verify, known, _octets(form))
         except VerificationError:
             continue
         is_prepared = form == prepare_password(password)
@@ -150,7 +145,8 @@ def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 
     with _judging:
-        found = zxcvbn(password[:_JUDGED_CHARACTERS], user_inputs=[w for w in own_words if w])
+        words = [word for word in own_words if word]
+        found = aside.reading.run(zxcvbn, password[:_JUDGED_CHARACTERS], user_inputs=words)
     if found["score"] < _LEAST_SCORE:
         advice = (found["feedback"]["warning"], *found["feedback"]["suggestions"])
         said = " ".join(sentence for sentence in advice if sentence)

@@ -10,13 +10,6 @@ from tests.senders import connect
 #: As under http on another host than this one, where browsers offer no clipboard.
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"
 
-#: In how many lines a text is.
-LINES = """element => {
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    return range.getClientRects().length;
-}"""
-
 
 def sign_in(page: Page, gatebell: LiveGatebell) -> None:
     page.goto(f"{gatebell.url}/users/sign_in")
@@ -71,4 +64,4 @@ def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page
     words = page.locator("[data-copy-words]")
     assert words.count() > 0
     for index in range(words.count()):
-        assert words.nth(index).evaluate(LINES) == 1
+        assert words.nth(index).evaluate("word => word.getClientRects().length") == 1

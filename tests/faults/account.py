@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Sent is answered and reset together; what was answered 200 is stored once, or else lost."""
+    """What was sent was answered, reset or unheard; what was answered 200 is stored or lost."""
 
     sent: int
     #: Answers by status.
     answered: Counter[int]
     #: Connections that ended without an answer: nothing was promised there.
     reset: int
+    #: Connections that nobody took.
+    unheard: int
     stored: int
     #: Answered 200, and not stored.
     lost: int
@@ -26,6 +28,7 @@ class Account:
         statuses = " ".join(f"{status}:{count}" for status, count in sorted(self.answered.items()))
         return (
             f"sent {self.sent}, answered {statuses or 'none'}, reset {self.reset}, "
+            f"unheard {self.unheard}, "
             f"stored {self.stored}, lost {self.lost}, doubled {self.doubled}, "
             f"longest wait {self.longest_wait:.2f} s"
         )

@@ -27,8 +27,10 @@ class Answers:
     #: Title and number of each alert that was answered 200.
     accepted: dict[str, int] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)
-    #: Connections that ended without an answer.
+    #: Connections that ended without an answer; a killed process promised nothing.
     reset: int = 0
+    #: Connections that nobody took.
+    unheard: int = 0
     refused: list[requests.Response] = field(default_factory=list)
     slowest: float = 0.0
     lock: Lock = field(default_factory=Lock)
@@ -42,9 +44,11 @@ class Answers:
             else:
                 self.refused.append(answer)
 
-    def note_reset(self) -> None:
+    def note_silence(self, error: requests.RequestException) -> None:
+        is_unheard = "refused" in str(error)
         with self.lock:
-            self.reset += 1
+            self.unheard += is_unheard
+            self.reset += not is_unheard
 
     @property
     def statuses(self) -> set[int]:
@@ -52,12 +56,16 @@ class Answers:
 
 
 @contextmanager
-def load_on(endpoint: Endpoint) -> Iterator[Answers]:
-    """Send different alerts from several senders, for as long as the block runs."""
+def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
+    """Send different alerts from several senders, for as long as the block runs.
+
+    Each sender keeps its connection, or has a new one for each alert.
+    """
     answers, numbers, end = Answers(), count(), Event()
     with ThreadPoolExecutor(SENDERS) as senders:
         arguments = (end, endpoint, answers, numbers)
-        running = [senders.submit(_send_until, *arguments) for _ in range(SENDERS)]
+        send = _send_until if kept else _send_anew_until
+        running = [senders.submit(send, *arguments) for _ in range(SENDERS)]
         try:
             yield answers
         finally:
@@ -68,21 +76,33 @@ def load_on(endpoint: Endpoint) -> Iterator[Answers]:
 
 def _send_until(end: Event, endpoint: Endpoint, answers: Answers, numbers: "count[int]") -> None:
     with requests.Session() as session:
-        session.trust_env = False
         while not end.is_set():
-            title = f"alert {next(numbers)}"
-            try:
-                answer = session.post(
-                    endpoint.url,
-                    json={"title": title},
-                    headers={**endpoint.bearer, "Content-Type": JSON},
-                    timeout=30,
-                )
-            except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-                answers.note_reset()  # a killed process answers nothing, and promised nothing
-                sleep(0.02)
-                continue
-            answers.note(title, answer)
+            _send(session, endpoint, answers, f"alert {next(numbers)}")
+
+
+def _send_anew_until(
+    end: Event, endpoint: Endpoint, answers: Answers, numbers: "count[int]"
+) -> None:
+    while not end.is_set():
+        with requests.Session() as session:
+            session.headers["Connection"] = "close"
+            _send(session, endpoint, answers, f"alert {next(numbers)}")
+
+
+def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title: str) -> None:
+    session.trust_env = False
+    try:
+        answer = session.post(
+            endpoint.url,
+            json={"title": title},
+            headers={**endpoint.bearer, "Content-Type": JSON},
+            timeout=30,
+        )
+    except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
+        answers.note_silence(error)
+        sleep(0.02)
+    else:
+        answers.note(title, answer)
 
 
 def assert_nothing_was_lost(
@@ -97,9 +117,10 @@ def assert_nothing_was_lost(
     ]
     by_title = {alert.title: alert.iid for alert in stored}
     account = Account(
-        sent=sum(answers.answered.values()) + answers.reset,
+        sent=sum(answers.answered.values()) + answers.reset + answers.unheard,
         answered=answers.answered,
         reset=answers.reset,
+        unheard=answers.unheard,
         stored=len(stored),
         lost=len(answers.accepted.items() - by_title.items()),
         doubled=doubled_in(alert.title for alert in stored),

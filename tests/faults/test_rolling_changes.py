@@ -68,9 +68,7 @@ def rotate(balancer: Balancer, code: Path = ROOT) -> None:
         host.environment.update(with_keys(OLD, NEW))
 
     balancer.restart_all(add_key)
-    seen = one.cli("secrets", "status")
-    assert len(seen["hosts"]) == 2 * len(balancer.hosts)  # of each the web server and the worker
-    assert seen["next"].startswith("Every host knows every key: swap")
+    assert one.cli("secrets", "status")["next"].startswith("Every host knows every key: swap")
     balancer.restart_all(lambda host: host.environment.update(with_keys(NEW, OLD)))
     assert one.cli("secrets", "reencrypt")["reencrypted"]["integration_keys"] > 0
 

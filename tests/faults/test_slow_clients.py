@@ -1,179 +1,219 @@
 """Clients that take their time take nobody else's."""
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from time import sleep
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
+import requests
 
+from tests.certificates import make_certificate
+from tests.faults.bystander import bystander
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.slow_clients import (
+    KINDS,
+    half_a_handshake,
+    head,
+    silent,
+    trickled_length,
+    trickling,
+    webhook_of,
+)
 from tests.live import LiveGatebell
 from tests.senders import Endpoint, connect
-from tests.web.kept_connection import KeptConnection, asked
-from web.unhurried_worker import LONGEST_GATHERED_BYTES, is_whole
+from tests.web.kept_connection import KeptConnection
+from tests.web.plain_server import running_plain_server
 
-THREADS = 2
-#: Many more than there are threads.
 CROWD = 20
+#: Seconds; nobody waits longer for others. The machine may be busy.
+SOON = 3.0
+
+Service = tuple[LiveGatebell, Endpoint]
 
 
 @contextmanager
-def _service(
-    tmp_path_factory: pytest.TempPathFactory, **settings: str
-) -> Iterator[tuple[LiveGatebell, Endpoint]]:
+def _service(factory: pytest.TempPathFactory, **settings: str) -> Iterator[Service]:
     live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("live"),
-        database_url="",
-        WEB_CONCURRENCY="1",
-        WEB_THREADS=str(THREADS),
-        **settings,
+        instance_path=factory.mktemp("live"), database_url="", WEB_CONCURRENCY="1", **settings
     )
     live.start()
     try:
         yield live, connect(live)
     finally:
         live.stop()
+    assert "Traceback" not in live.log_text()
 
 
 @pytest.fixture(scope="module")
-def service(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[LiveGatebell, Endpoint]]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with _service(tmp_path_factory) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def hasty(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[LiveGatebell, Endpoint]]:
-    worker = "--worker-class tests.faults.hasty_worker.HastyWorker"
-    with _service(tmp_path_factory, GUNICORN_CMD_ARGS=worker) as running:
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that waits for a request for a second."""
+    with _service(tmp_path_factory, REQUEST_TIMEOUT_SECONDS="1") as running:
         yield running
 
 
-def _webhook(endpoint: Endpoint, title: str) -> bytes:
-    body = json.dumps({"title": title}).encode()
-    return _head(endpoint, len(body)) + body
-
-
-def _head(endpoint: Endpoint, length: int) -> bytes:
-    lines = (
-        f"Authorization: Bearer {endpoint.key}",
-        "Content-Type: application/json",
-        f"Content-Length: {length}",
-    )
-    return asked(endpoint.path, *lines, method="POST")
+@pytest.mark.parametrize("kind", KINDS)
+def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> None:
+    live, endpoint = service
+    said = KINDS[kind](endpoint)
+    with (
+        trickling(live.port, said, CROWD),
+        bystander(live) as other,
+        load_on(endpoint, kept=False) as answers,
+    ):
+        sleep(2)
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert (set(account.answered), account.reset, account.unheard) == ({200}, 0, 0)
+    assert max(other.longest, account.longest_wait) < SOON
 
 
 @pytest.mark.parametrize("missing", [1, 30, 200], ids=["a byte", "a body", "half a head"])
-def test_requests_that_come_byte_by_byte_hold_up_nobody(
-    service: tuple[LiveGatebell, Endpoint], missing: int
+def test_requests_that_pause_are_answered_when_they_are_here(
+    service: Service, missing: int
 ) -> None:
     live, endpoint = service
     with ExitStack() as opened:
         crowd = [opened.enter_context(KeptConnection(live.port)) for _ in range(CROWD)]
-        webhooks = [_webhook(endpoint, f"slow {missing} {number}") for number in range(CROWD)]
+        webhooks = [webhook_of(endpoint, f"slow {missing} {number}") for number in range(CROWD)]
         for client, webhook in zip(crowd, webhooks, strict=True):
-            client.socket.sendall(webhook[: -missing - 1])
+            client.socket.sendall(webhook[:-missing])
         quick = opened.enter_context(KeptConnection(live.port))
-        for client, webhook in zip(crowd, webhooks, strict=True):
-            client.socket.sendall(webhook[-missing - 1 : len(webhook) - missing])
-            assert quick.get("/healthz").status == 200
+        assert quick.get("/healthz").status == 200
         for client, webhook in zip(crowd, webhooks, strict=True):
             client.socket.sendall(webhook[-missing:])
         assert [client.answer().status for client in crowd] == [200] * CROWD
 
 
-def test_clients_that_never_finish_are_told_so_and_left(
-    hasty: tuple[LiveGatebell, Endpoint],
-) -> None:
+@pytest.mark.parametrize("kind", ["length", "chunked", "expect", "head"])
+def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str) -> None:
     live, endpoint = hasty
-    webhook = _webhook(endpoint, "x")
+    began = monotonic()
+    with trickling(live.port, KINDS[kind](endpoint), 3) as clients:
+        answers = [client.answer() for client in clients]
+        if kind == "expect":
+            assert [answer.status for answer in answers] == [100] * 3
+            answers = [client.answer() for client in clients]
+    assert [answer.status for answer in answers] == [408] * 3
+    assert {answer.headers["content-type"] for answer in answers} == {"application/json"}
+    assert {answer.headers["connection"] for answer in answers} == {"close"}
+    assert monotonic() - began < 10
+
+
+@pytest.mark.parametrize("kept", [0, 1], ids=["a new connection", "a kept connection"])
+def test_who_stops_in_the_middle_is_told_so_and_left(hasty: Service, kept: int) -> None:
+    live, endpoint = hasty
     with KeptConnection(live.port) as client:
-        client.socket.sendall(webhook[:9])
-        for number in range(9, len(webhook)):
-            sleep(0.05)
-            client.socket.sendall(webhook[number : number + 1])
-            if _has_answer(client):
-                break
+        for _ in range(kept):
+            assert client.get("/healthz").status == 200
+        client.socket.sendall(webhook_of(endpoint, "x")[:-1])
         assert client.answer().status == 408
         assert client.rest() == b""
 
 
-def test_clients_that_stop_in_the_middle_are_told_so_and_left(
-    hasty: tuple[LiveGatebell, Endpoint],
-) -> None:
-    live, endpoint = hasty
+def test_who_says_nothing_is_left_without_a_word(hasty: Service) -> None:
+    live, _ = hasty
     with KeptConnection(live.port) as client:
-        client.socket.sendall(_webhook(endpoint, "x")[:-1])
-        assert client.answer().status == 408
         assert client.rest() == b""
 
 
-def test_without_keep_alive_a_client_has_its_time_all_the_same(
+def test_nobody_without_a_key_has_a_body_waited_for(service: Service) -> None:
+    live, endpoint = service
+    for given, status in (({"key": "wrong"}, 401), ({}, 404)):
+        said = head(endpoint, "Content-Length: 9000", **given)
+        with KeptConnection(live.port) as client:
+            client.socket.sendall(said if given else said.replace(b"/hook/", b"/hook/0", 1))
+            answer = client.answer()
+            assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
+
+
+@pytest.mark.parametrize(("length", "key", "status"), [(9_000_000, "", 413), (9, "wrong", 401)])
+def test_who_waits_to_be_asked_for_a_body_is_refused_at_once(
+    service: Service, length: int, key: str, status: int
+) -> None:
+    live, endpoint = service
+    said = head(endpoint, f"Content-Length: {length}", "Expect: 100-continue", key=key)
+    with KeptConnection(live.port) as client:
+        client.socket.sendall(said)
+        answer = client.answer()
+        assert (answer.status, answer.headers["connection"]) == (status, "close")
+        assert client.rest() == b""
+
+
+def test_those_who_send_on_after_a_refusal_hear_it_all_the_same(service: Service) -> None:
+    live, endpoint = service
+    with KeptConnection(live.port) as client:
+        client.socket.sendall(head(endpoint, "Content-Length: 9000000"))
+        for _ in range(50):
+            with suppress(OSError):
+                client.socket.sendall(b" " * 4096)
+        assert client.answer().status == 413
+
+
+def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
+    live, _ = service
+    asked_often = b"GET /static/css/base.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
+    with silent(live.port, CROWD, said=asked_often), bystander(live) as other:
+        sleep(1)
+    assert other.longest < SOON
+
+
+def test_silent_connections_hold_up_nobody(service: Service) -> None:
+    live, _ = service
+    with silent(live.port, 300), bystander(live) as other:
+        sleep(1)
+    assert other.longest < SOON
+
+
+@pytest.mark.faults_full
+def test_thousands_of_silent_connections_hold_up_nobody(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    # Fewer places than there are connections: those who say nothing make room.
+    with _service(tmp_path_factory, WEB_CONNECTIONS="1000") as (live, endpoint):
+        with (
+            silent(live.port, 2_100),
+            bystander(live) as other,
+            load_on(endpoint, kept=False) as answers,
+        ):
+            sleep(10)
+        account = assert_nothing_was_lost(live, endpoint, answers)
+        assert (set(account.answered), account.reset, account.unheard) == ({200}, 0, 0)
+        assert max(other.longest, account.longest_wait) < SOON
+
+
+def test_where_all_places_are_taken_whoever_is_silent_makes_room(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with (
-        _service(tmp_path_factory, GUNICORN_CMD_ARGS="--keep-alive 0") as (live, endpoint),
-        KeptConnection(live.port) as client,
+        _service(tmp_path_factory, WEB_CONNECTIONS="30") as (live, endpoint),
+        silent(live.port, 100),
+        trickling(live.port, trickled_length(endpoint), 5),
+        bystander(live) as other,
     ):
-        webhook = _webhook(endpoint, "x")
-        sleep(1.5)
-        client.socket.sendall(webhook[:9])
-        sleep(1.5)
-        client.socket.sendall(webhook[9:])
-        assert client.answer().status == 200
-
-
-def _has_answer(client: KeptConnection) -> bool:
-    client.socket.setblocking(False)  # noqa: FBT003 - the socket's own way to say it
-    try:
-        return bool(client.socket.recv(1, 2))  # MSG_PEEK
-    except BlockingIOError:
-        return False
-    finally:
-        client.socket.settimeout(30)
-
-
-def test_a_long_body_that_stops_coming_holds_a_thread_for_a_moment(
-    hasty: tuple[LiveGatebell, Endpoint],
-) -> None:
-    live, endpoint = hasty
-    length = LONGEST_GATHERED_BYTES * 2
-    with ExitStack() as opened:
-        crowd = [opened.enter_context(KeptConnection(live.port)) for _ in range(2 * THREADS)]
-        for client in crowd:
-            client.socket.sendall(_head(endpoint, length) + b" " * (length - 1))
-        quick = opened.enter_context(KeptConnection(live.port))
-        assert quick.get("/healthz").status == 200
-        assert {client.answer().status for client in crowd} == {400}
-
-
-_HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+        sleep(1)
+    assert other.longest < SOON
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        (b"", False),
-        (b"GET / HTTP/1.1\r\n", False),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r", False),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", True),
-        (b"GET / HTTP/1.1\nHost: x\n\n", True),
-        (_HEAD + b"Content-Length: 3\r\n\r\n", False),
-        (_HEAD + b"Content-Length: 3\r\n\r\nab", False),
-        (_HEAD + b"content-length:3\r\n\r\nabc", True),
-        (_HEAD + b"CONTENT-LENGTH: \t3\r\n\r\nabcGET", True),
-        (_HEAD + b"Content-Length: 0\r\n\r\n", True),
-        (_HEAD + b"Content-Length: x\r\n\r\n", True),
-        (_HEAD + b"X-Content-Length: 9\r\n\r\n", True),
-        (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", True),
-        (_HEAD + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", True),
-        (_HEAD + b"Content-Length: 99999\r\n\r\n", False),
-        (_HEAD + b"Content-Length: %d\r\n\r\n" % LONGEST_GATHERED_BYTES, True),
-        (b"x" * LONGEST_GATHERED_BYTES, True),
-    ],
+    "crowd", [CROWD, pytest.param(60, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )
-def test_a_thread_serves_what_is_there_as_a_whole(said: bytes, *, expected: bool) -> None:
-    assert is_whole(said) is expected
+def test_half_a_handshake_holds_up_nobody(tmp_path: Path, crowd: int) -> None:
+    certificate = str(make_certificate(tmp_path))
+    tls = ("--certfile", certificate, "--keyfile", certificate)
+    with running_plain_server(tmp_path, *tls, REQUEST_TIMEOUT_SECONDS="2") as server:
+        url = f"https://127.0.0.1:{server.port}/short"
+        assert requests.get(url, verify=certificate, timeout=30).text == "short"  # it runs
+        with silent(server.port, crowd, said=half_a_handshake()[:50]) as clients:
+            for _ in range(5):
+                began = monotonic()
+                assert requests.get(url, verify=certificate, timeout=30).text == "short"
+                assert monotonic() - began < SOON
+            # They are left after a while.
+            assert {client.recv(1) for client in clients} == {b""}
+    assert "Traceback" not in server.log.read_text()

@@ -38,12 +38,6 @@ def _nothing(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     return []
 
 
-def _breaks_at_once(_environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-    start_response("200 OK", [])
-    yield b""
-    raise LookupError
-
-
 def _breaks_later(_environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
     start_response("200 OK", [])
     yield b"so far"
@@ -55,6 +49,5 @@ _ANSWERS = {
     "/long": _long,
     "/file": _file,
     "/nothing": _nothing,
-    "/breaks-at-once": _breaks_at_once,
     "/breaks-later": _breaks_later,
 }

@@ -24,8 +24,10 @@ class PlainServer(NamedTuple):
 
 
 @contextmanager
-def running_plain_server(directory: Path, **settings: str) -> Iterator[PlainServer]:
-    """Start it in one web process of two threads; connections wait until it is ready."""
+def running_plain_server(
+    directory: Path, *arguments: str, **settings: str
+) -> Iterator[PlainServer]:
+    """Start it in one web process; connections wait until it is ready."""
     file, log = directory / "file", directory / "log"
     file.write_bytes(LONG)
     environment = {
@@ -33,7 +35,6 @@ def running_plain_server(directory: Path, **settings: str) -> Iterator[PlainServ
         "BASE_URL": "http://localhost",
         "INSTANCE_PATH": str(directory),
         "WEB_CONCURRENCY": "1",
-        "WEB_THREADS": "2",
         FILE_VARIABLE: str(file),
         **settings,
     }
@@ -42,7 +43,7 @@ def running_plain_server(directory: Path, **settings: str) -> Iterator[PlainServ
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
-                *("--bind", f"fd://{number}", "tests.web.plain_app:app"),
+                *("--bind", f"fd://{number}", *arguments, "tests.web.plain_app:app"),
             ],
             cwd=ROOT,
             env=environment,

@@ -39,12 +39,6 @@ def test_an_answer_without_a_body_is_sent(plain: PlainServer) -> None:
         assert connection.get("/short").body == b"short"
 
 
-def test_who_breaks_before_the_first_byte_is_answered_500(plain: PlainServer) -> None:
-    with KeptConnection(plain.port) as connection:
-        assert connection.get("/breaks-at-once").status == 500
-        assert connection.rest() == b""
-
-
 def test_what_breaks_later_ends_without_an_end(plain: PlainServer) -> None:
     with KeptConnection(plain.port) as connection:
         connection.socket.sendall(asked("/breaks-later") + asked("/short"))

@@ -169,21 +169,3 @@ def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     monkeypatch.setattr(argon2.PasswordHasher, "verify", change_meanwhile)
     assert sign_in(visitor, "alice") == 422
     assert exchange(visitor, PASSWORD) == 400
-
-
-def test_of_two_who_make_a_hash_anew_at_once_both_come_in(
-    visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    verify = argon2.PasswordHasher.verify
-    entered: list[None] = []
-    monkeypatch.setattr(argon2.PasswordHasher, "check_needs_rehash", lambda *_: True)
-
-    def come_in_meanwhile(*args: Any) -> Any:
-        found = verify(*args)
-        if not entered:
-            entered.append(None)
-            assert sign_in(visitor.application.test_client(), "alice") == 302
-        return found
-
-    monkeypatch.setattr(argon2.PasswordHasher, "verify", come_in_meanwhile)
-    assert sign_in(visitor, "alice") == 302

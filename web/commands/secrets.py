@@ -73,7 +73,6 @@ def _next_step(seen: Rotation) -> str:
     writing = [name for each in others for name in seen.writing_with(each)]
     was_swapped = not seen.used.isdisjoint(others)
     steps = (
-        (not seen.hosts, "Wait: no host was heard of within three minutes, so nobody can tell."),
         (ignorant, f"Wait: {', '.join(ignorant)}."),
         (
             not others,
