@@ -14,7 +14,7 @@ from tests.people import make_project, make_user, sign_in
 from tests.senders import Endpoint, connect
 
 _PROCESSES, _WORKER_THREADS = 2, 2
-#: So many requests for each thread, so that all have had work of both kinds.
+#: So many requests for each connection, so that all have had work of both kinds.
 _TURNS = 12
 _COUNT = """
 SELECT coalesce(nullif(application_name, ''), 'the queue') FROM pg_stat_activity
@@ -24,10 +24,10 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionCount:
-    """What is connected to Postgres after a load on all threads."""
+    """What is connected to Postgres after a load on all connections."""
 
     processes: int
-    threads: int
+    pool_size: int
     worker_threads: int
     #: By what they call themselves.
     found: dict[str, int]
@@ -40,36 +40,36 @@ class ConnectionCount:
     @property
     def most(self) -> int:
         """What the formula of docs/capacity.md allows."""
-        return most_connections(self.processes, self.threads, self.worker_threads)
+        return most_connections(self.processes, self.pool_size, self.worker_threads)
 
 
-def most_connections(processes: int, threads: int, worker_threads: int) -> int:
+def most_connections(processes: int, pool_size: int, worker_threads: int) -> int:
     """Return how many connections a host may have at once.
 
-    Each web thread keeps one for the hot paths and takes one for pages; as many as threads may
-    come on top. Each thread of the worker keeps one to the queue and takes one for its work; so
-    does what looks for the time to begin something.
+    Each web process has a pool for the hot paths and one for pages, one more to ask whether
+    Postgres answers, and one now and then to say that it is there. Each thread of the worker keeps
+    one to the queue and takes one for its work; so does what looks for the time to begin something.
     """
-    return processes * threads * 3 + worker_threads * 2 + 2
+    return processes * (pool_size * 2 + 2) + worker_threads * 2 + 2
 
 
 def connection_counts(
-    threads: Sequence[int], directory: Path, database_urls: Sequence[str]
+    pool_sizes: Sequence[int], directory: Path, database_urls: Sequence[str]
 ) -> list[ConnectionCount]:
-    """Start the service with so many threads each time, and give all of them work."""
+    """Start the service with a pool of such a size each time, and give all of it work."""
     return [
-        _counted(number, directory / f"threads-{number}", url)
-        for number, url in zip(threads, database_urls, strict=True)
+        _counted(number, directory / f"pool-{number}", url)
+        for number, url in zip(pool_sizes, database_urls, strict=True)
     ]
 
 
-def _counted(threads: int, directory: Path, database_url: str) -> ConnectionCount:
+def _counted(pool_size: int, directory: Path, database_url: str) -> ConnectionCount:
     directory.mkdir(parents=True)
     live = LiveGatebell(
         instance_path=directory,
         database_url=database_url,
         WEB_CONCURRENCY=str(_PROCESSES),
-        WEB_THREADS=str(threads),
+        DATABASE_POOL_SIZE=str(pool_size),
         WORKER_THREADS=str(_WORKER_THREADS),
     )
     live.start()
@@ -77,23 +77,23 @@ def _counted(threads: int, directory: Path, database_url: str) -> ConnectionCoun
         alice = make_user(live)
         endpoint = connect(live, make_project(live, alice))
         cookies = sign_in(live, alice).cookies.get_dict()
-        _use_all_threads(live, endpoint, cookies, threads)
+        _use_all(live, endpoint, cookies, pool_size)
         with psycopg.connect(database_url) as connection:
             found = Counter(name for (name,) in connection.execute(_COUNT))
     finally:
         live.stop()
     return ConnectionCount(
-        processes=_PROCESSES, threads=threads, worker_threads=_WORKER_THREADS, found=dict(found)
+        processes=_PROCESSES, pool_size=pool_size, worker_threads=_WORKER_THREADS, found=dict(found)
     )
 
 
-def _use_all_threads(
-    live: LiveGatebell, endpoint: Endpoint, cookies: dict[str, str], threads: int
+def _use_all(
+    live: LiveGatebell, endpoint: Endpoint, cookies: dict[str, str], pool_size: int
 ) -> None:
     def visit(number: int) -> None:
         endpoint.accepted(title=f"Disk {number} is full")
         requests.get(f"{live.url}/{endpoint.project}/-/alerts", cookies=cookies, timeout=60)
 
-    at_once = _PROCESSES * threads * 2
+    at_once = _PROCESSES * pool_size * 2
     with ThreadPoolExecutor(at_once) as visitors:
         list(visitors.map(visit, range(at_once * _TURNS)))

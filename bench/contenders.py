@@ -28,10 +28,10 @@ ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
 EMPTY_VIEW = "empty Flask view"
-#: The same, served by the threads that Gatebell has (docs/adr/0024).
-EMPTY_VIEW_HERE = "empty Flask view, Gatebell's threads"
+#: The same, served by the worker that Gatebell has (docs/adr/0026).
+EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
-_THREADS_HERE = "web.server_worker.StayingWorker"
+_WORKER_HERE = "web.punctual_worker.PunctualWorker"
 #: What a view that asks nothing is the measure of.
 _OF_FLOOR = frozenset({Work.TOKEN_INFO, Work.USER})
 
@@ -91,7 +91,7 @@ class _Opener:
     def open(self) -> Field:
         found = [
             self._empty_view(EMPTY_VIEW, "gthread", frozenset(Work) - {Work.LARGE}),
-            self._empty_view(EMPTY_VIEW_HERE, _THREADS_HERE, _OF_FLOOR),
+            self._empty_view(EMPTY_VIEW_HERE, _WORKER_HERE, _OF_FLOOR),
             self._on_postgres(ON_POSTGRES, LITTLE),
         ]
         if self._options.history:

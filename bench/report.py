@@ -46,8 +46,8 @@ def _head(report: Report) -> Iterator[str]:
     yield (
         f"{report.moment:%Y-%m-%d %H:%M} UTC. {options.rounds} interleaved rounds of"
         f" {options.seconds} s, {CONNECTIONS} connections kept alive; medians. Each server has"
-        f" {WORKERS} processes, those in Python with {THREADS} threads. Everything, the client too,"
-        " is on one machine: trust ratios, not rates."
+        f" {WORKERS} processes, the peers in Python with {THREADS} threads. Everything, the client"
+        " too, is on one machine: trust ratios, not rates."
     )
     yield ""
     for name, text in report.machine.lines():
