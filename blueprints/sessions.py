@@ -14,6 +14,7 @@ from domain.accounts.sign_ins import BY_PASSWORD, Proof, by_passkey, close_sign_
 from domain.accounts.users import authenticate, find_entrant, find_user
 from domain.audit.events import Event, EventKind
 from domain.errors import TooManyAttemptsError
+from domain.locks import release_locks
 from domain.oauth.applications import find_by_uid
 from domain.oauth.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
@@ -125,6 +126,7 @@ def _proof_by_passkey() -> Proof:
 def _note_failure(user_id: int | None, what: str) -> None:
     """Keep that somebody failed; a name that nobody has may be a password in the wrong field."""
     note(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
+    release_locks(db.session())  # nobody waits for the page that says so
 
 
 def _id_of(login: str) -> int | None:

@@ -216,25 +216,29 @@ def _let_in(
     limits.claim(session=session, keyring=keyring, now=now)
     # Asked before the password is looked at: the answer takes as long whatever that is.
     is_welcome = is_enough(user)
-    user_id, known_hash = (user.id, user.password_hash) if user else (0, None)
+    known_hash = user.password_hash if user else None
+    seen = (user.id, user.password_changed_at) if user else None
     release_locks(session)
     verdict = check_password(knock.password, known_hash, knock.cost)
-    if not (user and known_hash and is_welcome and verdict.is_right):
+    if not (user and seen and known_hash and is_welcome and verdict.is_right):
         return None
     new_hash = known_hash
     if verdict.is_hash_outdated:
         new_hash = hash_password(knock.password, knock.cost)
-    if not _is_still_right(user_id, known_hash, session=session) or not is_enough(user):
+    if not _is_still_the_password(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
     limits.clear(session=session, keyring=keyring)
     return user
 
 
-def _is_still_right(user_id: int, known_hash: str, *, session: Session) -> bool:
-    """Tell whether nobody has changed or removed the password while it was looked at."""
+def _is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
+    """Tell whether nobody has changed the password while it was looked at.
+
+    Its hash may be another one: two who come at once both make it anew.
+    """
     found = session.get(User, user_id, populate_existing=True)
-    return found is not None and found.password_hash == known_hash
+    return found is not None and found.password_changed_at == changed_at
 
 
 def _is_entrant(user: User | None) -> bool:

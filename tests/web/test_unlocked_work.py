@@ -14,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from joserfc.jwk import RSAKey
 
+from domain.accounts import passwords, users
 from tests.commands import operate
 from tests.second_steps import SECURITY
 from web.settings import Settings
@@ -159,13 +160,31 @@ def test_nobody_waits_for_a_new_signing_key(app: Flask, seen: dict[str, bool]) -
 def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     app: Flask, visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verify = argon2.PasswordHasher.verify
+    check = passwords.check_password
 
     def change_meanwhile(*args: Any) -> Any:
-        found = verify(*args)
+        found = check(*args)
         operate(app, "users", "reset-password", "alice")
         return found
 
-    monkeypatch.setattr(argon2.PasswordHasher, "verify", change_meanwhile)
+    monkeypatch.setattr(users, "check_password", change_meanwhile)
     assert sign_in(visitor, "alice") == 422
     assert exchange(visitor, PASSWORD) == 400
+
+
+def test_of_two_who_make_a_hash_anew_at_once_both_come_in(
+    visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = passwords.check_password
+    entered: list[None] = []
+    monkeypatch.setattr(argon2.PasswordHasher, "check_needs_rehash", lambda *_: True)
+
+    def come_in_meanwhile(*args: Any) -> Any:
+        found = check(*args)
+        if not entered:
+            entered.append(None)
+            assert sign_in(visitor.application.test_client(), "alice") == 302
+        return found
+
+    monkeypatch.setattr(users, "check_password", come_in_meanwhile)
+    assert sign_in(visitor, "alice") == 302

@@ -1,0 +1,90 @@
+"""Many passwords are tried, wrong ones and right ones, while alerts come in."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from time import sleep
+
+import pytest
+import requests
+
+from tests.conftest import KINDS
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.html_forms import form_with, submit
+from tests.live import LiveGatebell
+from tests.people import Person, alice
+from tests.postgres import Postgres
+from tests.senders import connect
+
+#: So long a password takes that nobody who waited for one could be in time.
+SLOW = {
+    "PASSWORD_HASH_PASSES": "40",
+    "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
+}
+
+Ask = Callable[[LiveGatebell, Person], int]
+
+
+def sign_in_wrongly(live: LiveGatebell, person: Person) -> int:
+    with requests.Session() as browser:
+        browser.trust_env = False
+        page = browser.get(f"{live.url}/users/sign_in", timeout=60)
+        form = form_with(page, "password")
+        return submit(browser, page, form, login=person.username, password="wrong").status_code
+
+
+def exchange(live: LiveGatebell, person: Person) -> int:
+    form = {
+        "grant_type": "password",
+        "username": person.username,
+        "password": person.password,
+    }
+    return requests.post(f"{live.url}/oauth/token", data=form, timeout=60).status_code
+
+
+@contextmanager
+def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
+    """Try passwords from several places for as long as the block runs."""
+    end, answered = Event(), Counter[int]()
+
+    def go_on(ask: Ask) -> None:
+        while not end.is_set():
+            answered[ask(live, person)] += 1
+
+    asking = (sign_in_wrongly, exchange) * 3
+    with ThreadPoolExecutor(len(asking)) as several:
+        running = [several.submit(go_on, ask) for ask in asking]
+        try:
+            yield answered
+        finally:
+            end.set()
+    for each in running:
+        each.result()
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(3, id="short"), pytest.param(30, marks=pytest.mark.faults_full)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_alerts_come_in_while_passwords_are_hashed(
+    request: pytest.FixtureRequest, start: Start, kind: str, seconds: int
+) -> None:
+    server: Postgres = request.getfixturevalue("postgres")
+    live = start(server.new_database() if kind == "postgres" else "", **SLOW)
+    endpoint, person = connect(live), alice(live)
+    with storm(live, person) as passwords, load_on(endpoint) as answers:
+        sleep(seconds)
+    sys.stdout.write(f"\npasswords answered {dict(passwords)}\n")
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert account.reset == 0
+    # One who waits for a turn on a busy machine may wait in vain; not one in ten does.
+    assert set(account.answered) <= {200, 503}
+    assert account.answered[503] * 10 < account.answered[200]
+    assert set(passwords) <= {200, 422, 503}
+    assert passwords[200]
+    assert passwords[422]
