@@ -232,6 +232,11 @@ def is_live(gatebell: LiveGatebell, access_token: str) -> bool:
     return status == 200
 
 
+def told(answer: requests.Response) -> str:
+    """Return what an answer says, but for which request it was: that differs each time."""
+    return answer.text.replace(answer.headers["X-Request-Id"], "this one")
+
+
 def assert_explained(answer: requests.Response) -> None:
     """Check that an error says which request it was, and where it is explained."""
     body = answer.json()

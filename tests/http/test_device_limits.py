@@ -111,8 +111,10 @@ def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveG
     page = type_code(browser, own, opened["user_code"])
     assert is_asking(page)
     sleep(2.1)
-    for device in (waiting, approved, opened):
+    for device in (waiting, opened):
         assert_refused(poll(own, client, device["device_code"]), "expired_token")
+    # Its user was told that it is connected, so its next poll is served.
+    assert poll(own, client, approved["device_code"]).status_code == 200
     late = press(browser, page, "approve")
     assert late.status_code == 409
     assert "no longer open" in words(late)

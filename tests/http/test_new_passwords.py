@@ -14,6 +14,7 @@ from tests.oauth_wire import (
     landing,
     post_token,
     server_application,
+    told,
 )
 from tests.people import Person, database_of, make_user, sign_in
 from tests.second_steps import SECURITY
@@ -85,4 +86,4 @@ def test_such_a_password_is_exchanged_for_no_token(gatebell: LiveGatebell, charl
     }
     refused = post_token(gatebell, form)
     assert_refused(refused, "invalid_grant")
-    assert refused.text == post_token(gatebell, {**form, "password": "wrong"}).text
+    assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))

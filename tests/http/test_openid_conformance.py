@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urljoin
 import pytest
 from sqlalchemy import select
 
+from domain.oauth.userinfo import CLAIMS
 from models import Authorization
 from tests.conformance_wire import (
     ID_TOKEN,
@@ -121,7 +122,7 @@ def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) 
     assert signed.claims["preferred_username"] == alice(gatebell).username
     assert {"nickname", "profile", "picture"} <= set(signed.claims)
     assert "email" not in signed.claims
-    assert set(signed.token.claims) == ID_TOKEN
+    assert set(signed.token.claims) == ID_TOKEN | set(CLAIMS["profile"])
 
 
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
@@ -130,7 +131,7 @@ def test_oidcc_scope_email(gatebell: LiveGatebell, client: ClientCredentials) ->
     assert signed.claims["email"] == alice(gatebell).email
     assert isinstance(signed.claims["email_verified"], bool)
     assert "name" not in signed.claims
-    assert set(signed.token.claims) == ID_TOKEN
+    assert set(signed.token.claims) == ID_TOKEN | set(CLAIMS["email"])
 
 
 def assert_no_such_scope(gatebell: LiveGatebell, scope: str) -> None:

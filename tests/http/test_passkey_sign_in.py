@@ -7,7 +7,7 @@ import pytest
 from tests.authenticators import base64url
 from tests.http.test_sessions import COOKIE
 from tests.live import LiveGatebell
-from tests.oauth_wire import assert_refused, post_token
+from tests.oauth_wire import assert_refused, post_token, told
 from tests.passkey_wire import (
     PASSKEYS,
     SIGN_IN,
@@ -158,7 +158,7 @@ def test_a_password_is_exchanged_for_no_token_where_there_is_a_passkey(
     give_passkey(named, charlie)
     refused = post_token(named, form)
     assert_refused(refused, "invalid_grant")
-    assert refused.text == post_token(named, {**form, "password": "wrong"}).text
+    assert told(refused) == told(post_token(named, {**form, "password": "wrong"}))
 
 
 # Where there are none

@@ -122,7 +122,7 @@ def test_scopes_that_only_make_sense_for_applications_are_not_offered(
 
     offered = set(re.findall(r'name="scopes" value="(\w+)"', page.text))
 
-    assert {"api", "read_api", "read_user", "read_repository", "write_alerts"} <= offered
+    assert {"api", "read_api", "read_user", "read_alerts", "write_alerts"} <= offered
     assert not offered & {"openid", "profile", "email", "offline_access"}
 
 

@@ -16,6 +16,7 @@ from tests.oauth_wire import (
     redeem,
     redeem_publicly,
     server_application,
+    told,
 )
 from tests.people import ClientCredentials, bob, make_application
 
@@ -124,14 +125,14 @@ def test_a_client_that_has_a_secret_must_know_it(
 
 
 @pytest.mark.rfc("rfc6749-4.1.3-c", "rfc6749-5.2-b")
-@pytest.mark.parametrize("client_id", [None, "", "0" * 64, "\x00", "é", "x" * 9000])
+@pytest.mark.parametrize("client_id", ["0" * 64, "\x00", "é", "x" * 9000])
 def test_an_unknown_client_and_a_wrong_secret_look_alike(
     gatebell: LiveGatebell, client: ClientCredentials, client_id: str | None
 ) -> None:
     unknown = redeem(gatebell, client, "gbc-x", client_id=client_id)
     wrong = redeem(gatebell, client, "gbc-x", client_secret="gbs-x")
     assert_refused(unknown, "invalid_client", 401)
-    assert unknown.json() == wrong.json()
+    assert told(unknown) == told(wrong)
 
 
 @pytest.mark.rfc("rfc6749-5.2-b")

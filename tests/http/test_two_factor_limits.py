@@ -9,7 +9,7 @@ from models import User
 from tests.conftest import KINDS
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
-from tests.oauth_wire import assert_refused, post_token
+from tests.oauth_wire import assert_refused, post_token, told
 from tests.people import Person, database_of, make_user
 from tests.postgres import Postgres
 from tests.second_steps import (
@@ -44,7 +44,7 @@ def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tupl
     """Send name and password for a token; return what came back."""
     form = {"username": person.username, "password": password or person.password}
     answer = post_token(gatebell, {"grant_type": "password", **form})
-    return answer.status_code, answer.text
+    return answer.status_code, told(answer)
 
 
 def try_to_sign_in(gatebell: LiveGatebell, person: Person, password: str) -> int:
@@ -64,7 +64,7 @@ def test_who_has_a_second_factor_is_refused_like_a_wrong_password(gatebell: Live
     assert_refused(refused, "invalid_grant")
     assert "personal access token" in refused.json()["error_description"]
     wrong = post_token(gatebell, {**form, "password": "wrong"})
-    assert (wrong.status_code, wrong.text) == (refused.status_code, refused.text)
+    assert (wrong.status_code, told(wrong)) == (refused.status_code, told(refused))
     varying = {"Date", "X-Request-Id", "RateLimit-Observed", "RateLimit-Remaining"}
     same = [
         {name: value for name, value in answer.headers.items() if name not in varying}
