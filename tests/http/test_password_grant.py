@@ -366,18 +366,15 @@ def _grants(gatebell: LiveGatebell) -> list[str]:
 
 # Garbage
 
+NOBODY = Person(username="nobody-at-all", email="", password="nothing")
+
 
 @pytest.mark.parametrize("value", NASTY, ids=range(len(NASTY)))
 def test_names_passwords_and_scopes_may_be_garbage(gatebell: LiveGatebell, value: str) -> None:
     for name in ("username", "password", "scope", "client_id", "client_secret"):
-        answer = exchange(gatebell, make_person(), **{name: value})
+        answer = exchange(gatebell, NOBODY, **{name: value})
         assert answer.status_code in {400, 401, 429}, answer.text
         assert set(answer.json()) == {"error", "error_description", "error_uri", "request_id"}
-
-
-def make_person() -> Person:
-    """Somebody who does not exist."""
-    return Person(username="nobody-at-all", email="", password="nothing")
 
 
 @bounded(30)
