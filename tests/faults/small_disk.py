@@ -47,14 +47,14 @@ class _Mounted(SmallDisk):
 
 
 class _Limited(SmallDisk):
-    """Where nobody may mount anything: the processes themselves may write no longer files."""
+    """Where nobody may mount anything: the processes themselves may write to no file."""
 
     word = "not writable"
 
     def fill(self, processes: Sequence[int]) -> None:
-        size = (self.path / "gatebell.db-wal").stat().st_size
+        # Not even over what is there: SQLite begins its log anew now and then.
         for pid in processes:
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
 
     def free(self, processes: Sequence[int]) -> None:
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
