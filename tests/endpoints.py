@@ -143,6 +143,13 @@ ENDPOINTS = (
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
     Endpoint("api_v4.users.current", "GET", "/api/v4/user"),
+    Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
+    Endpoint(
+        "api_v4.users.delete",
+        "DELETE",
+        "/api/v4/users/{id}",
+        ("applications_to", "delete_applications"),
+    ),
     Endpoint("api_v4.personal_access_tokens.index", "GET", TOKENS_AT, TOKENS),
     Endpoint("api_v4.personal_access_tokens.show_self", "GET", f"{TOKENS_AT}/self"),
     Endpoint("api_v4.personal_access_tokens.show", "GET", f"{TOKENS_AT}/{{id}}"),
@@ -200,6 +207,7 @@ ENDPOINTS = (
     Endpoint("api_v4.environments.create", "POST", ENVIRONMENTS_AT, ("name",)),
     Endpoint("api_v4.environments.delete", "DELETE", f"{ENVIRONMENTS_AT}/{{id}}"),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
+    Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),
     Endpoint("api_v4.alerts.change", "PUT", f"{ALERTS_AT}/{{id}}", ("status",)),
 )

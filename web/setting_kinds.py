@@ -113,8 +113,8 @@ _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 #: Below these a proxy that takes the path away and one that does not could not be told apart.
 OWN_FIRST_PARTS = frozenset(
     {
-        *("-", ".well-known", "admin", "api", "groups", "healthz", "metrics", "oauth"),
-        *("projects", "readyz", "static", "users"),
+        *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
+        *("oauth", "projects", "readyz", "static", "users"),
     }
 )
 

@@ -199,7 +199,7 @@ def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
     answer = submit(browser, page, form_to(page, "/renew_secret"), overlap=overlap)
 
     assert answer.status_code == 422
-    assert "There is a problem" in answer.text
+    assert 'class="error"' in answer.text
     assert "gbs-" not in answer.text
     assert is_accepted(gatebell, client, client.secret)
 

@@ -85,7 +85,7 @@ def test_who_may_not_see_alerts_does_not_count_them_either(gatebell: LiveGatebel
     endpoint.accepted(title=title)
     page = browser_of(gatebell, endpoint.project, Role.REPORTER).get(gatebell.url)
     assert title not in page.text
-    assert "Nothing is waiting for you" in page.text
+    assert "You need the Developer role to see the alerts" in page.text
 
 
 def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGatebell) -> None:
