@@ -14,7 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from socket import SHUT_RD
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import gevent
 import orjson
@@ -81,6 +81,15 @@ class Door(StreamServer):
         while not self.full() and (come := self.do_read()):
             self.do_handle(*come)
         self.close()
+
+
+class _Place(NamedTuple):
+    """What gunicorn wants to know of a listener."""
+
+    name: Any
+
+    def getsockname(self) -> Any:
+        return self.name
 
 
 class PunctualWorker(GeventWorker):  # type: ignore[misc]
@@ -169,7 +178,9 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
             say_goodbye(client)
 
     def _open(self, listener: Any) -> Door:
-        handle, patience = partial(self.handle, listener), self.request_seconds
+        # Those who were let in last are served when the listener is closed, and has no name.
+        handle = partial(self.handle, _Place(listener.getsockname()))
+        patience = self.request_seconds
         tls = {"ssl_context": ssl_context(self.cfg)} if self.cfg.is_ssl else {}
         door = Door(listener, handle=handle, spawn=self._places, patience=patience, **tls)
         door.max_accept = 1 if self.cfg.workers > 1 else door.max_accept

@@ -1,0 +1,84 @@
+"""The service is told to stop under load: what has reached it is answered."""
+
+import os
+import signal
+from contextlib import ExitStack
+from time import sleep
+
+import pytest
+
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.slow_clients import webhook_of
+from tests.faults.test_killed_workers import children, web_processes
+from tests.live import LiveGatebell
+from tests.postgres import Postgres
+from tests.senders import connect
+from tests.web.kept_connection import KeptConnection, asked
+
+QUEUE = 15
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "new"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_has_reached_the_service_is_answered_before_it_stops(
+    kind: str, request: pytest.FixtureRequest, start: Start, *, kept: bool
+) -> None:
+    server: Postgres = request.getfixturevalue("postgres")
+    live = start(server.new_database() if kind == "postgres" else "")
+    endpoint = connect(live)
+    with load_on(endpoint, kept=kept) as answers:
+        sleep(1.5)
+        os.kill(live.pid, signal.SIGTERM)
+        assert live.wait() == 0
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert (set(account.answered), account.reset) == ({200}, 0)
+    assert account.stored == account.answered[200]
+    assert "Traceback" not in live.log_text()
+
+
+@pytest.fixture
+def busy(start: Start) -> LiveGatebell:
+    return start("", WEB_CONCURRENCY="1")
+
+
+def test_connections_in_the_queue_are_answered(busy: LiveGatebell) -> None:
+    endpoint = connect(busy)
+    (worker,) = web_processes(busy)
+    server = next(pid for pid, words in children(busy.pid) if "gunicorn" in words)
+    with ExitStack() as opened:
+        os.kill(worker, signal.SIGSTOP)  # so that nobody takes them out
+        waiting = [opened.enter_context(KeptConnection(busy.port)) for _ in range(QUEUE)]
+        for number, client in enumerate(waiting):
+            client.socket.sendall(webhook_of(endpoint, f"in the queue {number}"))
+        os.kill(server, signal.SIGTERM)
+        sleep(0.5)
+        os.kill(worker, signal.SIGCONT)
+        answers = [client.answer() for client in waiting]
+        assert [answer.status for answer in answers] == [200] * QUEUE
+        assert {answer.headers["connection"] for answer in answers} == {"close"}
+
+
+def test_kept_connections_are_ended_without_a_reset(busy: LiveGatebell) -> None:
+    with ExitStack() as opened:
+        idle = [opened.enter_context(KeptConnection(busy.port)) for _ in range(QUEUE)]
+        late = opened.enter_context(KeptConnection(busy.port))
+        for client in (*idle, late):
+            assert client.get("/healthz").headers["connection"] == "keep-alive"
+        os.kill(busy.pid, signal.SIGTERM)
+        sleep(0.3)
+        late.socket.sendall(asked("/healthz"))
+        answer = late.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert {client.rest() for client in (*idle, late)} == {b""}
+        assert busy.wait() == 0
+
+
+def test_who_is_silent_keeps_nobody_from_stopping(busy: LiveGatebell) -> None:
+    with ExitStack() as opened:
+        for _ in range(QUEUE):
+            opened.enter_context(KeptConnection(busy.port))
+        os.kill(busy.pid, signal.SIGTERM)
+        assert busy.wait() == 0
+    assert "did not end in time" not in busy.log_text()
