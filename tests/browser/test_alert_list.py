@@ -149,7 +149,7 @@ def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
     gatebell: LiveGatebell, page: Page, kind: str
 ) -> None:
     owner = make_user(gatebell)
-    endpoint = connect(gatebell, make_project(gatebell, owner), kind=kind, name=HOSTILE[:200])
+    endpoint = connect(gatebell, make_project(gatebell, owner), kind=kind, name=HOSTILE[:100])
     names = (
         *("title", "summary", "alertname", "description", "service", "monitoring_tool", "runbook"),
         *(

@@ -91,7 +91,7 @@ def test_the_result_of_a_test_alert(
     check(page)
     page.get_by_label("Payload").fill(HOSTILE)
     page.get_by_role("button", name=button, exact=True).click()
-    expect(page.get_by_text("There is a problem")).to_be_visible()
+    expect(page.locator(".field.has-error")).to_be_visible()
     check(page)
     assert told == []
 

@@ -231,7 +231,7 @@ def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
     expect(page.locator("output")).to_contain_text("code=")
     assert page.evaluate("window.popup.closed") is False
     popup.close()
-    assert page.evaluate("window.popup.closed") is True
+    page.wait_for_function("window.popup.closed")
 
 
 def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(

@@ -78,6 +78,7 @@ def test_who_watches_a_terminal_is_told_the_first_password(tmp_path: Path) -> No
     os.close(ours)
     with os.fdopen(terminal, encoding="utf-8") as seen:
         line = next(line for line in seen if "The first administrator is" in line)
+        assert any("is ready" in line for line in seen)
         started.terminate()
         assert started.wait(60) in {0, 1}
     password = (tmp_path / "first_administrator.txt").read_text().partition("password: ")[2]
@@ -180,11 +181,6 @@ def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -
     assert live.wait() == 0
 
 
-def test_when_the_worker_dies_the_service_stops_and_its_status_says_so(live: LiveGatebell) -> None:
-    os.kill(_pid_of(live, "web.worker"), signal.SIGKILL)
-    assert live.wait() == 1
-
-
 def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
     booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
     os.kill(int(json.loads(booted[0])["message"].rpartition(" ")[2]), signal.SIGKILL)
@@ -192,9 +188,3 @@ def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
         sleep(0.05)
     assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}
     assert live.stop() == 0
-
-
-def _pid_of(live: LiveGatebell, module: str) -> int:
-    listed = ["ps", "-o", "pid=,args=", "--ppid", str(live.pid)]
-    children = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
-    return next(int(line.split()[0]) for line in children.splitlines() if module in line)
