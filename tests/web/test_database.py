@@ -66,7 +66,8 @@ def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
         post(webhook(*map(item, names[::2])))
         both = [item(name) for name in names] + [resolved(name) for name in names[:1]]
         counts.append(len(without_settings(post(webhook(*both)))))
-    assert counts[0] == counts[1] <= 11
+    # On SQLite the words of alerts that said something new are a statement of their own.
+    assert counts[0] == counts[1] <= 12
 
 
 def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskClient) -> None:
