@@ -20,6 +20,10 @@ CLAIMS = {
     "email": ("email", "email_verified"),
 }
 
+#: What the paths of groups may take of an ID token, in characters: it travels in addresses
+#: (`id_token_hint`), which servers and browsers cut at about eight thousand.
+MOST_GROUP_CHARACTERS = 2_000
+
 _OWN = aliased(Group)
 #: Every group that the user is a member of, itself or by a group above it.
 _GROUPS = (
@@ -58,11 +62,15 @@ def claims_of(
 ) -> dict[str, Any]:
     """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
 
-    Clients in the field read the ID token alone.
+    Clients in the field read the ID token alone. Somebody in too many groups for
+    `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
     """
     rows = hot.look_up(_PERSON, {"user_id": user_id})
     groups = [row.path for row in rows if row.path is not None]
-    return _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
+    claims = _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
+    if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:
+        claims.pop("groups", None)
+    return claims
 
 
 def _opened(scopes: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
