@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from psycopg import Connection as DriverConnection
-from psycopg import Cursor, Error
+from psycopg import Cursor, Error, RawCursor
+from psycopg.pq import Format
 from psycopg.rows import no_result
 from sqlalchemy import Connection, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError
@@ -39,7 +40,9 @@ class CompiledStatements:
 
     def __init__(self, engine: Engine) -> None:
         """Compile for the dialect of this engine."""
-        self._dialect = engine.dialect
+        # With the placeholders of Postgres itself: psycopg would read the others, and it does not
+        # remember what it has read of long statements.
+        self._dialect = type(engine.dialect)(paramstyle="numeric_dollar")
         #: None for those that only SQLAlchemy can run.
         self._known: dict[Executable, _Direct | None] = {}
 
@@ -65,7 +68,8 @@ class DirectStatements(CoreStatements):
         super().__init__(connection)
         self._compiled = compiled
         driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
-        self._cursor = driver.cursor(binary=True, row_factory=self._maker_of_rows)
+        self._cursor = RawCursor(driver, row_factory=self._maker_of_rows)
+        self._cursor.format = Format.BINARY
         self._running: _Direct | None = None
         #: What is prepared stays with a connection to Postgres; a pooler in between may hand us to
         #: another one, where the same name stands for something else.
@@ -132,18 +136,20 @@ class _Direct:
             for name, bind in binds.items()
         }
         self._converters = [(name, convert) for name, convert in converters.items() if convert]
+        #: The names of what the numbers stand for.
+        self._order: Sequence[str] = compiled.positiontup or ()
         columns: Iterable[Any] = getattr(statement, "exported_columns", ())
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
         self._make: Callable[[Sequence[Any]], Any] | None = None
 
-    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, parameters: Mapping[str, Any]) -> list[Any]:
         """Return all values, as the driver takes them."""
         values = {**self._given, **parameters}
         for name, convert in self._converters:
             values[name] = convert(values[name])
-        return values
+        return [values[name] for name in self._order]
 
     def maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
         """Return what makes a row of its values."""
