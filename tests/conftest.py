@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import hypothesis
@@ -12,10 +13,10 @@ from flask.testing import FlaskClient
 
 from app import create_app
 from tests.garbage import FUZZ_EXAMPLES
-from tests.live import SECRET_KEY, LiveGatebell, close_app
+from tests.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
 from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.postgres import Postgres, running_postgres
-from tests.secrets_seen import SECRETS, watch
+from tests.secrets_seen import watch
 from web.database import migrate
 from web.settings import Settings, read_settings
 
@@ -62,6 +63,30 @@ def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFacto
     return url
 
 
+@pytest.fixture(scope="session")
+def new_postgres(postgres: Postgres, migrated_postgres: str) -> Callable[[], str]:
+    """Makes migrated databases, and returns the address of each."""
+    return partial(postgres.new_database, template=migrated_postgres)
+
+
+@pytest.fixture(scope="session")
+def new_service(
+    request: pytest.FixtureRequest, migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> NewService:
+    """Makes services of a kind with settings of their own; their databases are migrated already."""
+
+    def make(kind: str = "sqlite", **settings: str) -> LiveGatebell:
+        directory = tmp_path_factory.mktemp("service")
+        url = ""
+        if kind == "sqlite":
+            shutil.copy(migrated_sqlite, directory / "gatebell.db")
+        else:
+            url = request.getfixturevalue("new_postgres")()
+        return LiveGatebell(instance_path=directory, database_url=url, **settings)
+
+    return make
+
+
 @pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A migrated and empty database of a test's own, of each kind in turn."""
@@ -69,8 +94,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         file = tmp_path / "gatebell.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
         return f"sqlite:///{file}"
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.new_database(template=request.getfixturevalue("migrated_postgres"))
+    url: str = request.getfixturevalue("new_postgres")()
+    return url
 
 
 @pytest.fixture
@@ -115,19 +140,17 @@ def client(app: Flask) -> FlaskClient:
 
 
 @pytest.fixture(scope="session")
-def live_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+def live_sqlite(new_service: NewService) -> Iterator[LiveGatebell]:
     """The service on SQLite, running for the whole session."""
-    path = tmp_path_factory.mktemp("live_sqlite")
-    yield from _running(LiveGatebell(instance_path=path, database_url="", LOG_LEVEL="DEBUG"))
+    with running(new_service("sqlite", LOG_LEVEL="DEBUG")) as live:
+        yield live
 
 
 @pytest.fixture(scope="session")
-def live_postgres(
-    postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def live_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
     """The service on Postgres, running for the whole session."""
-    path, url = tmp_path_factory.mktemp("live_postgres"), postgres.new_database()
-    yield from _running(LiveGatebell(instance_path=path, database_url=url, LOG_LEVEL="DEBUG"))
+    with running(new_service("postgres", LOG_LEVEL="DEBUG")) as live:
+        yield live
 
 
 @pytest.fixture(params=KINDS)
@@ -138,18 +161,7 @@ def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
 
 
 @pytest.fixture(scope="session", params=KINDS)
-def named(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def named(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that is reached by a name: browsers know no passkeys for numbers."""
-    server: Postgres = request.getfixturevalue("postgres")
-    url = server.new_database() if request.param == "postgres" else ""
-    path = tmp_path_factory.mktemp("named")
-    yield from _running(LiveGatebell(instance_path=path, database_url=url, host="localhost"))
-
-
-def _running(live: LiveGatebell) -> Iterator[LiveGatebell]:
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
-    assert SECRETS.in_log(live.log_text()) == [], "a secret can be read in the log"
+    with running(new_service(request.param, host="localhost")) as live:
+        yield live

@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from time import monotonic, sleep
@@ -12,9 +14,12 @@ from typing import Any, NamedTuple
 
 import requests
 from flask import Flask
+from sqlalchemy import Engine
 
 from app import create_app
 from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
+from tests.secrets_seen import SECRETS
+from web.database import open_engine
 from web.extensions import db
 from web.services import services
 from web.settings import Settings, read_settings
@@ -72,6 +77,7 @@ class LiveGatebell:
         self.code = ROOT
         self._log = instance_path / "log"
         self._sessions: list[requests.Session] = []
+        self._engine: Engine | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -101,9 +107,18 @@ class LiveGatebell:
         self._process.terminate()
         return self.wait()
 
+    def engine(self) -> Engine:
+        """Return its database, opened beside it once: to do so for each look costs more than it."""
+        if self._engine is None:
+            self._engine = open_engine(read_settings(self.environment))
+        return self._engine
+
     def wait(self) -> int:
         """Wait until it has stopped, and return the exit status."""
         assert self._process is not None
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
         try:
             return self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -168,6 +183,22 @@ class LiveGatebell:
             return requests.get(f"{self.url}/healthz", timeout=5).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
+
+
+#: Makes a service for a kind of database and the settings that follow.
+NewService = Callable[..., LiveGatebell]
+
+
+@contextmanager
+def running(live: LiveGatebell) -> Iterator[LiveGatebell]:
+    """Run a service; in the end it has to stop in peace, with no secret in its log."""
+    live.start()
+    try:
+        yield live
+    finally:
+        status = live.stop()
+    assert status == 0, live.log_text()
+    assert SECRETS.in_log(live.log_text()) == [], "a secret can be read in the log"
 
 
 def close_app(app: Flask) -> None:

@@ -21,7 +21,6 @@ from models import User
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
 from tests.password_rules import RULES
-from web.database import open_engine
 from web.settings import Settings, read_settings
 
 _numbers = itertools.count(1)
@@ -80,12 +79,8 @@ def settings_of(gatebell: LiveGatebell) -> Settings:
 @contextmanager
 def database_of(gatebell: LiveGatebell) -> Iterator[Session]:
     """Open the database beside the running service; what was done is committed in the end."""
-    engine = open_engine(settings_of(gatebell))
-    try:
-        with Session(engine) as session, session.begin():
-            yield session
-    finally:
-        engine.dispose()
+    with Session(gatebell.engine()) as session, session.begin():
+        yield session
 
 
 def now() -> datetime:

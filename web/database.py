@@ -38,7 +38,8 @@ _TRUSTED_SECONDS = 1.0
 _aside = Aside(threads=512)
 
 #: How a transaction on SQLite begins. One that reads first and writes later must take the write
-#: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile.
+#: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile. A
+#: connection may say otherwise for itself, by the execution option of the same name.
 begin_mode: ContextVar[str] = ContextVar("begin_mode", default="IMMEDIATE")
 
 
@@ -155,8 +156,9 @@ def _open_sqlite(
 
 
 def _on_begin(connection: Connection) -> None:
-    if not connection.get_execution_options().get("is_hot"):
-        connection.exec_driver_sql(f"BEGIN {begin_mode.get()}")
+    options = connection.get_execution_options()
+    if not options.get("is_hot"):
+        connection.exec_driver_sql(f"BEGIN {options.get('begin_mode') or begin_mode.get()}")
 
 
 def open_engine(settings: Settings) -> Engine:

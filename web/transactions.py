@@ -23,6 +23,7 @@ def commit_what_is_returned(app: Flask) -> None:
     """Watch the requests of the app."""
     app.before_request(_choose_mode)
     app.after_request(_commit)
+    app.teardown_request(_forget_mode)
 
 
 def _choose_mode() -> None:
@@ -30,6 +31,10 @@ def _choose_mode() -> None:
         request.method in _READING_METHODS and request.endpoint not in _WRITING_ENDPOINTS
     )
     begin_mode.set("DEFERRED" if is_reading else "IMMEDIATE")
+
+
+def _forget_mode(_error: BaseException | None) -> None:
+    begin_mode.set("IMMEDIATE")  # else it would hold for what this thread does next
 
 
 def _commit(response: Response) -> Response:

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.people import Person, make_user
 from tests.second_steps import SECURITY, code_of, give_app, give_recovery_codes, methods_of
 
@@ -16,13 +16,10 @@ SIGN_IN = "/users/sign_in"
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+def named(new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that is reached by a name: browsers know no passkeys for numbers."""
-    path = tmp_path_factory.mktemp("passkeys")
-    live = LiveGatebell(instance_path=path, database_url="", host="localhost")
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(new_service(host="localhost")) as live:
+        yield live
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.client_site import ClientSite, running_site
 from tests.browser.test_passkeys import Key, add_passkey, sign_out
 from tests.browser.test_passkeys import sign_in as sign_in_at_home
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import Changes, ask, authorization_url, decide, landing
 from tests.people import (
     ClientCredentials,
@@ -28,13 +28,10 @@ from tests.second_steps import code_of, give_app
 
 
 @pytest.fixture(scope="module")
-def gatebell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+def gatebell(new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that is reached by a name: browsers know no passkeys for numbers."""
-    path = tmp_path_factory.mktemp("way_back")
-    live = LiveGatebell(instance_path=path, database_url="", host="localhost")
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(new_service(host="localhost")) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> 
     change(gatebell, recent.id, revoked_at=now() - 300 * DAY)
     live = make_token(gatebell, alice)
 
-    removed = gatebell.printed("prune")
+    removed = gatebell.cli("prune")
 
     assert removed["personal_access_tokens"] == 2
     assert Api(gatebell, live.clear).listed() == [live.id, recent.id]

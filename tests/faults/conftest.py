@@ -1,5 +1,6 @@
 """Services and databases that tests may break, because nobody else uses them."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,12 +25,15 @@ def breakable_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Start]:
     """Starts services of the test's own, and stops them in the end."""
     started: list[LiveGatebell] = []
 
     def start_one(database_url: str, **settings: str) -> LiveGatebell:
         path = tmp_path / f"instance-{len(started)}"
+        if not database_url:
+            path.mkdir()
+            shutil.copy(migrated_sqlite, path / "gatebell.db")
         live = LiveGatebell(instance_path=path, database_url=database_url, **settings)
         started.append(live)
         live.start()

@@ -1,5 +1,6 @@
 """The database goes away under load, and comes back; Gatebell is never restarted."""
 
+from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import connect as open_sqlite
 from time import monotonic, sleep
@@ -13,7 +14,6 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.live import LiveGatebell
 from tests.oauth_wire import is_live, new_pair, revoke, server_application
-from tests.postgres import Postgres
 from tests.senders import connect, item, webhook
 from tests.stored import alerts_of
 
@@ -53,9 +53,9 @@ def test_postgres_stops_and_comes_back(breakable_postgres: PostgresServer, start
 
 @pytest.mark.spec("I1")
 def test_killed_connections_cost_no_alert_that_was_answered(
-    postgres: Postgres, start: Start
+    new_postgres: Callable[[], str], start: Start
 ) -> None:
-    url = postgres.new_database()
+    url = new_postgres()
     live = start(url)
     endpoint = connect(live)
     with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
@@ -73,9 +73,9 @@ def test_killed_connections_cost_no_alert_that_was_answered(
 
 @pytest.mark.spec("I1")
 def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
-    postgres: Postgres, start: Start
+    new_postgres: Callable[[], str], start: Start
 ) -> None:
-    url = postgres.new_database()
+    url = new_postgres()
     live = start(url)
     endpoint = connect(live)
     metrics = connect(live, endpoint.project, kind="prometheus", name="Metrics")

@@ -10,7 +10,6 @@ import pytest
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.live import LiveGatebell
-from tests.postgres import Postgres
 from tests.senders import connect
 
 
@@ -19,8 +18,8 @@ from tests.senders import connect
 def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(
     kind: str, request: pytest.FixtureRequest, start: Start
 ) -> None:
-    server: Postgres = request.getfixturevalue("postgres")
-    live = start(server.new_database() if kind == "postgres" else "")
+    url = request.getfixturevalue("new_postgres")() if kind == "postgres" else ""
+    live = start(url)
     endpoint = connect(live)
     with load_on(endpoint) as answers:
         for _ in range(3):

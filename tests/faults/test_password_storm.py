@@ -17,7 +17,6 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
 from tests.people import Person, alice
-from tests.postgres import Postgres
 from tests.senders import connect
 
 #: So long a password takes that nobody who waited for one could be in time.
@@ -74,8 +73,8 @@ def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
 def test_alerts_come_in_while_passwords_are_hashed(
     request: pytest.FixtureRequest, start: Start, kind: str, seconds: int
 ) -> None:
-    server: Postgres = request.getfixturevalue("postgres")
-    live = start(server.new_database() if kind == "postgres" else "", **SLOW)
+    url = request.getfixturevalue("new_postgres")() if kind == "postgres" else ""
+    live = start(url, **SLOW)
     endpoint, person = connect(live), alice(live)
     with storm(live, person) as passwords, load_on(endpoint) as answers:
         sleep(seconds)

@@ -12,7 +12,6 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.slow_clients import webhook_of
 from tests.faults.test_killed_workers import children, web_processes
 from tests.live import LiveGatebell
-from tests.postgres import Postgres
 from tests.senders import connect
 from tests.web.kept_connection import KeptConnection, asked
 
@@ -25,8 +24,8 @@ QUEUE = 15
 def test_what_has_reached_the_service_is_answered_before_it_stops(
     kind: str, request: pytest.FixtureRequest, start: Start, *, kept: bool
 ) -> None:
-    server: Postgres = request.getfixturevalue("postgres")
-    live = start(server.new_database() if kind == "postgres" else "")
+    url = request.getfixturevalue("new_postgres")() if kind == "postgres" else ""
+    live = start(url)
     endpoint = connect(live)
     with load_on(endpoint, kept=kept) as answers:
         sleep(1.5)

@@ -25,7 +25,7 @@ from tests.device_wire import (
     words,
 )
 from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import (
     assert_refused,
     machine,
@@ -40,27 +40,21 @@ from tests.people import (
     settings_of,
     sign_in,
 )
-from tests.postgres import Postgres
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service with short lives and few guesses."""
-    server: Postgres = request.getfixturevalue("postgres")
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("devices"),
-        database_url=server.new_database() if request.param == "postgres" else "",
+    live = new_service(
+        request.param,
         DEVICE_CODE_LIFETIME_SECONDS="2",
         DEVICE_POLL_INTERVAL_SECONDS="1",
         USER_CODE_ATTEMPTS_PER_USER="4",
         USER_CODE_ATTEMPTS_PER_ADDRESS="6",
         USER_CODE_ATTEMPTS_IN_ALL="9",
     )
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(live):
+        yield live
 
 
 @pytest.mark.spec("C5")
@@ -237,6 +231,6 @@ def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
         )
         past = now() - timedelta(hours=25)
         session.execute(update(DeviceAuthorization).where(row).values(expires_at=past))
-    assert own.printed("prune")["device_authorizations"] == 1
+    assert own.cli("prune")["device_authorizations"] == 1
     assert_refused(poll(own, client, old["device_code"]), "invalid_grant")
     assert poll(own, client, fresh["device_code"]).json()["error"] != "invalid_grant"

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
 import requests
 
 from tests.conftest import KINDS
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import machine
 from tests.openid_wire import checked, keys_at, kids_of, sign_in_with
-from tests.postgres import Postgres
 
 CROWD = 16
 
@@ -110,16 +108,11 @@ def test_an_operator_cannot_make_a_key_of_any_size(gatebell: LiveGatebell, bits:
 
 
 @pytest.fixture(params=KINDS)
-def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveGatebell]:
+def fresh(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that nobody has asked anything yet, with two workers."""
-    url = ""
-    if request.param == "postgres":
-        server: Postgres = request.getfixturevalue("postgres")
-        url = server.new_database()
-    live = LiveGatebell(instance_path=tmp_path / "live", database_url=url, WEB_CONCURRENCY="2")
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    live = new_service(request.param, WEB_CONCURRENCY="2")
+    with running(live):
+        yield live
 
 
 @pytest.mark.spec("D5")

@@ -7,29 +7,21 @@ import requests
 
 from tests.conftest import KINDS
 from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.people import Person, make_user, sign_in
-from tests.postgres import Postgres
 from tests.second_steps import code_of, give_app, give_code
 
 COOKIE = "gatebell_browser"
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service with few guesses for each account and each address."""
-    server: Postgres = request.getfixturevalue("postgres")
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("browsers"),
-        database_url=server.new_database() if request.param == "postgres" else "",
-        SIGN_IN_ATTEMPTS_PER_ACCOUNT="3",
-        SIGN_IN_ATTEMPTS_PER_ADDRESS="1000",
+    live = new_service(
+        request.param, SIGN_IN_ATTEMPTS_PER_ACCOUNT="3", SIGN_IN_ATTEMPTS_PER_ADDRESS="1000"
     )
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(live):
+        yield live
 
 
 def known_browser(own: LiveGatebell, *people: Person) -> requests.Session:
@@ -119,15 +111,9 @@ def test_the_first_step_of_two_makes_no_browser_known(own: LiveGatebell) -> None
 
 
 def test_both_steps_are_open_to_a_known_browser_at_an_address_that_has_to_wait(
-    tmp_path_factory: pytest.TempPathFactory,
+    new_service: NewService,
 ) -> None:
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("address"),
-        database_url="",
-        SIGN_IN_ATTEMPTS_PER_ADDRESS="3",
-    )
-    live.start()
-    try:
+    with running(new_service(SIGN_IN_ATTEMPTS_PER_ADDRESS="3")) as live:
         person = make_user(live)
         browser = known_browser(live, person)
         seed = give_app(live, person)
@@ -139,5 +125,3 @@ def test_both_steps_are_open_to_a_known_browser_at_an_address_that_has_to_wait(
         assert "two_factor" in first.headers["Location"]
         page = browser.get(live.url + first.headers["Location"])
         assert give_code(browser, page, code_of(seed)).headers["Location"] == "/"
-    finally:
-        assert live.stop() == 0, live.log_text()

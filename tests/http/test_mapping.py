@@ -12,7 +12,7 @@ from domain.accounts.roles import Role
 from models import Integration
 from tests.html_forms import HtmlForm, form_to, form_with, submit
 from tests.integration_pages import opened, words
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.senders import Endpoint, connect
 from tests.stored import alerts_of, change, deliveries_of, integrations_of
 
@@ -286,12 +286,9 @@ def test_a_mapping_of_a_later_release_does_not_cost_an_alert(gatebell: LiveGateb
 
 
 @pytest.fixture(scope="module")
-def free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
-    path = tmp_path_factory.mktemp("free")
-    live = LiveGatebell(instance_path=path, database_url="", TIER="free", WEB_CONCURRENCY="1")
-    live.start()
-    yield live
-    live.stop()
+def free(new_service: NewService) -> Iterator[LiveGatebell]:
+    with running(new_service(TIER="free", WEB_CONCURRENCY="1")) as live:
+        yield live
 
 
 @pytest.mark.spec("H9")

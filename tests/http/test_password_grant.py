@@ -15,7 +15,7 @@ from models import Application, AttemptCount
 from tests.conftest import KINDS
 from tests.garbage import NASTY, TEXT, bounded
 from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import (
     Changes,
     age_refreshes,
@@ -40,24 +40,16 @@ from tests.people import (
     make_user,
     set_state,
 )
-from tests.postgres import Postgres
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service whose settings may be changed, with few guesses."""
-    server: Postgres = request.getfixturevalue("postgres")
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("passwords"),
-        database_url=server.new_database() if request.param == "postgres" else "",
-        SIGN_IN_ATTEMPTS_PER_ACCOUNT="3",
-        SIGN_IN_ATTEMPTS_PER_ADDRESS="7",
+    live = new_service(
+        request.param, SIGN_IN_ATTEMPTS_PER_ACCOUNT="3", SIGN_IN_ATTEMPTS_PER_ADDRESS="7"
     )
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(live):
+        yield live
 
 
 def exchange(

@@ -216,7 +216,7 @@ def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
     lives, dies = (make_bot_token(script, place, name=name) for name in ("lives", "dies"))
     change(gatebell, dies.id, expires_at=now() - timedelta(minutes=1))
 
-    gatebell.printed("prune")
+    gatebell.cli("prune")
 
     page = words(browser.get(f"{gatebell.url}/{place.path}/-/settings/members"))
     assert "lives @" in page

@@ -31,7 +31,7 @@ def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> N
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     for path in (f"{group}/shop.v2", unique("crew.io")):
         kind = "projects" if "/" in path else "groups"
-        gatebell.printed(kind, "create", path, "--owner", alice(gatebell).username)
+        gatebell.cli(kind, "create", path, "--owner", alice(gatebell).username)
         assert status(signed_in(gatebell, alice(gatebell)), gatebell, path) == 200
         for asked in (path, f"{path}-that-is-not"):
             assert status(gatebell.http(), gatebell, asked) == 302

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from models import AccessToken
 from tests.conftest import KINDS
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import (
     PKCE,
     VERIFIER,
@@ -31,26 +31,17 @@ from tests.oauth_wire import (
     server_application,
 )
 from tests.people import alice, bob, database_of, make_application, now, set_state
-from tests.postgres import Postgres
 from tests.proofs import Prover, redeem_with_key, refresh_with_key
 
 PARALLEL = 16
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that sends an answer again for half a minute."""
-    server: Postgres = request.getfixturevalue("postgres")
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("replay"),
-        database_url=server.new_database() if request.param == "postgres" else "",
-        REFRESH_REPLAY_SECONDS="30",
-    )
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    live = new_service(request.param, REFRESH_REPLAY_SECONDS="30")
+    with running(live):
+        yield live
 
 
 def refresh_publicly(gatebell: LiveGatebell, pair: Pair) -> requests.Response:

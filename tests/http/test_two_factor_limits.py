@@ -8,10 +8,9 @@ from sqlalchemy import update
 from models import User
 from tests.conftest import KINDS
 from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import assert_refused, post_token, told
 from tests.people import Person, database_of, make_user
-from tests.postgres import Postgres
 from tests.second_steps import (
     assert_signed_in,
     code_of,
@@ -24,20 +23,13 @@ from tests.second_steps import (
 
 
 @pytest.fixture(params=KINDS)
-def own(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service with few guesses for each address."""
-    server: Postgres = request.getfixturevalue("postgres")
-    live = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("limits"),
-        database_url=server.new_database() if request.param == "postgres" else "",
-        SIGN_IN_ATTEMPTS_PER_ADDRESS="5",
-        SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT="3",
+    live = new_service(
+        request.param, SIGN_IN_ATTEMPTS_PER_ADDRESS="5", SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT="3"
     )
-    live.start()
-    yield live
-    assert live.stop() == 0, live.log_text()
+    with running(live):
+        yield live
 
 
 def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tuple[int, str]:

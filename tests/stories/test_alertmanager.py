@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService
 from tests.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
 from tests.senders import Endpoint, connect
 from tests.stored import alerts_of, deliveries_of
@@ -122,8 +122,10 @@ def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) 
     assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
 
 
-def test_a_restart_while_others_flush_loses_nothing(tmp_path: Path, notify: Notify) -> None:
-    live = LiveGatebell(instance_path=tmp_path / "gatebell", database_url="")
+def test_a_restart_while_others_flush_loses_nothing(
+    new_service: NewService, notify: Notify
+) -> None:
+    live = new_service()
     live.start()
     try:
         endpoint = connect(live, kind="prometheus")
@@ -140,8 +142,10 @@ def test_a_restart_while_others_flush_loses_nothing(tmp_path: Path, notify: Noti
         live.stop()
 
 
-def test_a_restart_in_the_middle_of_a_flush_loses_nothing(tmp_path: Path, notify: Notify) -> None:
-    live = LiveGatebell(instance_path=tmp_path / "gatebell", database_url="")
+def test_a_restart_in_the_middle_of_a_flush_loses_nothing(
+    new_service: NewService, notify: Notify
+) -> None:
+    live = new_service()
     live.start()
     try:
         endpoint = connect(live, kind="prometheus")

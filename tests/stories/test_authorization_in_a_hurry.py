@@ -6,7 +6,7 @@ from time import sleep
 import pytest
 
 from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
+from tests.live import LiveGatebell, NewService, running
 from tests.oauth_wire import (
     ask,
     assert_refused,
@@ -24,17 +24,11 @@ from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+def hasty(new_service: NewService) -> Iterator[LiveGatebell]:
     """A service of this file's own, so that its settings are nobody else's."""
-    made = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("hasty"),
-        database_url="",
-        AUTHORIZATION_CODE_LIFETIME_SECONDS="1",
-        SESSION_LIFETIME_SECONDS="60",
-    )
-    made.start()
-    yield made
-    assert made.stop() == 0, made.log_text()
+    brief = {"AUTHORIZATION_CODE_LIFETIME_SECONDS": "1", "SESSION_LIFETIME_SECONDS": "60"}
+    with running(new_service(**brief)) as made:
+        yield made
 
 
 @pytest.mark.spec("B12")

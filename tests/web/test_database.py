@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from time import sleep
 from typing import Any
@@ -18,8 +19,10 @@ from tests.commands import operate
 from tests.people import now
 from tests.senders import JSON, item, resolved, webhook
 from tests.statements import statements_of
+from web.database import open_engine
 from web.extensions import db
 from web.hot_database import HotDatabase
+from web.settings import Settings
 
 
 def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
@@ -170,3 +173,18 @@ def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: HotDatabase
         hot.transact(conflict_until(9))
     assert len(tries) == 5
     assert hot.first(ONE, {}) is not None
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_page_that_only_read_makes_no_reader_of_who_writes_next(
+    client: FlaskClient, settings: Settings
+) -> None:
+    assert client.get("/users/sign_in").status_code == 200
+    engine = open_engine(settings)
+    with closing(sqlite3.connect(engine.url.database or "", timeout=0)) as other:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT count(*) FROM users")).all()
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")
+    engine.dispose()

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from domain.audit.seals import audit_key
 from domain.audit.verification import Head, verify
-from web.database import begin_mode
 from web.extensions import db
 from web.services import now, services, settings
 
@@ -62,8 +61,11 @@ def verify_command(*, head: Head | None) -> None:
 
 def _reading_session() -> Session:
     """Open a session that sees one moment and keeps nobody from writing."""
-    begin_mode.set("DEFERRED")
+    options = (
+        {"begin_mode": "DEFERRED"}
+        if settings().uses_sqlite
+        else {"isolation_level": "REPEATABLE READ"}
+    )
     session = db.session()
-    if not settings().uses_sqlite:
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+    session.connection(execution_options=options)
     return session
