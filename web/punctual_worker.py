@@ -42,6 +42,8 @@ from web.arriving_body import GOODBYE_SECONDS, ArrivingBody, say_goodbye
 #: With so few places left for connections, whoever has been silent longest has to go.
 _LEAST_PLACES = 10
 _RETRY_AFTER = 2
+#: Longer pieces are sent by themselves: copying them would cost more than another call.
+LARGEST_JOINED_BYTES = 64 * 1024
 
 
 class HeadTooSlowError(Exception):
@@ -83,6 +85,47 @@ class Door(StreamServer):
         self.close()
 
 
+class JoinedAnswer:
+    """A connection on which the head of an answer goes out with the beginning of its body.
+
+    gunicorn sends one after the other, and each wakes the client.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._head = b""
+        self._has_begun = False
+
+    def sendall(self, piece: bytes) -> None:
+        """Send a piece; the first one waits for the second, or the end."""
+        if self._has_begun:
+            self._client.sendall(piece)
+        elif not self._head:
+            self._head = piece
+        elif len(piece) > LARGEST_JOINED_BYTES:
+            self.end()
+            self._client.sendall(piece)
+        else:
+            self._has_begun = True
+            self._client.sendall(self._head + piece)
+
+    def sendfile(self, *args: Any, **kwargs: Any) -> int:
+        """Send a file."""
+        self.end()
+        sent: int = self._client.sendfile(*args, **kwargs)
+        return sent
+
+    def end(self) -> None:
+        """Send the head if it was not sent."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._client.sendall(self._head)
+
+    def __getattr__(self, name: str) -> Any:
+        """Be a connection in all else."""
+        return getattr(self._client, name)
+
+
 class _Place(NamedTuple):
     """What gunicorn wants to know of a listener."""
 
@@ -105,10 +148,17 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         #: What the greenlet of a connection knows: its client, and the request in hand.
         self._here = local()
-        #: Clients of whom nothing is there to be read; the longest silent first.
-        self._silent: dict[Any, None] = {}
+        #: Clients of whom nothing is there to be read, and until when they may say nothing; the
+        #: longest silent first.
+        self._silent: dict[Any, float] = {}
         self._places = Pool(self.worker_connections)
         self._told = Event()
+
+    def init_process(self) -> None:
+        """Begin to serve."""
+        # Else each of dozens a request is looked up by its name and asked for its value.
+        self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
+        super().init_process()
 
     def load_wsgi(self) -> None:
         """Load the app, and give each request only so much time in it."""
@@ -120,6 +170,7 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
         doors = [self._open(each) for each in self.sockets]
         while self.alive:
             self.notify()
+            self._leave_silent_ones(monotonic())
             self._told.wait(1.0)
         for door in doors:
             door.let_in_who_waits()
@@ -154,11 +205,14 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Answer a request whose head is there."""
         self._here.request = req
+        answer = JoinedAnswer(sock)
         req.body = ArrivingBody(req, sock, deadline=self._here.began + self.request_seconds)
         sock.settimeout(self.request_seconds)  # for whoever does not read the answer
         try:
-            super().handle_request(listener_name, req, sock, addr)
+            super().handle_request(listener_name, req, answer, addr)
+            answer.end()
         except StopIteration:
+            answer.end()
             say_goodbye(sock)
             raise
         except TimeoutError as error:
@@ -192,8 +246,7 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
         goodbye = monotonic() + min(GOODBYE_SECONDS, self.cfg.graceful_timeout / 2)
         while len(self._places) and monotonic() < end:
             if monotonic() > goodbye:
-                for client in tuple(self._silent):
-                    _hang_up(client)
+                self._leave_silent_ones(float("inf"))
             self.notify()
             gevent.sleep(0.05)
         if len(self._places):
@@ -208,13 +261,16 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
     def _await_word(self, client: Any, seconds: float) -> None:
         if self._places.free_count() < _LEAST_PLACES and self._silent:
             _hang_up(next(iter(self._silent)))
-        self._silent[client] = None
+        self._silent[client] = monotonic() + seconds
         try:
-            wait_read(client.fileno(), seconds)
-        except TimeoutError:
-            raise StopIteration from None
+            wait_read(client.fileno())
         finally:
-            self._silent.pop(client, None)
+            del self._silent[client]
+
+    def _leave_silent_ones(self, moment: float) -> None:
+        for client, until in tuple(self._silent.items()):
+            if until < moment:
+                _hang_up(client)
 
 
 def _hang_up(client: Any) -> None:

@@ -1,6 +1,7 @@
 """The web server keeps to HTTP on connections that stay (RFC 9112)."""
 
 import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -28,6 +29,15 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
     made.start()
     yield made
     assert made.stop() == 0, made.log_text()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux counts segments")
+def test_a_head_and_its_body_arrive_together(live: LiveGatebell) -> None:
+    with KeptConnection(live.port) as connection:
+        for path in ("/healthz", "/users/sign_in", "/"):
+            before = connection.segments
+            assert connection.get(path).body
+            assert connection.segments == before + 1
 
 
 def test_requests_that_come_at_once_are_answered_in_their_order(live: LiveGatebell) -> None:
@@ -167,8 +177,36 @@ def test_a_client_that_waits_before_it_sends_its_body_is_told_to_go_on(live: Liv
             assert json.loads(connection.answer().body)["error"] == "unsupported_grant_type"
 
 
-def test_what_is_no_http_is_refused_and_ends_the_connection(live: LiveGatebell) -> None:
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"no request\r\n\r\n", 400),
+        (asked("/oauth/token", "Content-Length: many", method="POST"), 400),
+        (asked(f"/api/v4/user?{'x' * 9_000}"), 414),
+        (asked("/acme/shop/alerts/notify.json", f"X-Long: {'x' * 20_000}", method="POST"), 431),
+        (asked("/oauth/token", "Expect: the unexpected", method="POST"), 417),
+    ],
+    ids=["no request", "no length", "address", "header", "expectation"],
+)
+def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
+    live: LiveGatebell, said: bytes, status: int
+) -> None:
     with KeptConnection(live.port) as connection:
-        connection.socket.sendall(asked("/healthz") + b"no request\r\n\r\n" + asked("/healthz"))
-        assert [connection.answer().status for _ in range(2)] == [200, 400]
+        connection.socket.sendall(asked("/healthz") + said)
+        assert connection.answer().status == 200
+        answer = connection.answer()
+        assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
+        said_why = json.loads(answer.body)
+        assert said_why["message"].startswith(str(status))
+        assert {"error", "error_description"} < set(said_why)
+        assert connection.rest() == b""
+    assert "Traceback" not in live.log_text()
+
+
+def test_a_body_that_breaks_http_is_refused_in_json(live: LiveGatebell) -> None:
+    lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
+    with KeptConnection(live.port) as connection:
+        connection.socket.sendall(asked("/oauth/token", *lines, method="POST") + b"no size\r\n")
+        answer = connection.answer()
+        assert (answer.status, json.loads(answer.body)["error"]) == (400, "invalid_request")
         assert connection.rest() == b""
