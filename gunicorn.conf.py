@@ -10,6 +10,7 @@ import logging
 import os
 from typing import Any
 
+from web.early_signals import hold_back_while_forking
 from web.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
@@ -83,6 +84,7 @@ def on_starting(_server: Any) -> None:
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)
+    hold_back_while_forking()
 
 
 def post_fork(_server: Any, _worker: Any) -> None:

@@ -38,6 +38,7 @@ from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
 from web.arriving_body import GOODBYE_SECONDS, ArrivingBody, say_goodbye
+from web.early_signals import let_through
 
 #: With so few places left for connections, whoever has been silent longest has to go.
 _LEAST_PLACES = 10
@@ -159,6 +160,11 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
         # Else each of dozens a request is looked up by its name and asked for its value.
         self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
         super().init_process()
+
+    def init_signals(self) -> None:
+        """Take signals from here on."""
+        super().init_signals()
+        let_through()
 
     def load_wsgi(self) -> None:
         """Load the app, and give each request only so much time in it."""

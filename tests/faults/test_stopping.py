@@ -3,6 +3,7 @@
 import os
 import signal
 from contextlib import ExitStack
+from pathlib import Path
 from time import sleep
 
 import pytest
@@ -14,6 +15,7 @@ from tests.faults.test_killed_workers import children, web_processes
 from tests.live import LiveGatebell
 from tests.senders import connect
 from tests.web.kept_connection import KeptConnection, asked
+from tests.web.plain_server import running_plain_server
 
 QUEUE = 15
 
@@ -81,3 +83,28 @@ def test_who_is_silent_keeps_nobody_from_stopping(busy: LiveGatebell) -> None:
         os.kill(busy.pid, signal.SIGTERM)
         assert busy.wait() == 0
     assert "did not end in time" not in busy.log_text()
+
+
+_SLOW_TO_BEGIN = """
+from pathlib import Path
+from runpy import run_path
+from pathlib import Path
+from time import sleep
+
+globals().update(run_path("gunicorn.conf.py"))
+
+
+def post_fork(_server, _worker):
+    Path({told!r}).touch()
+    sleep(2)
+"""
+
+
+def test_a_web_process_that_is_just_beginning_stops_as_well(tmp_path: Path) -> None:
+    told, configuration = tmp_path / "told", tmp_path / "slow.conf.py"
+    configuration.write_text(_SLOW_TO_BEGIN.format(told=str(told)))
+    with running_plain_server(tmp_path, "--config", str(configuration)) as server:
+        while not told.exists():
+            sleep(0.05)
+        server.process.terminate()
+        assert server.process.wait(15) == 0
