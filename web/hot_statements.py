@@ -42,7 +42,8 @@ class CompiledStatements:
         """Compile for the dialect of this engine."""
         # With the placeholders of Postgres itself: psycopg would read the others, and it does not
         # remember what it has read of long statements.
-        self._dialect = type(engine.dialect)(paramstyle="numeric_dollar")
+        options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
+        self._dialect = type(engine.dialect)(**options)
         #: None for those that only SQLAlchemy can run.
         self._known: dict[Executable, _Direct | None] = {}
 
