@@ -7,7 +7,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults fuzz lint fmt migrate docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
+.PHONY: help run test faults fuzz lint fmt migrate migration docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ fmt: $(VENV)/development ## Put the code into shape
 
 migrate: $(VENV)/runtime ## Bring the database to the newest shape
 	@$(PY) -m web.migrate
+
+migration: $(VENV)/development ## Write a migration from what the models want: NAME="what it does"
+	@$(PY) -m migrations.new "$(NAME)"
 
 docs: $(VENV)/development ## Write the generated documents: settings and coverage
 	@$(PY) -m web.settings_document > docs/settings.md

@@ -21,8 +21,8 @@ from sqlalchemy import text
 from app import create_app
 from domain.clock import system_clock
 from tests.postgres import Postgres, own_server
-from web.database import migrate
 from web.extensions import db
+from web.schema import migrate
 from web.services import services
 from web.settings import read_settings
 

@@ -16,7 +16,7 @@ from bench.workloads import METRICS_ALERTS, Work
 from tests.live import LiveGatebell
 from tests.people import make_project, settings_of
 from tests.senders import JSON, Endpoint, connect
-from web.database import migrate
+from web.schema import migrate
 
 #: As many as the floor has (gunicorn's gthread).
 WORKERS, THREADS = 2, 4

@@ -20,7 +20,7 @@ from bench.workloads import Work
 from tests.live import LiveGatebell
 from tests.people import make_project, settings_of
 from tests.senders import connect
-from web.database import migrate
+from web.schema import migrate
 
 #: What token checks and alerts need; nothing else is asked of several hosts.
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)

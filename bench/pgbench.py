@@ -18,7 +18,7 @@ from domain.alerts.lifecycle import Action
 from tests.live import LiveGatebell
 from tests.people import make_project, make_user, settings_of
 from tests.senders import connect
-from web.database import migrate
+from web.schema import migrate
 
 _JOBS = 2
 _PATIENCE_SECONDS = 60

@@ -23,8 +23,8 @@ from bench.workloads import METRICS_ALERTS
 from tests.live import LiveGatebell, close_app
 from tests.people import make_project, make_user, settings_of
 from tests.senders import JSON, Endpoint, connect
-from web.database import migrate
 from web.maintenance import add_up_days
+from web.schema import migrate
 
 _SIZES = """
 SELECT relname, pg_table_size(oid), pg_indexes_size(oid), reltuples::bigint

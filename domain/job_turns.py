@@ -2,13 +2,20 @@
 
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import or_
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.upsert import insert_into
 from models import JobTurn
 
+#: What a background worker does every minute, so that others see that it works.
+PULSE = "pulse"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def last_turn(name: str, *, session: Session) -> datetime | None:
+    """Return when the period began in which a turn was last taken; None if never."""
+    return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
 def take_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:

@@ -1,25 +1,22 @@
-"""Runs migrations on the connection that `web.database.migrate` or Flask-Migrate provides."""
+"""Runs migrations on the connection that `web/schema.py` or `migrations/new.py` provides."""
+
+from typing import Any
 
 from alembic import context
-from flask import current_app
-from sqlalchemy import Connection
 
 from models import Base
 
 
-def _run(connection: Connection) -> None:
-    context.configure(
-        connection=connection,
-        target_metadata=Base.metadata,
-        compare_type=True,
-    )
-    with context.begin_transaction():
-        context.run_migrations()
+def _is_ours(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
+    """Leave out the tables that a migration wrote by itself, as those of the search."""
+    return not (kind == "table" and is_reflected and compared_to is None)
 
 
-given = context.config.attributes.get("connection")
-if given is not None:
-    _run(given)
-else:  # `flask db …`, within the application
-    with current_app.extensions["sqlalchemy"].engine.begin() as opened:
-        _run(opened)
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Base.metadata,
+    compare_type=True,
+    include_object=_is_ours,
+)
+with context.begin_transaction():
+    context.run_migrations()

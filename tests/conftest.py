@@ -17,7 +17,7 @@ from tests.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
 from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.postgres import Postgres, running_postgres
 from tests.secrets_seen import watch
-from web.database import migrate
+from web.schema import migrate
 from web.settings import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")

@@ -1,36 +1,22 @@
-"""Opens the database the way each kind wants it, and migrates it."""
+"""Opens the database the way each kind wants it."""
 
-import fcntl
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import replace
-from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from domain.advisory_locks import AdvisoryLock
 from domain.aside import Aside, serves_in_greenlets
-from models import SchemaSupport
 from web.instance_files import make_private_file
 from web.settings import Settings
 from web.sqlite import PunctualSqlite
 from web.wal_keeper import KEPT_BYTES
 
-_log = logging.getLogger("gatebell.database")
-_NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
-MIGRATIONS = Path(__file__).parents[1] / "migrations"
 #: A connection that was in use so short a time ago is not asked whether it lives.
 _TRUSTED_SECONDS = 1.0
 
@@ -176,106 +162,3 @@ def open_hot_engine(settings: Settings) -> Engine:
     )
     prepare_engine(engine, settings)
     return engine
-
-
-def _alembic(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    return config
-
-
-class IncompatibleSchemaError(Exception):
-    """A newer release has migrated the database to what this one cannot work with."""
-
-
-class Shape(Enum):
-    """How the tables compare with what this code needs."""
-
-    OLDER = "older"
-    RIGHT = "right"
-    #: Of a newer release, whose migrations only added.
-    NEWER = "newer"
-    #: Of a newer release, and code as old as this breaks on it.
-    TOO_NEW = "too new"
-
-
-def migrate(settings: Settings) -> None:
-    """Bring the database to the newest shape; whoever comes second waits, and finds it done.
-
-    A newer shape is left alone. Raises IncompatibleSchemaError if this code cannot work with it.
-    """
-    # Waiting for another migration, and migrating much, may take longer than any request.
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
-    try:
-        with _migration_lock(settings, engine), engine.begin() as connection:
-            shape = shape_of(connection)
-            refuse_too_new(shape, connection)
-            if shape is Shape.NEWER:
-                _log.warning(_NEWER, _revision(connection), newest_known_revision())
-            else:
-                command.upgrade(_alembic(connection), "head")
-    finally:
-        engine.dispose()
-
-
-@contextmanager
-def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    if not settings.uses_sqlite:
-        with engine.connect() as connection:
-            lock = {"key": AdvisoryLock.MIGRATIONS.value}
-            connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
-            yield
-            connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
-        return
-    with (settings.instance_path / "migrate.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def shape_of(connection: Connection) -> Shape:
-    """Compare what the database has with what this code needs.
-
-    While hosts are replaced one by one, or the former release comes back, old code meets what new
-    code has migrated. Migrations only add; one that does not says which code it breaks.
-    """
-    current = _revision(connection)
-    if current == newest_known_revision():
-        return Shape.RIGHT
-    if current is None or current in _known_revisions():
-        return Shape.OLDER
-    return Shape.NEWER if _oldest_supported(connection) in _known_revisions() else Shape.TOO_NEW
-
-
-def refuse_too_new(shape: Shape, connection: Connection) -> None:
-    """Raise IncompatibleSchemaError if this code cannot work with the shape."""
-    if shape is Shape.TOO_NEW:
-        found, oldest = _revision(connection), _oldest_supported(connection)
-        message = (
-            f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
-            f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
-            "newer release."
-        )
-        raise IncompatibleSchemaError(message)
-
-
-def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _oldest_supported(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(SchemaSupport.__tablename__):
-        return None
-    return connection.scalar(select(func.max(SchemaSupport.oldest_revision)))
-
-
-@cache
-def _known_revisions() -> frozenset[str]:
-    scripts = ScriptDirectory.from_config(_alembic()).walk_revisions()
-    return frozenset(script.revision for script in scripts)
-
-
-@cache
-def newest_known_revision() -> str:
-    """Return the newest migration that this code knows."""
-    return str(ScriptDirectory.from_config(_alembic()).get_current_head())

@@ -14,7 +14,8 @@ from domain.hosts import PULSE, Sighting, note_sighting
 from domain.keyring import Keyring
 from domain.secret_keys import note_use
 from web.clocks import clock_lead_ms, warn_of_lead
-from web.database import newest_known_revision, open_engine
+from web.database import open_engine
+from web.schema import newest_known_revision
 from web.settings import Settings
 
 _log = logging.getLogger("gatebell.hosts")

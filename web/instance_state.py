@@ -1,16 +1,21 @@
 """How the instance does, for the first page of the administration."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.hosts import SILENCE
+from domain.job_turns import PULSE, last_turn
 from web.bootstrap import FIRST_USERNAME, has_first_password
 from web.extensions import db
 from web.live_changes import settings_now
 from web.readiness import what_is_missing
-from web.services import now, services
+from web.services import now
 from web.setting_risks import Risk, risks_of
-from web.worker import look_at_queue
-from web.worker_pulse import SILENCE, last_pulse
+
+_log = logging.getLogger("gatebell.worker")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +53,13 @@ def state_of_the_instance() -> InstanceState:
 
 
 def worker_seen_at() -> datetime | None:
-    """Return when a background worker was last heard of; None if never."""
-    return last_pulse(look_at_queue(services().live_settings.environment))
+    """Return when a background worker was last heard of; None if never, or nobody can tell."""
+    try:
+        return last_turn(PULSE, session=db.session())
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _log.warning("nobody can tell of the worker", extra={"reason": type(error).__name__})
+        return None
 
 
 def _database() -> str:

@@ -2,9 +2,9 @@
 
 import sys
 
-from web.database import migrate
 from web.logging import configure_logging
 from web.queue_tables import make_queue_tables
+from web.schema import migrate
 from web.settings import SettingsError, settings_from_environment
 from web.start_checks import CannotStartError, reasons_in_a_sentence
 

@@ -9,9 +9,9 @@ from threading import Thread
 from time import monotonic, sleep
 
 from web.bootstrap import Credentials, ensure_first_administrator
-from web.database import migrate
 from web.logging import configure_logging
 from web.queue_tables import make_queue_tables
+from web.schema import migrate
 from web.settings import Settings, SettingsError, settings_from_environment
 from web.start_checks import (
     CannotStartError,

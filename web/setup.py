@@ -13,7 +13,7 @@ from domain.keyring import Keyring
 from web.cookies import cookie_name
 from web.counters import open_counters
 from web.database import engine_options, open_hot_engine, prepare_engine
-from web.extensions import csrf, db, login_manager, migrations
+from web.extensions import csrf, db, login_manager
 from web.hot_database import HotDatabase
 from web.page_sessions import PageSessions
 from web.public_address import PublicAddress, path_of
@@ -70,7 +70,6 @@ def configure(app: Flask, settings: Settings) -> None:
 def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     """Start the extensions and our own services."""
     db.init_app(app)
-    migrations.init_app(app, db)
     login_manager.init_app(app)
     csrf.init_app(app)
     with app.app_context():

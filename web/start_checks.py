@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 from domain.clock import system_clock
 from domain.keyring import Keyring
 from domain.secret_keys import WrongSecretKeyError, take_up
-from web.database import IncompatibleSchemaError, Shape, open_engine, refuse_too_new, shape_of
+from web.database import open_engine
 from web.logging import without_secrets
 from web.pooler import connections_are_shared
 from web.queue_tables import QueueRefusedError
+from web.schema import IncompatibleSchemaError, Shape, refuse_too_new, shape_of
 from web.settings import Settings
 
 _log = logging.getLogger("gatebell.start")

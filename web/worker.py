@@ -6,13 +6,15 @@
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from huey import Huey, SqliteHuey, crontab
 from huey.api import TaskWrapper
 from peewee import PeeweeException
+from sqlalchemy.exc import SQLAlchemyError
 
-from domain.clock import system_clock
+from domain.job_turns import PULSE
 from web.audit_log import log_audit_events
 from web.heartbeat import start_heartbeat
 from web.instance_files import make_private_file
@@ -24,7 +26,6 @@ from web.settings import Settings, SettingsError, settings_from_environment
 from web.start_checks import CannotStartError, check_if_it_answers, reasons_in_a_sentence
 from web.turns import in_turn
 from web.wal_keeper import start_wal_keeper
-from web.worker_pulse import add_pulse
 
 _MINUTE = timedelta(minutes=1)
 #: An idle worker looks for work at least this often.
@@ -75,6 +76,14 @@ def add_tasks(
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
 
 
+def add_pulse(queue: Huey, settings: Settings) -> None:
+    """Leave a sign of life now, and from now on every minute; see `domain.job_turns`."""
+    pulse = in_turn(PULSE, _MINUTE, lambda: None, settings)
+    queue.periodic_task(crontab(minute="*"), name=PULSE)(pulse)
+    with suppress(SQLAlchemyError):  # away: the next one may find it
+        pulse()
+
+
 def add_letters(
     queue: Huey, settings: Settings, *, write: Callable[[], None], send: Callable[[], None]
 ) -> None:
@@ -104,7 +113,7 @@ def main() -> None:
     log_audit_events()
     add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
     add_letters(queue, settings, write=write_due_letters, send=send_due_letters)
-    add_pulse(queue, clock=system_clock)
+    add_pulse(queue, settings)
     queue.create_consumer(
         workers=settings.worker_threads,
         max_delay=_LONGEST_PAUSE_SECONDS,

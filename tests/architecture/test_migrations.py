@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from models import Base
-from web.database import MIGRATIONS, open_engine
+from web.database import open_engine
+from web.schema import MIGRATIONS, newest_known_revision
 from web.settings import Settings
 
 
@@ -43,6 +45,12 @@ def test_each_migration_follows_the_one_before(scripts: ScriptDirectory) -> None
     assert [script.revision for script in scripts.walk_revisions()] == sorted(
         (script.revision for script in scripts.walk_revisions()), reverse=True
     )
+
+
+def test_the_numbers_of_files_are_what_alembic_knows(scripts: ScriptDirectory) -> None:
+    for script in scripts.walk_revisions():
+        assert Path(script.path).name.startswith(f"{script.revision}_")
+    assert newest_known_revision() == scripts.get_current_head()
 
 
 #: Says so in `schema_support` (docs/adr/0026).

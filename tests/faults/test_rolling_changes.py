@@ -15,7 +15,7 @@ from tests.live import ROOT, LiveGatebell
 from tests.operations.test_start_checks import say
 from tests.people import settings_of
 from tests.postgres import Postgres
-from web.database import migrate, newest_known_revision
+from web.schema import migrate, newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
 #: What a release is made of.

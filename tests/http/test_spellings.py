@@ -29,9 +29,10 @@ from tests.conftest import KINDS
 from tests.html_forms import forms_in
 from tests.people import now
 from tests.postgres import Postgres
-from web.database import MIGRATIONS, migrate, open_engine
+from web.database import open_engine
 from web.extensions import db
 from web.maintenance import add_up_days, prune_database
+from web.schema import MIGRATIONS, migrate
 from web.services import services
 from web.settings import Settings
 

@@ -16,7 +16,8 @@ from app import create_app
 from tests.commands import operate
 from tests.live import SECRET_KEY, close_app
 from tests.postgres import Postgres
-from web.database import MIGRATIONS, open_engine
+from web.database import open_engine
+from web.schema import MIGRATIONS
 from web.settings import Settings, read_settings
 
 _ROLES_APART = "0014"

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from tests.live import ROOT, SECRET_KEY, LiveGatebell
-from web.database import migrate
+from web.schema import migrate
 from web.settings import Settings, read_settings
 from web.worker import open_queue
 

@@ -13,8 +13,9 @@ from flask import Flask
 from sqlalchemy import text
 
 from tests.live import ROOT, Done, LiveGatebell
-from web.database import IncompatibleSchemaError, migrate, open_engine
+from web.database import open_engine
 from web.migrate import main as make_migrate
+from web.schema import IncompatibleSchemaError, migrate
 from web.settings import Settings
 
 OTHER_KEY = "another key than this database was ever used with"

@@ -1,24 +1,26 @@
-"""A worker leaves the time, and whoever looks at the queue reads it."""
+"""A worker leaves a sign of life, and a web process sees it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
+from flask import Flask
+
+from web.instance_state import worker_seen_at
 from web.settings import Settings
-from web.worker import look_at_queue, open_queue
-from web.worker_pulse import add_pulse, last_pulse
-
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from web.worker import add_pulse, open_queue
 
 
-def test_before_the_first_worker_nobody_was_heard_of(settings: Settings) -> None:
-    assert last_pulse(look_at_queue(settings)) is None
+def test_before_the_first_worker_nobody_was_heard_of(app: Flask) -> None:
+    with app.app_context():
+        assert worker_seen_at() is None
 
 
-def test_a_worker_is_heard_of_at_once_and_then_again(settings: Settings) -> None:
-    moments = iter((NOON, NOON + timedelta(minutes=1)))
+def test_a_worker_is_heard_of_at_once_and_each_minute(app: Flask, settings: Settings) -> None:
     queue = open_queue(settings)
-    add_pulse(queue, clock=lambda: next(moments))
-    assert last_pulse(look_at_queue(settings)) == NOON
-    (pulse,) = queue.read_periodic(NOON)
-    queue.execute(pulse)
-    assert last_pulse(look_at_queue(settings)) == NOON + timedelta(minutes=1)
+    add_pulse(queue, settings)
+    now = datetime.now(UTC)
+    with app.app_context():
+        seen_at = worker_seen_at()
+    assert seen_at is not None
+    assert (now - seen_at).total_seconds() < 61
+    assert [task.name for task in queue.read_periodic(now.replace(minute=30))] == ["pulse"]
     queue.storage.close()

@@ -1,0 +1,31 @@
+"""`make migration NAME="what it does"`: writes a migration from models to the database at hand."""
+
+import sys
+
+from alembic import command
+from sqlalchemy import Connection
+
+from web.database import open_engine
+from web.schema import alembic_configuration, migrate, newest_known_revision
+from web.settings import settings_from_environment
+
+
+def main() -> None:
+    """Migrate the database, and write what the models want besides."""
+    settings = settings_from_environment()
+    migrate(settings)
+    engine = open_engine(settings)
+    try:
+        with engine.connect() as connection:
+            _write(connection, " ".join(sys.argv[1:]))
+    finally:
+        engine.dispose()
+
+
+def _write(connection: Connection, name: str) -> None:
+    number = f"{int(newest_known_revision()) + 1:04}"
+    command.revision(alembic_configuration(connection), name, autogenerate=True, rev_id=number)
+
+
+if __name__ == "__main__":
+    main()
