@@ -6,11 +6,11 @@ import click
 from flask.cli import with_appcontext
 
 from web.maintenance import prune_database
-from web.settings import settings_from_environment
+from web.services import services
 
 
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
     """Remove expired rows and old deliveries at once, and print how many."""
-    click.echo(json.dumps(prune_database(settings_from_environment())))
+    click.echo(json.dumps(prune_database(services().live_settings.environment)))
