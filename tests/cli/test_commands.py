@@ -44,20 +44,20 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
     name, group = unique("carol"), unique("crew")
     user = live_postgres.printed("users", "create", name, "--email", f"{name}@example.org")
     assert set(user) >= {"id", "username", "password"}
-    assert live_postgres.printed("groups", "create", group, "--owner", name)["path"] == group
-    project = live_postgres.printed(
+    assert live_postgres.cli("groups", "create", group, "--owner", name)["path"] == group
+    project = live_postgres.cli(
         "projects", "create", f"{group}/shop", "--visibility", "internal", "--owner", name
     )
     assert (project["path"], project["visibility"]) == (f"{group}/shop", "internal")
-    member = live_postgres.printed(
+    member = live_postgres.cli(
         "members", "add", f"{group}/shop", alice(live_postgres).username, "developer"
     )
     assert member["role"] == "Developer"
     whom = (f"{group}/shop", alice(live_postgres).username)
-    changed = live_postgres.printed("members", "change", *whom, "maintainer")
+    changed = live_postgres.cli("members", "change", *whom, "maintainer")
     assert (changed["before"], changed["role"]) == ("Developer", "Maintainer")
-    assert live_postgres.printed("members", "remove", *whom)["username"] == whom[1]
-    made = live_postgres.printed(
+    assert live_postgres.cli("members", "remove", *whom)["username"] == whom[1]
+    made = live_postgres.cli(
         "integrations", "create", f"{group}/shop", "--type", "http", "--name", "Night shift"
     )
     assert set(made) >= {"url", "key", "endpoint_identifier"}
@@ -70,21 +70,19 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
 
 def test_credentials_of_clients_are_made_and_work(live_sqlite: LiveGatebell) -> None:
     owner = alice(live_sqlite).username
-    token = live_sqlite.printed(
-        "tokens", "create", owner, "--name", "script", "--scopes", "read_user"
-    )
+    token = live_sqlite.cli("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
     expires_at = datetime.fromisoformat(token["expires_at"])
     assert timedelta(364) < expires_at - datetime.now(UTC) <= timedelta(365)
     answer = requests.get(
         f"{live_sqlite.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
     )
     assert answer.json()["username"] == owner
-    application = live_sqlite.printed(
+    application = live_sqlite.cli(
         "applications", "create", "Deploy Board", "--owner", owner, "--scopes", "read_user api",
         "--redirect-uri", "https://a.example/cb", "--redirect-uri", "http://127.0.0.1/cb",
     )  # fmt: skip
     assert set(application) >= {"application_id", "secret"}
-    public = live_sqlite.printed(
+    public = live_sqlite.cli(
         "applications", "create", "App", "--owner", owner, "--scopes", "read_user", "--public",
         "--redirect-uri", "com.example:/cb",
     )  # fmt: skip

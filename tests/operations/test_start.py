@@ -111,7 +111,7 @@ def test_several_that_start_at_once_on_an_empty_database_all_start(
     url = request.getfixturevalue("postgres").new_database() if kind == "postgres" else ""
     several = [
         LiveGatebell(instance_path=tmp_path, database_url=url, WEB_CONCURRENCY="1")
-        for _ in range(3)
+        for _ in range(2)
     ]
     try:
         with ThreadPoolExecutor() as threads:

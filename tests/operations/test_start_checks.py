@@ -60,6 +60,7 @@ def live(settings: Settings, tmp_path: Path) -> LiveGatebell:
     )
 
 
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, program: str) -> None:
     live.cli("users", "create", "alice", "--email", "alice@people.example")
@@ -103,6 +104,7 @@ def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
         assert live.stop() == 0
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
     live: LiveGatebell, settings: Settings, program: str
@@ -151,6 +153,7 @@ def test_make_migrate_leaves_a_newer_schema_alone(
     assert "a newer release has migrated" in str(left.value)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
     tmp_path: Path, settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
