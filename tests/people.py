@@ -20,7 +20,7 @@ from domain.randomness import random_password
 from models import User
 from tests.html_forms import form_with, submit
 from tests.live import LiveGatebell
-from tests.password_rules import RULES
+from tests.password_rules import QUICK
 from web.settings import Settings, read_settings
 
 _numbers = itertools.count(1)
@@ -103,7 +103,7 @@ def make_user(gatebell: LiveGatebell, *, name: str = "alice", admin: bool = Fals
         is_admin=admin,
     )
     with database_of(gatebell) as session:
-        create_user(new, session=session, now=now(), rules=RULES)
+        create_user(new, session=session, now=now(), rules=QUICK)
     return person
 
 

@@ -8,6 +8,8 @@ from tests.html_forms import forms_in
 from tests.live import LiveGatebell
 from tests.people import alice, signed_in
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 PAGES = (
     "/admin",
     "/admin/users",

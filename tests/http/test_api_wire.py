@@ -15,6 +15,8 @@ from tests.people import alice, make_user, signed_in
 from tests.personal_tokens import make_token
 from tests.senders import connect
 
+pytestmark = pytest.mark.one_database("postgres")
+
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

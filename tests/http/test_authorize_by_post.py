@@ -22,6 +22,8 @@ from tests.oauth_wire import (
 )
 from tests.people import ClientCredentials, alice, bob, make_application, signed_in
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell) -> requests.Session:

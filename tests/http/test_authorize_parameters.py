@@ -10,6 +10,8 @@ from tests.live import LiveGatebell
 from tests.oauth_wire import ask, decide, landing, server_application
 from tests.people import alice, bob, make_application, sign_in, signed_in
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 #: RFC 6749 section 4.1.2.1: no quote and no backslash.
 FIT_FOR_A_DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
 OPTIONAL = (

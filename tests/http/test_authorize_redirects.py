@@ -7,6 +7,8 @@ from tests.live import LiveGatebell
 from tests.oauth_wire import ask, assert_refused_on_a_page, landing
 from tests.people import ClientCredentials, alice, bob, make_application, signed_in
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 REGISTERED = (
     "https://client.example/callback",
     "https://client.example/with?tenant=1",

@@ -9,6 +9,8 @@ from tests.openid_wire import openid_application
 from tests.people import alice, signed_in
 from tests.personal_tokens import make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 ORIGIN = {"Origin": "https://app.example"}
 OPEN = {"/oauth/token": {"POST"}, "/oauth/revoke": {"POST"}, "/oauth/userinfo": {"GET", "POST"}}
 SIMPLE = "Accept, accept-language,Content-Language , content-type"

@@ -16,6 +16,8 @@ from tests.oauth_wire import assert_refused, phone_application, post_token
 from tests.people import now
 from tests.proofs import ABSENT, Prover, encoded
 
+pytestmark = pytest.mark.one_database("postgres")
+
 bounded = settings(
     max_examples=100,
     deadline=None,

@@ -34,6 +34,8 @@ from tests.oauth_wire import (
 )
 from tests.people import alice, bob, database_of, make_application, now, signed_in
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 ENDPOINTS = ("token", "revoke", "introspect", "authorize_device", "par")
 
 

@@ -19,6 +19,8 @@ from tests.oauth_wire import (
 )
 from tests.people import ClientCredentials
 
+pytestmark = pytest.mark.one_database("postgres")
+
 ENDPOINTS = ("token", "authorize_device", "revoke", "introspect", "par")
 #: Bodies that are no object of texts, and what the answer says of them.
 BAD: tuple[tuple[str | bytes, str], ...] = (

@@ -5,6 +5,8 @@ import pytest
 from tests.live import LiveGatebell
 from tests.oauth_wire import machine
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 SERVER = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource"
 OPENID = "/.well-known/openid-configuration"

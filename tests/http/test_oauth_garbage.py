@@ -17,6 +17,8 @@ from tests.oauth_wire import (
 )
 from tests.people import alice, signed_in
 
+pytestmark = pytest.mark.one_database("postgres")
+
 AUTHORIZE = (
     "client_id",
     "redirect_uri",

@@ -9,6 +9,8 @@ from tests.live import LiveGatebell
 from tests.oauth_wire import machine, server_application
 from tests.people import alice, signed_in
 
+pytestmark = pytest.mark.one_database("postgres")
+
 #: Two dots make a token of it, as far as that goes.
 JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=5).map(".".join)
 LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")

@@ -8,6 +8,8 @@ from tests.oauth_wire import ask, server_application
 from tests.people import alice, bob, make_application, make_user, signed_in
 from tests.second_steps import SECURITY, give_app, give_password
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 def policies(answer: requests.Response) -> tuple[bool, str]:
     """Return whether forms must stay here, and what becomes of who opened the page."""

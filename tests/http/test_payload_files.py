@@ -12,6 +12,8 @@ from tests.people import alice, now, signed_in
 from tests.senders import Endpoint, captured, connect
 from tests.stored import alerts_of, deliveries_of
 
+pytestmark = pytest.mark.one_database("postgres")
+
 COLUMNS = ("title", "description", "service", "monitoring_tool", "environment")
 
 

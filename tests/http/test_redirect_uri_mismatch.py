@@ -17,6 +17,8 @@ from tests.people import (
 )
 from tests.stored import change
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 REGISTERED = ("https://client.example/callback", "http://127.0.0.1/cb?a=b&c=d")
 CAME = "https://client.example/callback/"
 

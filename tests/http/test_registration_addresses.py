@@ -5,6 +5,8 @@ import pytest
 from tests.oauth_wire import PKCE
 from tests.registrations import CALLBACK, DEVICE, GOOD, Open, assert_wrong, opened, register
 
+pytestmark = pytest.mark.one_database("postgres")
+
 __all__ = ["opened"]
 
 

@@ -11,6 +11,8 @@ from tests.people import alice, database_of, make_project, now
 from tests.senders import Endpoint, connect, item, webhook
 from tests.stored import alerts_of
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def project_called(gatebell: LiveGatebell, *names: str) -> str:
     """Make a project below a new group; names between are groups."""

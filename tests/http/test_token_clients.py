@@ -20,6 +20,8 @@ from tests.oauth_wire import (
 )
 from tests.people import ClientCredentials, bob, make_application
 
+pytestmark = pytest.mark.one_database("postgres")
+
 BASIC = 'Basic realm="Gatebell", charset="UTF-8"'
 
 

@@ -20,6 +20,8 @@ from tests.oauth_wire import (
 )
 from tests.openid_wire import userinfo
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 #: RFC 6750 section 3: a scheme, and pairs whose values are quoted and hold neither quote nor
 #: backslash.
 CHALLENGE = re.compile(r'Bearer [a-z_]+="[^"\\]*"(, [a-z_]+="[\x20-\x21\x23-\x5B\x5D-\x7E]*")*')

@@ -14,6 +14,8 @@ from tests.people import make_application, make_project, make_user, signed_in
 from tests.senders import connect
 from tests.team import give_role
 
+pytestmark = pytest.mark.one_database("postgres")
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -29,6 +29,8 @@ from tests.people import (
 )
 from tests.stored import change
 
+pytestmark = pytest.mark.one_database("postgres")
+
 OWN_WORDS = {
     "client_uri": "https://client.example/?a=b&c='d'",
     "policy_uri": "https://client.example/privacy",
