@@ -18,12 +18,15 @@ from tests.senders import JSON, Endpoint
 from tests.stored import alerts_of
 
 SENDERS = 6
+_loads = count(1)
 
 
 @dataclass
 class Answers:
     """What the senders heard."""
 
+    #: What the titles of this load begin with: no other load has sent the like.
+    name: str
     #: Title and number of each alert that was answered 200.
     accepted: dict[str, int] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)
@@ -61,7 +64,7 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
 
     Each sender keeps its connection, or has a new one for each alert.
     """
-    answers, numbers, end = Answers(), count(), Event()
+    answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
     with ThreadPoolExecutor(SENDERS) as senders:
         arguments = (end, endpoint, answers, numbers)
         send = _send_until if kept else _send_anew_until
@@ -77,7 +80,7 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
 def _send_until(end: Event, endpoint: Endpoint, answers: Answers, numbers: "count[int]") -> None:
     with requests.Session() as session:
         while not end.is_set():
-            _send(session, endpoint, answers, f"alert {next(numbers)}")
+            _send(session, endpoint, answers, f"{answers.name}{next(numbers)}")
 
 
 def _send_anew_until(
@@ -86,7 +89,7 @@ def _send_anew_until(
     while not end.is_set():
         with requests.Session() as session:
             session.headers["Connection"] = "close"
-            _send(session, endpoint, answers, f"alert {next(numbers)}")
+            _send(session, endpoint, answers, f"{answers.name}{next(numbers)}")
 
 
 def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title: str) -> None:
@@ -106,15 +109,11 @@ def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title
 
 
 def assert_nothing_was_lost(
-    gatebell: LiveGatebell, endpoint: Endpoint, answers: Answers, *, ours: str = ""
+    gatebell: LiveGatebell, endpoint: Endpoint, answers: Answers
 ) -> Account:
-    """Compare what was answered 200 with what is stored; return and print the account.
-
-    Titles of ours begin so, where others sent to the same place.
-    """
-    stored = [
-        alert for alert in alerts_of(gatebell, endpoint.project) if alert.title.startswith(ours)
-    ]
+    """Compare what was answered 200 with what is stored of it; return and print the account."""
+    everything = alerts_of(gatebell, endpoint.project)
+    stored = [alert for alert in everything if alert.title.startswith(answers.name)]
     by_title = {alert.title: alert.iid for alert in stored}
     account = Account(
         sent=sum(answers.answered.values()) + answers.reset + answers.unheard,

@@ -80,7 +80,7 @@ def test_many_who_send_at_once_do_not_make_it_grow(start: Start) -> None:
             longest = max(longest, wal_bytes(file))
             sleep(0.05)
         end.set()
-    account = assert_nothing_was_lost(live, endpoint, answers, ours="alert ")
+    account = assert_nothing_was_lost(live, endpoint, answers)
     sys.stdout.write(f"the longest log had {longest / 2**20:.0f} MB\n")
     assert set(account.answered) <= {200, 503}
     assert longest < 8 * KEPT_BYTES

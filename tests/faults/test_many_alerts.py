@@ -84,6 +84,6 @@ def test_every_page_comes_soon_and_alerts_come_in_meanwhile(start: Start) -> Non
             assert answer.status_code == requests.codes.ok, page
     for page, wait in waits.items():
         sys.stdout.write(f"\n{wait:6.2f} s {page or 'the list'}")
-    account = assert_nothing_was_lost(live, endpoint, answers, ours="alert ")
+    account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
     assert max(waits.values()) < 10
