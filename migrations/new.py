@@ -12,12 +12,15 @@ from web.settings import settings_from_environment
 
 def main() -> None:
     """Migrate the database, and write what the models want besides."""
+    name = " ".join(sys.argv[1:]).strip()
+    if not name:
+        sys.exit('Say what it does: make migration NAME="keep the words of alerts"')
     settings = settings_from_environment()
     migrate(settings)
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
-            _write(connection, " ".join(sys.argv[1:]))
+            _write(connection, name)
     finally:
         engine.dispose()
 

@@ -45,8 +45,6 @@ from tests.pushes import PREFIX, address, push, pushed, request_form
 from tests.stored import change
 from web.settings import Settings
 
-pytestmark = pytest.mark.one_database("postgres")
-
 
 def only(client: ClientCredentials) -> Any:
     return PushedRequest.application_id == client.id
