@@ -44,11 +44,11 @@ migration: $(VENV)/development ## Write a migration from what the models want: N
 
 docs: $(VENV)/development ## Write the generated documents: settings and coverage
 	@$(PY) -m web.settings_document > docs/settings.md
-	@$(PY) -m tests.coverage_table > docs/coverage.md
-	@$(PY) -m tests.rfc_coverage > docs/rfc-coverage.md
+	@$(PY) -m tests.coverage.coverage_table > docs/coverage.md
+	@$(PY) -m tests.coverage.rfc_coverage > docs/rfc-coverage.md
 
 coverage: docs ## Show which statements of the specification no test shows
-	@$(PY) -m tests.coverage_table --missing
+	@$(PY) -m tests.coverage.coverage_table --missing
 
 bench: $(VENV)/development ## Measure the service against the floors and its peers (takes half an hour)
 	@$(PY) -m bench.compare $(BENCH_ARGS)

@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 from app import create_app
 from domain.clock import system_clock
-from tests.postgres import Postgres, own_server
+from tests.support.postgres import Postgres, own_server
 from web.extensions import db
 from web.schema import migrate
 from web.services import services

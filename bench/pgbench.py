@@ -15,9 +15,9 @@ from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
 from domain.alerts import express
 from domain.alerts.lifecycle import Action
-from tests.live import LiveGatebell
-from tests.people import make_project, make_user, settings_of
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.people import make_project, make_user, settings_of
+from tests.support.senders import connect
 from web.schema import migrate
 
 _JOBS = 2

@@ -12,16 +12,16 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.garbage import FUZZ_EXAMPLES
-from tests.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
-from tests.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
-from tests.postgres import Postgres, running_postgres
-from tests.secrets_seen import watch
+from tests.support.garbage import FUZZ_EXAMPLES
+from tests.support.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
+from tests.support.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
+from tests.support.postgres import Postgres, running_postgres
+from tests.support.secrets_seen import watch
 from web.schema import migrate
 from web.settings import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
-#: `make fuzz` tries so many values where `make test` tries a few (tests/garbage.py).
+#: `make fuzz` tries so many values where `make test` tries a few (tests/support/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
 
 

@@ -18,7 +18,7 @@ _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in 
 #: Less free memory there, as in a container that was given little, is left to others.
 _ENOUGH_MEMORY = 32 * 2**20
 #: What prometheus_client calls the files of a process, and the bytes that all our counters need
-#: there if every address is asked for in every way (tests/web/test_shared_counters.py).
+#: there if every address is asked for in every way (tests/plumbing/test_shared_counters.py).
 _ROOM = {"counter": 2**20, "histogram": 4 * 2**20}
 
 

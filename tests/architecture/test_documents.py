@@ -6,10 +6,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from tests.architecture.test_shape import LAYERS, modules
-from tests.coverage_table import document as coverage_document
-from tests.coverage_table import marks, statements
-from tests.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
-from tests.rfc_coverage import document as rfc_document
+from tests.coverage.coverage_table import document as coverage_document
+from tests.coverage.coverage_table import marks, statements
+from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
+from tests.coverage.rfc_coverage import document as rfc_document
 from web.settings import Settings
 from web.settings_document import document as settings_document
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.secrets_seen import SECRETS
+from tests.support.secrets_seen import SECRETS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: It asks for nothing of its own on the network, and runs where there is no user namespace.

@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from domain.accounts.users import get_user
-from tests.administration import forget_settings, store, stored_settings
 from tests.browser.test_every_page import NASTY, problems_of
-from tests.live import LiveGatebell
-from tests.people import (
+from tests.support.administration import forget_settings, store, stored_settings
+from tests.support.live import LiveGatebell
+from tests.support.people import (
     CALLBACK,
     Person,
     database_of,
@@ -18,7 +18,7 @@ from tests.people import (
     set_state,
     sign_in,
 )
-from tests.senders import connect
+from tests.support.senders import connect
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.test_first_hour import sign_in
-from tests.live import LiveGatebell
-from tests.people import make_project, make_user
-from tests.senders import Endpoint, connect, item, webhook
-from tests.stored import alerts_of
+from tests.support.live import LiveGatebell
+from tests.support.people import make_project, make_user
+from tests.support.senders import Endpoint, connect, item, webhook
+from tests.support.stored import alerts_of
 
 #: Text that would run, navigate or mislead, if a page took it for anything but text.
 HOSTILE = (

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, Page, expect
 from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, Origin, record
 from tests.browser.test_every_page import NASTY, problems_of
-from tests.live import LiveGatebell
-from tests.people import Person, database_of, make_user, now, sign_in
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, database_of, make_user, now, sign_in
 
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

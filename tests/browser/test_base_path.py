@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.live import LiveGatebell
-from tests.path_proxy import PATH, running_proxy
-from tests.people import alice
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.path_proxy import PATH, running_proxy
+from tests.support.people import alice
+from tests.support.senders import connect
 
 
 @pytest.mark.parametrize("keeps_path", [True, False], ids=["kept", "taken away"])

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.live import LiveGatebell
-from tests.people import alice, make_application
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, make_application
+from tests.support.senders import connect
 
 #: As under http on another host than this one, where browsers offer no clipboard.
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.live import LiveGatebell
-from tests.oauth_wire import new_code, new_pair
-from tests.openid_wire import openid_application
-from tests.people import alice
-from tests.personal_tokens import make_token
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import new_code, new_pair
+from tests.support.openid_wire import openid_application
+from tests.support.people import alice
+from tests.support.personal_tokens import make_token
 
 #: Fetches, and says what the script of the page can see of it.
 _FETCH = """async ([url, options]) => {

@@ -7,9 +7,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_first_hour import sign_in
-from tests.device_wire import codes, poll, television
-from tests.live import LiveGatebell
-from tests.people import Person, bob, make_application, make_user
+from tests.support.device_wire import codes, poll, television
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, bob, make_application, make_user
 
 LOOKS = ("light wide", "dark wide", "light narrow", "dark narrow")
 

@@ -10,10 +10,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from tests.browser.token_pages import token_pages
-from tests.live import LiveGatebell
-from tests.people import CALLBACK, Person, make_application, make_project, make_user, now
-from tests.personal_tokens import make_token
-from tests.stored import deliveries_of
+from tests.support.live import LiveGatebell
+from tests.support.people import CALLBACK, Person, make_application, make_project, make_user, now
+from tests.support.personal_tokens import make_token
+from tests.support.stored import deliveries_of
 
 #: Text that a sender may put anywhere, and that no page may choke on.
 NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12

@@ -6,8 +6,8 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
-from tests.live import LiveGatebell
-from tests.people import Person, make_project, make_user
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_project, make_user
 
 CALLBACK = "http://127.0.0.1:1/callback"
 

@@ -7,10 +7,10 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 
 from tests.browser.test_alert_list import HOSTILE, check_harmless
 from tests.browser.test_first_hour import sign_in
-from tests.live import LiveGatebell
-from tests.people import make_project, make_user
-from tests.senders import Endpoint, connect, item, webhook
-from tests.stored import deliveries_of
+from tests.support.live import LiveGatebell
+from tests.support.people import make_project, make_user
+from tests.support.senders import Endpoint, connect, item, webhook
+from tests.support.stored import deliveries_of
 
 OWNED = "document.title='owned'"
 #: What leads to the value of the name that nobody thought of.

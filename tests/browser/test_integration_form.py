@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_first_hour import sign_in
-from tests.live import LiveGatebell
-from tests.people import make_project, make_user
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.people import make_project, make_user
+from tests.support.senders import connect
 
 
 @pytest.mark.spec("H2", "H3", "H10", "H11")

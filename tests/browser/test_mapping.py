@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_first_hour import sign_in
-from tests.live import LiveGatebell
-from tests.people import make_project, make_user
-from tests.senders import connect
-from tests.stored import integrations_of
+from tests.support.live import LiveGatebell
+from tests.support.people import make_project, make_user
+from tests.support.senders import connect
+from tests.support.stored import integrations_of
 
 SAMPLE = {"event": {"name": "Disk full", "level": "High"}, "recovered_at": None}
 TITLE = '["event", "name"]'

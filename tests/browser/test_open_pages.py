@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 
-from tests.live import LiveGatebell
+from tests.support.live import LiveGatebell
 
 
 def test_a_stranger_is_shown_where_to_sign_in(gatebell: LiveGatebell, page: Page) -> None:

@@ -8,9 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 
-from tests.live import LiveGatebell, NewService, running
-from tests.people import Person, make_user
-from tests.second_steps import SECURITY, code_of, give_app, give_recovery_codes, methods_of
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.people import Person, make_user
+from tests.support.second_steps import SECURITY, code_of, give_app, give_recovery_codes, methods_of
 
 SIGN_IN = "/users/sign_in"
 

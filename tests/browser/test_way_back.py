@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.client_site import ClientSite, running_site
 from tests.browser.test_passkeys import Key, add_passkey, sign_out
 from tests.browser.test_passkeys import sign_in as sign_in_at_home
-from tests.live import LiveGatebell, NewService, running
-from tests.oauth_wire import Changes, ask, authorization_url, decide, landing
-from tests.people import (
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.oauth_wire import Changes, ask, authorization_url, decide, landing
+from tests.support.people import (
     ClientCredentials,
     Person,
     bob,
@@ -23,8 +23,8 @@ from tests.people import (
     make_user,
     unique,
 )
-from tests.people import sign_in as sign_in_by_hand
-from tests.second_steps import code_of, give_app
+from tests.support.people import sign_in as sign_in_by_hand
+from tests.support.second_steps import code_of, give_app
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from domain.keyring import Keyring
 from domain.oauth.client_secrets import renew_secret
 from domain.overlap import Overlap
 from models import AccessToken, Application, PersonalAccessToken
-from tests.live import LiveGatebell
-from tests.oauth_wire import post_token
-from tests.people import ClientCredentials, Person, database_of, now, settings_of
-from tests.place_tokens import make_bot_token, place_of, script_of
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import post_token
+from tests.support.people import ClientCredentials, Person, database_of, now, settings_of
+from tests.support.place_tokens import make_bot_token, place_of, script_of
 
 
 def token_pages(

@@ -8,9 +8,9 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from tests.live import LiveGatebell
-from tests.people import Person, alice, make_project, sign_in, unique
-from tests.senders import Endpoint, connect
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, alice, make_project, sign_in, unique
+from tests.support.senders import Endpoint, connect
 
 COMMANDS = (
     (),

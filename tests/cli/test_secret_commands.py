@@ -14,7 +14,7 @@ from domain.clock import system_clock
 from domain.hosts import Sighting, note_sighting
 from domain.keyring import Keyring
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
-from tests.commands import operate
+from tests.support.commands import operate
 from web.extensions import db
 from web.settings import Settings
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.live import LiveGatebell
-from tests.people import make_user, now
-from tests.personal_tokens import Api, change, make_token
+from tests.support.live import LiveGatebell
+from tests.support.people import make_user, now
+from tests.support.personal_tokens import Api, change, make_token
 
 DAY = timedelta(days=1)
 

@@ -3,10 +3,10 @@
 import pytest
 import requests
 
-from tests.administration import last_event, stored_settings
-from tests.live import LiveGatebell
-from tests.people import Person, make_user, sign_in, unique
-from tests.personal_tokens import make_token
+from tests.support.administration import last_event, stored_settings
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_user, sign_in, unique
+from tests.support.personal_tokens import make_token
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
-from tests.html_forms import form_with
-from tests.live import LiveGatebell
-from tests.oauth_wire import landing
-from tests.people import ClientCredentials, Person, make_application, make_user, sign_in
-from tests.senders import JSON, Endpoint, connect
+from tests.support.html_forms import form_with
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import landing
+from tests.support.people import ClientCredentials, Person, make_application, make_user, sign_in
+from tests.support.senders import JSON, Endpoint, connect
 
 _READY_SECONDS = 60
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from tests.live import LiveGatebell
-from tests.web.kept_connection import KeptConnection
+from tests.support.kept_connection import KeptConnection
+from tests.support.live import LiveGatebell
 
 
 @dataclass

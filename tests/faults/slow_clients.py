@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from time import sleep
 
-from tests.senders import Endpoint
-from tests.web.kept_connection import KeptConnection, asked
+from tests.support.kept_connection import KeptConnection, asked
+from tests.support.senders import Endpoint
 
 _PAUSE = 0.1
 

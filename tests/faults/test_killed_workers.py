@@ -9,8 +9,8 @@ import pytest
 
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.live import LiveGatebell
-from tests.senders import connect
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect
 
 
 @pytest.mark.spec("I1")

@@ -14,10 +14,10 @@ import requests
 from tests.conftest import KINDS
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
-from tests.people import Person, alice
-from tests.senders import connect
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, alice
+from tests.support.senders import connect
 
 #: So long a password takes that nobody who waited for one could be in time.
 SLOW = {

@@ -11,10 +11,10 @@ from time import sleep
 import pytest
 
 from tests.faults.balancer import Balancer, Record, clients_at_work
-from tests.live import ROOT, LiveGatebell
 from tests.operations.test_start_checks import say
-from tests.people import settings_of
-from tests.postgres import Postgres
+from tests.support.live import ROOT, LiveGatebell
+from tests.support.people import settings_of
+from tests.support.postgres import Postgres
 from web.schema import migrate, newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))

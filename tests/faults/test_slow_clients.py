@@ -8,7 +8,6 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from tests.certificates import make_certificate
 from tests.faults.bystander import bystander
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.slow_clients import (
@@ -20,10 +19,11 @@ from tests.faults.slow_clients import (
     trickling,
     webhook_of,
 )
-from tests.live import LiveGatebell
-from tests.senders import Endpoint, connect
-from tests.web.kept_connection import KeptConnection
-from tests.web.plain_server import running_plain_server
+from tests.support.certificates import make_certificate
+from tests.support.kept_connection import KeptConnection
+from tests.support.live import LiveGatebell
+from tests.support.plain_server import running_plain_server
+from tests.support.senders import Endpoint, connect
 
 CROWD = 20
 #: Seconds; nobody waits longer for others. The machine may be busy.

@@ -12,10 +12,10 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.slow_clients import webhook_of
 from tests.faults.test_killed_workers import children, web_processes
-from tests.live import LiveGatebell
-from tests.senders import connect
-from tests.web.kept_connection import KeptConnection, asked
-from tests.web.plain_server import running_plain_server
+from tests.support.kept_connection import KeptConnection, asked
+from tests.support.live import LiveGatebell
+from tests.support.plain_server import running_plain_server
+from tests.support.senders import connect
 
 QUEUE = 15
 WEB_PROCESSES = 2

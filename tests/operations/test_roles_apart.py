@@ -8,11 +8,11 @@ import requests
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from tests.live import ROOT, LiveGatebell
 from tests.operations.test_start_checks import run
-from tests.people import make_project, make_user
-from tests.postgres import Postgres
-from tests.senders import connect
+from tests.support.live import ROOT, LiveGatebell
+from tests.support.people import make_project, make_user
+from tests.support.postgres import Postgres
+from tests.support.senders import connect
 
 SERVICE = "gatebell_test_service"
 

@@ -17,7 +17,7 @@ from time import sleep
 import pytest
 import requests
 
-from tests.live import ROOT, SECRET_KEY, LiveGatebell
+from tests.support.live import ROOT, SECRET_KEY, LiveGatebell
 from web.schema import migrate
 from web.settings import Settings, read_settings
 from web.worker import open_queue

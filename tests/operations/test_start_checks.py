@@ -12,7 +12,7 @@ import requests
 from flask import Flask
 from sqlalchemy import text
 
-from tests.live import ROOT, Done, LiveGatebell
+from tests.support.live import ROOT, Done, LiveGatebell
 from web.database import open_engine
 from web.migrate import main as make_migrate
 from web.schema import IncompatibleSchemaError, migrate

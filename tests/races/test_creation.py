@@ -6,11 +6,11 @@ from functools import partial
 
 import requests
 
-from tests.administration import at_work
-from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
-from tests.people import Person, alice, make_project, make_user, signed_in, unique
 from tests.races.test_devices import together
+from tests.support.administration import at_work
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, alice, make_project, make_user, signed_in, unique
 
 PARALLEL = 8
 ROUNDS = 3

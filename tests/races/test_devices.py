@@ -11,11 +11,12 @@ import requests
 from sqlalchemy import func, select
 
 from models import Application, Authorization, DeviceAuthorization
-from tests.device_wire import approve, codes, is_asking, poll, poll_form, press, type_code
-from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
-from tests.oauth_wire import assert_refused, changed, is_live
-from tests.people import (
+from tests.races.test_redemptions import PARALLEL, ROUNDS, all_at_once, assert_one_winner, tokens_of
+from tests.support.device_wire import approve, codes, is_asking, poll, poll_form, press, type_code
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import assert_refused, changed, is_live
+from tests.support.people import (
     ClientCredentials,
     alice,
     bob,
@@ -25,7 +26,6 @@ from tests.people import (
     sign_in,
     signed_in,
 )
-from tests.races.test_redemptions import PARALLEL, ROUNDS, all_at_once, assert_one_winner, tokens_of
 
 
 @pytest.fixture

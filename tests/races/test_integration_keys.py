@@ -15,10 +15,10 @@ from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring
 from domain.overlap import Overlap
 from models import Integration
-from tests.live import LiveGatebell
-from tests.people import database_of, now, settings_of
-from tests.senders import connect
-from tests.stored import integrations_of
+from tests.support.live import LiveGatebell
+from tests.support.people import database_of, now, settings_of
+from tests.support.senders import connect
+from tests.support.stored import integrations_of
 
 CROWD = 8
 

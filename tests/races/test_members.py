@@ -6,11 +6,11 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.projects.members import get_place, list_members
-from tests.html_forms import form_to, submit
-from tests.live import LiveGatebell
-from tests.people import Person, database_of, make_project, make_user, signed_in
 from tests.races.test_devices import together
-from tests.team import give_role, member_id
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, database_of, make_project, make_user, signed_in
+from tests.support.team import give_role, member_id
 
 ROUNDS = 8
 

@@ -9,9 +9,9 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.html_forms import form_with
-from tests.live import LiveGatebell
-from tests.oauth_wire import (
+from tests.support.html_forms import form_with
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
     ask_at,
@@ -20,9 +20,9 @@ from tests.oauth_wire import (
     phone_application,
     server_application,
 )
-from tests.people import alice, bob, make_application, sign_in, signed_in
-from tests.proofs import Prover, redeem_with_key
-from tests.pushes import pushed
+from tests.support.people import alice, bob, make_application, sign_in, signed_in
+from tests.support.proofs import Prover, redeem_with_key
+from tests.support.pushes import pushed
 
 PARALLEL = 16
 USER = "/api/v4/user"

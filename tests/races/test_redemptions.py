@@ -14,8 +14,8 @@ from sqlalchemy import func, select
 
 from domain.oauth.wire import ProtocolRequest
 from models import AccessToken, Application
-from tests.live import LiveGatebell
-from tests.oauth_wire import (
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
     age_refreshes,
@@ -29,7 +29,7 @@ from tests.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.people import ClientCredentials, database_of, settings_of
+from tests.support.people import ClientCredentials, database_of, settings_of
 from web.extensions import db
 from web.oauth import authorization_server
 from web.settings import Settings

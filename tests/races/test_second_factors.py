@@ -6,12 +6,12 @@ from functools import partial
 
 import requests
 
-from tests.html_forms import form_with, submit
-from tests.http.test_sessions import COOKIE, with_cookie
-from tests.live import LiveGatebell
-from tests.people import Person, make_user
+from tests.http.account.test_sessions import COOKIE, with_cookie
 from tests.races.test_devices import together
-from tests.second_steps import (
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_user
+from tests.support.second_steps import (
     code_of,
     give_app,
     give_code,

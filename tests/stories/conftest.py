@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.live import LiveGatebell
-from tests.monitoring import Alertmanager
-from tests.people import ClientCredentials, bob, make_application
 from tests.stories.third_parties import KINDS, Addresses, ThirdParty
+from tests.support.live import LiveGatebell
+from tests.support.monitoring import Alertmanager
+from tests.support.people import ClientCredentials, bob, make_application
 
 Meet = Callable[..., ThirdParty]
 Notify = Callable[..., Alertmanager]

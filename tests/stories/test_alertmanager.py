@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.live import LiveGatebell, NewService
-from tests.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
-from tests.senders import Endpoint, connect
-from tests.stored import alerts_of, deliveries_of
 from tests.stories.conftest import Notify
+from tests.support.live import LiveGatebell, NewService
+from tests.support.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
+from tests.support.senders import Endpoint, connect
+from tests.support.stored import alerts_of, deliveries_of
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-monitoring could not fetch them"

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 import apprise
 import pytest
 
-from tests.live import LiveGatebell
-from tests.people import alice, signed_in
-from tests.senders import JSON, captured, connect, curl, notifier
-from tests.stored import alerts_of, deliveries_of
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.senders import JSON, captured, connect, curl, notifier
+from tests.support.stored import alerts_of, deliveries_of
 
 FIRST = {
     "01_firing_unicode_bearer.json": 1,

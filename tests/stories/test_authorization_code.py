@@ -3,10 +3,10 @@
 import pytest
 from oauthlib.oauth2 import AccessDeniedError
 
-from tests.live import LiveGatebell
-from tests.people import alice, signed_in
 from tests.stories.conftest import Meet
 from tests.stories.third_parties import KINDS, Browser, OAuthlibWithBasic, ThirdParty
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
 
 
 @pytest.fixture

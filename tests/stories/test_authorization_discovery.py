@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.live import LiveGatebell
-from tests.people import alice, bob, make_application, make_user
 from tests.stories.third_parties import (
     KINDS,
     Addresses,
@@ -13,6 +11,8 @@ from tests.stories.third_parties import (
     OAuthlibWithBasic,
     ThirdParty,
 )
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, bob, make_application, make_user
 
 
 def discovered(gatebell: LiveGatebell) -> Addresses:

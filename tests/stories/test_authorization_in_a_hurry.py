@@ -5,9 +5,10 @@ from time import sleep
 
 import pytest
 
-from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell, NewService, running
-from tests.oauth_wire import (
+from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.oauth_wire import (
     ask,
     assert_refused,
     decide,
@@ -19,8 +20,7 @@ from tests.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.people import alice, bob, make_application, make_user, sign_in, signed_in
-from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
+from tests.support.people import alice, bob, make_application, make_user, sign_in, signed_in
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.live import LiveGatebell
-from tests.people import CALLBACK, alice, bob, make_application, sign_in
 from tests.stories.javascript import install, running_application
 from tests.stories.third_parties import Browser
+from tests.support.live import LiveGatebell
+from tests.support.people import CALLBACK, alice, bob, make_application, sign_in
 
 SCOPES = "openid read_user"
 

@@ -14,9 +14,9 @@ from oauthlib.oauth2.rfc6749.errors import (
 )
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
-from tests.device_wire import DEVICE_GRANT, press, television, type_code
-from tests.live import LiveGatebell
-from tests.people import alice, bob, make_application, signed_in
+from tests.support.device_wire import DEVICE_GRANT, press, television, type_code
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, bob, make_application, signed_in
 
 
 def discovered(gatebell: LiveGatebell) -> dict[str, Any]:

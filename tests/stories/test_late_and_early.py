@@ -7,11 +7,11 @@ import pytest
 
 from domain.alerts.lifecycle import ARRIVED_LATE
 from domain.alerts.times import END_BEFORE_START
-from tests.html_forms import form_to, submit
-from tests.live import LiveGatebell
-from tests.people import alice, signed_in
-from tests.senders import Endpoint, connect, item, resolved, webhook
-from tests.stored import alerts_of, newest_delivery
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.stored import alerts_of, newest_delivery
 
 NINE = "2026-11-21T09:00:00Z"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.device_wire import press, type_code
-from tests.live import LiveGatebell
-from tests.people import CALLBACK, ClientCredentials, alice, bob, make_application, sign_in
 from tests.stories.javascript import RefusedError, install, running_application
 from tests.stories.third_parties import Browser
+from tests.support.device_wire import press, type_code
+from tests.support.live import LiveGatebell
+from tests.support.people import CALLBACK, ClientCredentials, alice, bob, make_application, sign_in
 
 SCOPES = "openid profile email read_user"
 

@@ -10,11 +10,11 @@ import requests
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from tests.html_forms import form_with, submit
-from tests.live import LiveGatebell
-from tests.oauth_wire import ask, landing, pair_in, redeem
-from tests.openid_wire import IdToken, checked, keys_at, openid_application
-from tests.people import (
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.openid_wire import IdToken, checked, keys_at, openid_application
+from tests.support.people import (
     CALLBACK,
     ClientCredentials,
     Person,

@@ -11,10 +11,10 @@ from authlib.integrations.flask_client import OAuth
 from flask import Flask, Response, jsonify, redirect, session
 from flask.testing import FlaskClient
 
-from tests.live import LiveGatebell
-from tests.oauth_wire import ask_at, decide, sign_in_on
-from tests.people import ClientCredentials, Person, alice, bob, make_application, sign_in
 from tests.stories.third_parties import Browser
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask_at, decide, sign_in_on
+from tests.support.people import ClientCredentials, Person, alice, bob, make_application, sign_in
 
 CALLBACK = "http://localhost/callback"
 SCOPES = "openid profile email"

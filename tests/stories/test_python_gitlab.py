@@ -8,9 +8,9 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError
 
-from tests.live import LiveGatebell
-from tests.people import Person, make_user, now
-from tests.personal_tokens import make_token
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_user, now
+from tests.support.personal_tokens import make_token
 
 Open = Callable[..., gitlab.Gitlab]
 

@@ -8,10 +8,10 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, GitlabGetError
 
-from tests.live import LiveGatebell
-from tests.people import Person, make_project, make_user, now
-from tests.personal_tokens import make_token
-from tests.place_tokens import Place, place_of
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_project, make_user, now
+from tests.support.personal_tokens import make_token
+from tests.support.place_tokens import Place, place_of
 
 Open = Callable[..., gitlab.Gitlab]
 

@@ -9,12 +9,12 @@ import pytest
 import requests
 import yaml
 
-from tests.integration_pages import opened, snippets_on
-from tests.live import LiveGatebell
-from tests.monitoring import PROGRAMS, is_installed, wait_until
-from tests.senders import JSON, Endpoint, captured, connect
-from tests.stored import alerts_of
 from tests.stories.conftest import Notify
+from tests.support.integration_pages import opened, snippets_on
+from tests.support.live import LiveGatebell
+from tests.support.monitoring import PROGRAMS, is_installed, wait_until
+from tests.support.senders import JSON, Endpoint, captured, connect
+from tests.support.stored import alerts_of
 
 needs_monitoring = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-monitoring could not fetch them"

@@ -24,9 +24,9 @@ from domain.alerts.search import find_matches, words_of
 from domain.alerts.status import Change, change_statuses
 from domain.audit.events import Actor
 from models import Alert, AlertNote, Delivery, Environment, Occurrence
-from tests.commands import operate
-from tests.postgres import Postgres
-from tests.senders import item, webhook
+from tests.support.commands import operate
+from tests.support.postgres import Postgres
+from tests.support.senders import item, webhook
 from web.extensions import db
 from web.settings import Settings, read_settings
 

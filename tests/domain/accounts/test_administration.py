@@ -34,7 +34,7 @@ from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
 from domain.paging import Slice
 from models import Passkey, User
-from tests.password_rules import CHEAPEST, RULES
+from tests.support.password_rules import CHEAPEST, RULES
 from web.database import open_engine
 from web.settings import Settings
 

@@ -11,8 +11,8 @@ from domain.alerts.body import read_object
 from domain.alerts.details import flatten
 from domain.alerts.incoming import IncomingAlert, NoValidItem, ParsedBody
 from domain.alerts.payloads import generic, prometheus
-from tests.expected_alerts import NAMES, expected
-from tests.senders import PAYLOADS
+from tests.support.expected_alerts import NAMES, expected
+from tests.support.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

@@ -1,0 +1,103 @@
+"""Writes docs/coverage.md: which tests show which statement of docs/statements.md.
+
+Tests say it themselves, by `@pytest.mark.spec("A3", …)` on a function, a class or, as
+`pytestmark`, a file. They are read, not run.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from typing_extensions import TypeIs
+
+ROOT = Path(__file__).parents[2]
+_ROW = re.compile(r"\| (?P<id>[A-Z][0-9]+) \| (?P<text>.*) \|")
+_HEADING = re.compile(r"## (?P<title>[A-Z]\. .*)")
+
+_INTRODUCTION = """\
+# Which tests show which statement
+
+Generated from the marks of the tests by `make docs`; the statements are those of
+[statements.md](statements.md). {shown} of {all} statements are shown by a test.
+"""
+
+
+class Statement(NamedTuple):
+    """A statement of the specification."""
+
+    id: str
+    text: str
+    section: str
+
+
+def statements() -> list[Statement]:
+    """Return the statements in their order."""
+    found, section = [], ""
+    for line in (ROOT / "docs" / "statements.md").read_text(encoding="utf-8").splitlines():
+        if heading := _HEADING.fullmatch(line):
+            section = heading["title"]
+        elif row := _ROW.fullmatch(line):
+            found.append(Statement(row["id"], row["text"], section))
+    return found
+
+
+def marks(mark: str = "spec", tests: Path = ROOT / "tests") -> dict[str, list[str]]:
+    """Return the tests by the ids that their marks of this name hold."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(tests.rglob("test_*.py")):
+        where = file.relative_to(tests.parent).as_posix()
+        for name, identifier in _marks_in(ast.parse(file.read_text(encoding="utf-8")), mark):
+            found[identifier].append(f"{where}{name}")
+    return dict(found)
+
+
+def document(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> str:
+    """Return the text of docs/coverage.md."""
+    count = sum(each.id in shown for each in known)
+    introduction = _INTRODUCTION.format(shown=count, all=len(known))
+    return introduction + "".join(f"{line}\n" for line in _rows(known, shown))
+
+
+def _rows(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    section = ""
+    for each in known:
+        if each.section != section:
+            section = each.section
+            yield from ("", f"## {section}", "", "| id | statement | tests |", "|---|---|---|")
+        tests = "<br>".join(f"`{test}`" for test in shown.get(each.id, ())) or "—"
+        yield f"| {each.id} | {each.text} | {tests} |"
+
+
+def _marks_in(tree: ast.AST, mark: str, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each id in a mark below the node, with the name of what the mark stands on."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield from _marks_in(child, mark, f"{name}::{child.name}")
+        elif _is_mark(child, mark):
+            for argument in child.args:
+                yield name, str(ast.literal_eval(argument))
+        else:
+            yield from _marks_in(child, mark, name)
+
+
+def _is_mark(node: ast.AST, mark: str) -> TypeIs[ast.Call]:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == f"pytest.mark.{mark}"
+
+
+def main() -> None:
+    """Print the document, or, with --missing, the statements that no test shows."""
+    known, shown = statements(), marks()
+    if "--missing" not in sys.argv:
+        sys.stdout.write(document(known, shown))
+        return
+    missing = [each for each in known if each.id not in shown]
+    sys.stdout.writelines(f"{each.id:4} {each.text}\n" for each in missing)
+    sys.stdout.write(f"{len(missing)} of {len(known)} statements are shown by no test.\n")
+
+
+if __name__ == "__main__":
+    main()

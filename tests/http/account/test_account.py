@@ -1,0 +1,216 @@
+"""A user's own settings: profile and password."""
+
+import pytest
+import requests
+
+from domain.audit.events import EventKind
+from tests.support.audit_trail import event_about
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask, machine, refresh
+from tests.support.other_access import give_access
+from tests.support.people import Person, alice, make_user, sign_in, signed_in, unique
+
+NEW = "a new password, much better"
+
+
+@pytest.fixture
+def charlie(gatebell: LiveGatebell) -> Person:
+    """Somebody who may be changed."""
+    return make_user(gatebell, name="charlie")
+
+
+def change_password(
+    gatebell: LiveGatebell, browser: requests.Session, current: str, new: str, again: str = ""
+) -> requests.Response:
+    page = browser.get(f"{gatebell.url}/-/user_settings/security")
+    form = form_with(page, "new_password")
+    return submit(
+        browser,
+        page,
+        form,
+        current_password=current,
+        new_password=new,
+        repeat_password=again or new,
+    )
+
+
+def change_profile(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    name: str,
+    email: str,
+    current_password: str = "",
+) -> requests.Response:
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    return submit(
+        browser,
+        page,
+        form_with(page, "email"),
+        name=name,
+        email=email,
+        current_password=current_password,
+    )
+
+
+def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
+    address = f"{gatebell.url}/-/user_settings/profile"
+    return browser.get(address, allow_redirects=False).status_code == 200
+
+
+def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    here, elsewhere = sign_in(gatebell, charlie), sign_in(gatebell, charlie)
+    assert change_password(gatebell, here, charlie.password, NEW).status_code == 302
+    assert is_signed_in(gatebell, here)
+    assert not is_signed_in(gatebell, elsewhere)
+    changed = Person(username=charlie.username, email=charlie.email, password=NEW)
+    assert is_signed_in(gatebell, sign_in(gatebell, changed))
+    with pytest.raises(AssertionError):
+        sign_in(gatebell, charlie)
+
+
+def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Person) -> None:
+    here, elsewhere = sign_in(gatebell, charlie), sign_in(gatebell, charlie)
+    answer = change_password(gatebell, here, "not the current one", NEW)
+    assert answer.status_code == 422
+    assert "not your current password" in answer.text
+    assert is_signed_in(gatebell, elsewhere)
+    assert is_signed_in(gatebell, sign_in(gatebell, charlie))
+
+
+def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    for number in range(10):
+        wrong = change_password(gatebell, browser, f"wrong {number}", NEW)
+        assert wrong.status_code == 422
+    answer = change_password(gatebell, browser, charlie.password, NEW)
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+@pytest.mark.parametrize("new", ["", "short", "x" * 11, "x" * 100_000, "charlie-is-my-name"])
+def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell, new: str) -> None:
+    person = alice(gatebell)
+    new = new.replace("charlie", person.username)
+    answer = change_password(gatebell, signed_in(gatebell, person), person.password, new)
+    assert answer.status_code == 422
+    assert person.password not in answer.text
+
+
+def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> None:
+    person = alice(gatebell)
+    browser = signed_in(gatebell, person)
+    answer = change_password(gatebell, browser, person.password, NEW, NEW + "x")
+    assert answer.status_code == 422
+    assert "not the same" in answer.text
+
+
+@pytest.mark.parametrize("new", ["päßwörter sind schön 🔔", "nul\x00inside is odd but fine"])
+def test_a_password_may_hold_any_character(
+    gatebell: LiveGatebell, charlie: Person, new: str
+) -> None:
+    answer = change_password(gatebell, sign_in(gatebell, charlie), charlie.password, new)
+    assert answer.status_code == 302, answer.text
+    changed = Person(username=charlie.username, email=charlie.email, password=new)
+    assert is_signed_in(gatebell, sign_in(gatebell, changed))
+
+
+def test_name_and_address_are_changed_and_the_api_tells_them(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    email = f"{unique('new')}@people.example"
+    proof = charlie.password
+    assert change_profile(gatebell, browser, "Čarli <b>", email, proof).status_code == 302
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    assert form_with(page, "email").value("name") == "Čarli <b>"
+    assert "Čarli <b>" not in page.text
+    options = ("--name", "n", "--scopes", "read_user")
+    token = gatebell.cli("tokens", "create", charlie.username, *options)["token"]
+    headers = {"PRIVATE-TOKEN": token}
+    user = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers).json()
+    assert (user["name"], user["email"]) == ("Čarli <b>", email)
+
+
+def test_an_address_of_somebody_else_is_refused(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = sign_in(gatebell, charlie)
+    email, proof = alice(gatebell).email.upper(), charlie.password
+    answer = change_profile(gatebell, browser, "Charlie", email, proof)
+    assert answer.status_code == 422
+    assert "Another user" in answer.text
+    # Nor can they go through a list of addresses to see who is here.
+    statuses = [
+        change_profile(gatebell, browser, "Charlie", email, proof).status_code for _ in range(10)
+    ]
+    assert statuses == [422] * 9 + [429]
+    # The name alone can be changed still.
+    assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
+
+
+@pytest.mark.parametrize("proof", ["", "wrong"])
+def test_the_address_is_changed_with_the_password_only(
+    gatebell: LiveGatebell, charlie: Person, proof: str
+) -> None:
+    browser, email = sign_in(gatebell, charlie), f"{unique('new')}@people.example"
+    answer = change_profile(gatebell, browser, "Charlie", email, proof)
+    assert answer.status_code == 422
+    assert "Enter your current password" in answer.text
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    assert form_with(page, "email").value("email") == charlie.email
+    assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
+    assert change_profile(gatebell, browser, "Carl", email, charlie.password).status_code == 302
+    event = event_about(gatebell, charlie, EventKind.USER_CHANGED)
+    assert event.details == {"changed": "e-mail address"}
+
+
+@pytest.mark.parametrize(
+    ("boxes", "left"),
+    [
+        ({}, (True, True)),
+        ({"end_applications": "y"}, (False, True)),
+        ({"end_applications": "y", "revoke_tokens": "y"}, (False, False)),
+    ],
+)
+def test_a_new_password_ends_other_access_if_wanted(
+    gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
+) -> None:
+    access = give_access(gatebell, charlie)
+    browser = sign_in(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}/-/user_settings/security")
+    passwords = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
+    answer = submit(browser, page, form_with(page, "new_password"), **passwords, **boxes)
+    assert answer.status_code == 302
+    assert access.is_open(gatebell) == left
+    again = refresh(gatebell, access.client, access.pair.refresh)
+    assert again.status_code == (200 if left[0] else 400)
+    # Who was signed out asks before it comes in again.
+    assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "email"),
+    [
+        ("", "a@b.example"),
+        ("x" * 300, "a@b.example"),
+        ("Charlie", ""),
+        ("Charlie", "nonsense"),
+        ("Charlie", "a\x00@b.example"),
+        ("Charlie", "a@b.example\r\nBcc: c@d.example"),
+        ("Charlie", "x" * 300 + "@b.example"),
+    ],
+)
+def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell, name: str, email: str) -> None:
+    answer = change_profile(gatebell, signed_in(gatebell, alice(gatebell)), name, email)
+    assert answer.status_code == 422, answer.text
+
+
+@pytest.mark.parametrize("page", ["profile", "security"])
+def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, page: str) -> None:
+    address = f"{gatebell.url}/-/user_settings/{page}"
+    answer = gatebell.http().get(address, allow_redirects=False)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/users/sign_in?next=")

@@ -1,0 +1,89 @@
+"""Whoever has a password that somebody else made chooses one of their own before anything else."""
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import User
+from tests.support.html_forms import form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    ask,
+    assert_refused,
+    authorization_url,
+    landing,
+    post_token,
+    server_application,
+    told,
+)
+from tests.support.people import Person, database_of, make_user, sign_in
+from tests.support.second_steps import SECURITY
+
+NEW = "a new password, much better"
+
+
+@pytest.fixture
+def charlie(gatebell: LiveGatebell) -> Person:
+    """Somebody whose password an administrator has made."""
+    person = make_user(gatebell, name="charlie")
+    statement = update(User).where(User.username == person.username)
+    with database_of(gatebell) as session:
+        session.execute(statement.values(must_change_password=True))
+    return person
+
+
+def assert_led_there(answer: requests.Response) -> None:
+    assert (answer.status_code, answer.headers["Location"]) == (302, SECURITY)
+
+
+def test_every_page_leads_to_the_one_where_the_password_is_changed(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    paths = (
+        *("/", "/groups", "/nothing/here", "/oauth/device", "/-/user_settings/profile"),
+        *(f"{SECURITY}/authenticator", f"{SECURITY}/passkeys/new", "/users/sign_in"),
+    )
+    for path in paths:
+        assert_led_there(browser.get(gatebell.url + path, allow_redirects=False))
+    asked = authorization_url(gatebell, server_application(gatebell))
+    assert_led_there(browser.get(asked, allow_redirects=False))
+    page = browser.get(gatebell.url + SECURITY)
+    assert "Choose a password of your own" in page.text
+    token = form_with(page, "new_password").value("csrf_token")
+    form = {"csrf_token": token, "path": "mine"}
+    assert_led_there(browser.post(f"{gatebell.url}/groups/new", form, allow_redirects=False))
+
+
+def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = sign_in(gatebell, charlie)
+    page = browser.get(gatebell.url + SECURITY)
+    words = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
+    assert submit(browser, page, form_with(page, "new_password"), **words).status_code == 302
+    assert browser.get(f"{gatebell.url}/groups", allow_redirects=False).status_code == 200
+    assert "code" in landing(ask(browser, gatebell, server_application(gatebell)))
+
+
+def test_signing_out_and_what_pages_are_made_of_stay_open(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    page = browser.get(gatebell.url + SECURITY)
+    assert browser.get(f"{gatebell.url}/static/js/page.js", allow_redirects=False).ok
+    assert browser.get(f"{gatebell.url}/healthz", allow_redirects=False).ok
+    form = next(each for each in forms_in(page.text) if each.action == "/users/sign_out")
+    answer = submit(browser, page, form)
+    assert answer.headers["Location"].startswith("/users/sign_in")
+    again = browser.get(f"{gatebell.url}/users/sign_in", allow_redirects=False)
+    assert again.status_code == 200
+
+
+def test_such_a_password_is_exchanged_for_no_token(gatebell: LiveGatebell, charlie: Person) -> None:
+    form = {
+        "grant_type": "password",
+        "username": charlie.username,
+        "password": charlie.password,
+    }
+    refused = post_token(gatebell, form)
+    assert_refused(refused, "invalid_grant")
+    assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))

@@ -1,0 +1,176 @@
+"""Passkeys that stand for name and password, and what does not."""
+
+import json
+
+import pytest
+
+from tests.http.account.test_sessions import COOKIE
+from tests.support.authenticators import base64url
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import assert_refused, post_token, told
+from tests.support.passkey_wire import (
+    PASSKEYS,
+    SIGN_IN,
+    after_password,
+    at_the_door,
+    authenticator_for,
+    csrf_of,
+    give_passkey,
+    question,
+    send,
+)
+from tests.support.people import Person, alice, make_user, set_state, sign_in, signed_in
+from tests.support.second_steps import (
+    SECURITY,
+    TWO_FACTOR,
+    assert_signed_in,
+    is_signed_in,
+    methods_of,
+)
+
+
+@pytest.fixture
+def charlie(named: LiveGatebell) -> Person:
+    """Somebody who is about to get a passkey."""
+    return make_user(named, name="charlie")
+
+
+# Without a password
+
+
+def test_a_passkey_stands_for_name_and_password(named: LiveGatebell, charlie: Person) -> None:
+    key = give_passkey(named, charlie)
+    browser, page, asked = at_the_door(named)
+    answer = send(browser, page, f"{SIGN_IN}/passkey?next=/groups", key.use(asked))
+    assert_signed_in(answer, lands_on="/groups")
+    assert is_signed_in(named, browser)
+    assert methods_of(named, charlie) == "hwk user mfa"
+
+
+def test_alone_a_key_has_to_make_sure_who_uses_it(named: LiveGatebell, charlie: Person) -> None:
+    key = give_passkey(named, charlie, verifies=False)
+    browser, page, asked = at_the_door(named)
+    refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
+    assert refused.status_code == 422
+    assert not is_signed_in(named, browser)
+
+
+def test_the_second_step_is_no_first_one(named: LiveGatebell, charlie: Person) -> None:
+    key = give_passkey(named, charlie)
+    browser, page, asked = after_password(named, charlie)
+    refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
+    assert refused.status_code == 422
+
+
+@pytest.mark.parametrize("state", ["locked", "blocked"])
+def test_the_passkey_of_who_is_locked_opens_nothing(
+    named: LiveGatebell, charlie: Person, state: str
+) -> None:
+    key = give_passkey(named, charlie)
+    set_state(named, charlie, state)
+    browser, page, asked = at_the_door(named)
+    refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
+    assert refused.status_code == 422
+    assert "not accepted" in refused.text
+
+
+def test_a_passkey_that_nobody_has_opens_nothing(named: LiveGatebell) -> None:
+    browser, page, asked = at_the_door(named)
+    refused = send(browser, page, f"{SIGN_IN}/passkey", authenticator_for(named).use(asked))
+    assert refused.status_code == 422
+
+
+GARBAGE = (
+    "",
+    "null",
+    "[]",
+    "{",
+    "[" * 60_000,
+    "x" * 200_000,
+    json.dumps({"id": "é", "rawId": "é", "type": "public-key", "response": {}}),
+    json.dumps(
+        {
+            "id": "AAAA",
+            "rawId": "AAAA",
+            "type": "public-key",
+            "response": {"clientDataJSON": "e30", "authenticatorData": "", "signature": "\x00"},
+        }
+    ),
+    json.dumps(
+        {
+            "id": "AAAA",
+            "rawId": "AAAA",
+            "type": "public-key",
+            "response": {
+                "clientDataJSON": base64url(b"[" * 9000),
+                "authenticatorData": base64url(b"\xff" * 900),
+                "signature": "AA",
+                "userHandle": "é",
+            },
+        }
+    ),
+    json.dumps({"id": 1, "rawId": 10**400, "type": [], "response": None}),
+)
+
+
+@pytest.mark.parametrize("credential", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_opens_nothing_and_breaks_nothing(
+    named: LiveGatebell, charlie: Person, credential: str
+) -> None:
+    give_passkey(named, charlie)
+    browser, page, _ = at_the_door(named)
+    assert send(browser, page, f"{SIGN_IN}/passkey", credential).status_code == 422
+    browser, page, _ = after_password(named, charlie)
+    assert send(browser, page, f"{TWO_FACTOR}/passkey", credential).status_code == 422
+    inside = sign_in(named, dora := make_user(named, name="dora"))
+    page = inside.get(f"{named.url}{PASSKEYS}/new")
+    words = {"name": "x", "current_password": dora.password}
+    question(inside, page, f"{PASSKEYS}/new.json", **words)
+    made = send(inside, page, f"{PASSKEYS}/new", credential, name="x")
+    assert made.status_code == 422, made.text
+
+
+def test_forged_host_headers_change_nothing(named: LiveGatebell) -> None:
+    browser = named.http()
+    page = browser.get(named.url + SIGN_IN)
+    forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
+    answer = named.http().post(
+        f"{named.url}{SIGN_IN}/passkey.json",
+        {"csrf_token": csrf_of(page)},
+        headers={**forged, "Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"},
+    )
+    assert answer.json()["rpId"] == "localhost"
+
+
+def test_the_questions_need_the_token_of_the_page(named: LiveGatebell) -> None:
+    for path in (f"{SIGN_IN}/passkey.json", f"{TWO_FACTOR}/passkey.json", f"{PASSKEYS}/new.json"):
+        refused = named.http().post(named.url + path, {})
+        assert refused.status_code == 400
+        assert refused.json()["message"]
+
+
+@pytest.mark.spec("B8")
+def test_a_password_is_exchanged_for_no_token_where_there_is_a_passkey(
+    named: LiveGatebell, charlie: Person
+) -> None:
+    form = {"grant_type": "password", "username": charlie.username, "password": charlie.password}
+    assert post_token(named, form).status_code == 200
+    give_passkey(named, charlie)
+    refused = post_token(named, form)
+    assert_refused(refused, "invalid_grant")
+    assert told(refused) == told(post_token(named, {**form, "password": "wrong"}))
+
+
+# Where there are none
+
+
+def test_without_a_name_or_https_no_page_offers_passkeys(gatebell: LiveGatebell) -> None:
+    browser = gatebell.http()
+    page = browser.get(gatebell.url + SIGN_IN)
+    assert "passkey" not in page.text
+    refused = browser.post(f"{gatebell.url}{SIGN_IN}/passkey.json", {"csrf_token": csrf_of(page)})
+    assert refused.status_code == 404
+    inside = signed_in(gatebell, alice(gatebell))
+    assert f'href="{PASSKEYS}/new"' not in inside.get(gatebell.url + SECURITY).text
+    led = inside.get(f"{gatebell.url}{PASSKEYS}/new", allow_redirects=False)
+    assert (led.status_code, led.headers["Location"]) == (302, SECURITY)

@@ -1,0 +1,256 @@
+"""Sign in and sign out."""
+
+import re
+from html import unescape
+
+import pytest
+import requests
+
+from tests.support.html_forms import form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import (
+    Person,
+    alice,
+    make_user,
+    set_state,
+    sign_in,
+    signed_in,
+    unique,
+)
+
+SIGN_IN = "/users/sign_in"
+COOKIE = "gatebell_session"
+HOME = "/groups"
+
+
+def try_to_sign_in(
+    gatebell: LiveGatebell, login: str, password: str, **query: str
+) -> requests.Response:
+    """Fill in the form in a new browser."""
+    browser = gatebell.http()
+    page = browser.get(gatebell.url + SIGN_IN, params=query)
+    return submit(browser, page, form_with(page, "password"), login=login, password=password)
+
+
+def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
+    address = f"{gatebell.url}/-/user_settings/profile"
+    return browser.get(address, allow_redirects=False).status_code == 200
+
+
+def with_cookie(gatebell: LiveGatebell, value: str) -> requests.Session:
+    """Return a browser to which a cookie was copied."""
+    browser = gatebell.http()
+    browser.cookies.set(COOKIE, value, domain="127.0.0.1")
+    return browser
+
+
+def sign_out(gatebell: LiveGatebell, browser: requests.Session) -> requests.Response:
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    form = next(each for each in forms_in(page.text) if each.action == "/users/sign_out")
+    return submit(browser, page, form)
+
+
+@pytest.mark.parametrize("change", [str, str.upper, lambda text: f" {text} "])
+@pytest.mark.parametrize("field", ["username", "email"])
+def test_a_person_signs_in_by_name_or_address_in_any_case(
+    gatebell: LiveGatebell, field: str, change: type[str]
+) -> None:
+    person = alice(gatebell)
+    answer = try_to_sign_in(gatebell, change(getattr(person, field)), person.password)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+
+
+def test_a_wrong_name_a_wrong_password_and_a_locked_account_look_alike(
+    gatebell: LiveGatebell,
+) -> None:
+    locked = make_user(gatebell, name="charlie")
+    set_state(gatebell, locked, "locked")
+    nobody = unique("nobody")
+    answers = [
+        (nobody, try_to_sign_in(gatebell, nobody, "a wrong password")),
+        (locked.username, try_to_sign_in(gatebell, locked.username, "a wrong password")),
+        (locked.username, try_to_sign_in(gatebell, locked.username, locked.password)),
+    ]
+    assert {answer.status_code for _, answer in answers} == {422}
+    texts = {_what_is_read(answer).replace(name, "NAME") for name, answer in answers}
+    assert len(texts) == 1
+    assert "is not right" in texts.pop()
+
+
+def _what_is_read(page: requests.Response) -> str:
+    without_token = re.sub(r'name="csrf_token"[^>]*|data-now="[^"]*"', "", page.text)
+    return unescape(without_token)
+
+
+@pytest.mark.parametrize(
+    ("login", "password"),
+    [
+        ("", "x"),
+        ("x", ""),
+        ("a\x00b", "c\x00d"),
+        ("é" * 300, "🔔"),
+        ("x" * 400, "x"),
+        ("x", "x" * 100_000),
+        ("' OR 1=1 --", "' OR 1=1 --"),
+    ],
+)
+def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell, login: str, password: str) -> None:
+    answer = try_to_sign_in(gatebell, login, password)
+    assert answer.status_code == 422, answer.text
+    assert form_with(answer, "password").value("password") == ""
+
+
+def test_the_cookie_has_a_name_of_its_own_and_is_kept_from_scripts_and_other_sites(
+    gatebell: LiveGatebell,
+) -> None:
+    answer = try_to_sign_in(gatebell, alice(gatebell).username, alice(gatebell).password)
+    cookies = dict(each.split("=", 1) for each in answer.raw.headers.getlist("Set-Cookie"))
+    assert set(cookies) == {COOKIE, "gatebell_browser"}
+    for rest in cookies.values():
+        attributes = {each.strip().partition("=")[0].lower() for each in rest.split(";")[1:]}
+        assert {"httponly", "samesite", "path", "expires"} <= attributes
+        assert "SameSite=Lax" in rest
+        assert "domain" not in attributes  # to no other host
+        assert "secure" not in attributes  # the base URL of the tests is plain http
+
+
+def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
+    gatebell: LiveGatebell,
+) -> None:
+    victim = gatebell.http()
+    page = victim.get(gatebell.url + SIGN_IN)
+    planted = victim.cookies[COOKIE]
+    person = alice(gatebell)
+    form = form_with(page, "password")
+    submit(victim, page, form, login=person.username, password=person.password)
+    assert is_signed_in(gatebell, victim)
+    assert victim.cookies[COOKIE] != planted
+    assert not is_signed_in(gatebell, with_cookie(gatebell, planted))
+    # Nor is the form token that the attacker knows good for anything now.
+    profile = victim.get(f"{gatebell.url}/-/user_settings/profile")
+    signed_out = submit(
+        victim, profile, form_with(profile, "email"), csrf_token=form.value("csrf_token")
+    )
+    assert signed_out.status_code == 400
+
+
+def test_signing_out_ends_a_copied_cookie_too(gatebell: LiveGatebell) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    copied = browser.cookies[COOKIE]
+    assert is_signed_in(gatebell, with_cookie(gatebell, copied))
+    answer = sign_out(gatebell, browser)
+    assert (answer.status_code, answer.headers["Location"]) == (302, SIGN_IN)
+    assert not is_signed_in(gatebell, browser)
+    assert not is_signed_in(gatebell, with_cookie(gatebell, copied))
+
+
+def test_signing_out_leaves_other_browsers_alone(gatebell: LiveGatebell) -> None:
+    one, other = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, alice(gatebell))
+    sign_out(gatebell, one)
+    assert is_signed_in(gatebell, other)
+
+
+def test_a_cookie_that_was_changed_is_nobodys(gatebell: LiveGatebell) -> None:
+    cookie = signed_in(gatebell, alice(gatebell)).cookies[COOKIE]
+    for forged in (cookie[:-1], cookie + "x", "x" + cookie, "", "x", "e30.x.y"):
+        assert not is_signed_in(gatebell, with_cookie(gatebell, forged))
+
+
+def test_a_person_who_is_locked_is_signed_out_at_once(gatebell: LiveGatebell) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    set_state(gatebell, charlie, "blocked")
+    assert not is_signed_in(gatebell, browser)
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.3-c")
+def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
+    person = alice(gatebell)
+    form = {"login": person.username, "password": person.password}
+    assert gatebell.http().post(gatebell.url + SIGN_IN, form).status_code == 400
+    browser = sign_in(gatebell, person)
+    out = browser.post(f"{gatebell.url}/users/sign_out", allow_redirects=False)
+    assert out.status_code == 400
+    assert is_signed_in(gatebell, browser)
+    assert browser.get(f"{gatebell.url}/users/sign_out").status_code == 405
+
+
+@pytest.mark.rfc("rfc6749-10.15-a", "rfc9700-2.1-b")
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "///evil.example/",
+        "/\\evil.example/",
+        "\\\\evil.example/",
+        "/\t/evil.example/",
+        "\t//evil.example/",
+        " //evil.example/",
+        "https:evil.example",
+        "javascript:alert(1)",
+        "//[",
+        "https://[",
+        "/\t/[",
+        "evil.example",
+        "@evil.example",
+        "/\r\nLocation: https://evil.example/",
+        "http://127.0.0.1@evil.example/",
+    ],
+)
+def test_nobody_is_led_out_of_the_service_by_next(gatebell: LiveGatebell, target: str) -> None:
+    person = alice(gatebell)
+    answer = try_to_sign_in(gatebell, person.username, person.password, next=target)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+    known = signed_in(gatebell, person)
+    again = known.get(gatebell.url + SIGN_IN, params={"next": target}, allow_redirects=False)
+    assert (again.status_code, again.headers["Location"]) == (302, "/")
+
+
+def test_next_leads_on_within_the_service(gatebell: LiveGatebell) -> None:
+    person = alice(gatebell)
+    answer = try_to_sign_in(gatebell, person.username, person.password, next="/groups?page=2&x=a+b")
+    assert answer.headers["Location"] == "/groups?page=2&x=a+b"
+
+
+def test_a_page_that_needs_a_sign_in_is_come_back_to(gatebell: LiveGatebell) -> None:
+    browser = gatebell.http()
+    wanted = f"{gatebell.url}/-/user_settings/applications?x=y"
+    page = browser.get(wanted)
+    person = alice(gatebell)
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.headers["Location"] == "/-/user_settings/applications?x=y"
+
+
+@pytest.fixture
+def guessed(gatebell: LiveGatebell) -> Person:
+    """Somebody whose password was guessed at until there were too many attempts."""
+    victim = make_user(gatebell, name="charlie")
+    statuses = [
+        try_to_sign_in(gatebell, victim.username, f"wrong {number}").status_code
+        for number in range(11)
+    ]
+    assert statuses == [422] * 10 + [429]
+    return victim
+
+
+def test_too_many_guesses_at_one_account_stop_even_the_right_password(
+    gatebell: LiveGatebell, guessed: Person
+) -> None:
+    answer = try_to_sign_in(gatebell, guessed.username.upper(), guessed.password)
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["Retry-After"]) <= 600
+    assert "Too many attempts" in answer.text
+    other = alice(gatebell)
+    assert try_to_sign_in(gatebell, other.username, other.password).status_code == 302
+
+
+def test_a_right_password_starts_the_count_anew(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell, name="charlie")
+    for _ in range(2):
+        for number in range(7):
+            wrong = try_to_sign_in(gatebell, person.username, f"wrong {number}")
+            assert wrong.status_code == 422
+        right = try_to_sign_in(gatebell, person.username, person.password)
+        assert right.status_code == 302

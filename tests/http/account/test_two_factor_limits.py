@@ -1,0 +1,130 @@
+"""Where a password alone must not be enough, and how often anything may be guessed."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import update
+
+from models import User
+from tests.conftest import KINDS
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.oauth_wire import assert_refused, post_token, told
+from tests.support.people import Person, database_of, make_user
+from tests.support.second_steps import (
+    assert_signed_in,
+    code_of,
+    give_app,
+    give_code,
+    give_password,
+    give_recovery_codes,
+    wrong_code_of,
+)
+
+
+@pytest.fixture(params=KINDS)
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service with few guesses for each address."""
+    live = new_service(
+        request.param, SIGN_IN_ATTEMPTS_PER_ADDRESS="5", SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT="3"
+    )
+    with running(live):
+        yield live
+
+
+def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tuple[int, str]:
+    """Send name and password for a token; return what came back."""
+    form = {"username": person.username, "password": password or person.password}
+    answer = post_token(gatebell, {"grant_type": "password", **form})
+    return answer.status_code, told(answer)
+
+
+def try_to_sign_in(gatebell: LiveGatebell, person: Person, password: str) -> int:
+    browser = gatebell.http()
+    page = browser.get(f"{gatebell.url}/users/sign_in")
+    form = form_with(page, "password")
+    return submit(browser, page, form, login=person.username, password=password).status_code
+
+
+@pytest.mark.spec("B8")
+def test_who_has_a_second_factor_is_refused_like_a_wrong_password(gatebell: LiveGatebell) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    assert exchange(gatebell, charlie)[0] == 200
+    give_app(gatebell, charlie)
+    form = {"grant_type": "password", "username": charlie.username}
+    refused = post_token(gatebell, {**form, "password": charlie.password})
+    assert_refused(refused, "invalid_grant")
+    assert "personal access token" in refused.json()["error_description"]
+    wrong = post_token(gatebell, {**form, "password": "wrong"})
+    assert (wrong.status_code, told(wrong)) == (refused.status_code, told(refused))
+    varying = {"Date", "X-Request-Id", "RateLimit-Observed", "RateLimit-Remaining"}
+    same = [
+        {name: value for name, value in answer.headers.items() if name not in varying}
+        for answer in (refused, wrong)
+    ]
+    assert same[0] == same[1]
+
+
+@pytest.mark.spec("B8")
+def test_a_personal_access_token_does_what_the_password_no_longer_does(
+    gatebell: LiveGatebell,
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    give_app(gatebell, charlie)
+    made = gatebell.cli("tokens", "create", charlie.username, "--name", "x", "--scopes", "api")
+    headers = {"PRIVATE-TOKEN": made["token"]}
+    user = gatebell.http().get(f"{gatebell.url}/api/v4/user", headers=headers)
+    assert user.json()["username"] == charlie.username
+
+
+@pytest.mark.spec("B8")
+def test_nor_does_the_count_of_guesses_tell_that_the_password_was_right(
+    gatebell: LiveGatebell,
+) -> None:
+    guessed, known = (make_user(gatebell, name=name) for name in ("charlie", "dora"))
+    for person in (guessed, known):
+        give_app(gatebell, person)
+    wrong = [exchange(gatebell, guessed, "wrong")[0] for _ in range(12)]
+    with_right_one = [exchange(gatebell, known, "wrong")[0] for _ in range(5)]
+    with_right_one.append(exchange(gatebell, known)[0])
+    with_right_one += [exchange(gatebell, known, "wrong")[0] for _ in range(6)]
+    assert wrong == with_right_one == [400] * 10 + [429] * 2
+
+
+def test_a_bot_signs_in_nowhere(gatebell: LiveGatebell) -> None:
+    robot = make_user(gatebell, name="robot")
+    statement = update(User).where(User.username == robot.username).values(kind="bot")
+    with database_of(gatebell) as session:
+        session.execute(statement)
+    assert try_to_sign_in(gatebell, robot, robot.password) == 422
+    assert exchange(gatebell, robot) == exchange(gatebell, robot, "wrong")
+
+
+def test_wrong_codes_and_wrong_passwords_of_an_address_are_counted_together(
+    own: LiveGatebell,
+) -> None:
+    charlie, dora, emil = (make_user(own, name=name) for name in ("charlie", "dora", "emil"))
+    apps = {person: give_app(own, person) for person in (charlie, dora)}
+    browser, page = give_password(own, charlie)
+    wrong = wrong_code_of(apps[charlie])
+    assert [give_code(browser, page, wrong).status_code for _ in range(3)] == [422] * 3
+    browser, page = give_password(own, dora)
+    assert give_code(browser, page, wrong_code_of(apps[dora])).status_code == 422
+    assert try_to_sign_in(own, emil, "wrong") == 422
+    assert try_to_sign_in(own, emil, emil.password) == 429
+    answer = give_code(browser, page, code_of(apps[dora]))
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+def test_the_limit_for_an_account_is_a_setting_and_a_right_code_gives_the_address_its_try_back(
+    own: LiveGatebell,
+) -> None:
+    charlie = make_user(own, name="charlie")
+    give_app(own, charlie)
+    codes = give_recovery_codes(own, charlie)
+    for code in codes[:7]:
+        assert_signed_in(give_code(*give_password(own, charlie), code))
+    browser, page = give_password(own, charlie)
+    statuses = [give_code(browser, page, "000000").status_code for _ in range(4)]
+    assert statuses == [422] * 3 + [429]

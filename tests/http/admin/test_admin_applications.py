@@ -1,0 +1,229 @@
+"""/admin/applications: those of the instance, and a look at those of its users."""
+
+import re
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import Application
+from tests.support.administration import (
+    at_work,
+    fill_in,
+    id_of,
+    last_event,
+    next_page,
+    part_of,
+    press,
+    root,
+)
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask, assert_refused, landing, pair_in, redeem
+from tests.support.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    sign_in,
+    signed_in,
+    unique,
+)
+
+PAGES = "/admin/applications"
+
+
+def register(gatebell: LiveGatebell, **changes: str | list[str] | None) -> requests.Response:
+    """Fill in the form for an application of the instance."""
+    fields: dict[str, str | list[str] | None] = {
+        "name": unique("Wiki"),
+        "redirect_uris": CALLBACK,
+        "scopes": ["read_user"],
+        **changes,
+    }
+    return fill_in(gatebell, f"{PAGES}/new", "redirect_uris", **fields)
+
+
+def credentials_on(page: str) -> ClientCredentials:
+    """Return what the page right after the registration shows."""
+    return ClientCredentials(
+        id=int(part_of(page, rf"{PAGES}/(\d+)/edit")),
+        client_id=part_of(page, r'id="application-id">([0-9a-f]{64})<'),
+        secret=part_of(page, r'id="client-secret">([^<]+)<'),
+        redirect_uri=CALLBACK,
+        scopes="read_user",
+    )
+
+
+@pytest.fixture
+def wiki(gatebell: LiveGatebell) -> ClientCredentials:
+    """A trusted application of the instance."""
+    return credentials_on(next_page(gatebell, register(gatebell, trusted="y")))
+
+
+def test_nobody_is_asked_for_consent_by_a_trusted_application_of_the_instance(
+    gatebell: LiveGatebell, wiki: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    code = landing(ask(browser, gatebell, wiki))["code"]
+    assert pair_in(redeem(gatebell, wiki, code)).access
+
+
+def test_the_secret_is_shown_once(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+    again = at_work(gatebell).get(f"{gatebell.url}{PAGES}/{wiki.id}")
+    assert wiki.client_id in again.text
+    assert wiki.secret not in again.text
+    assert wiki.secret not in gatebell.log_text()
+
+
+def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
+    gatebell: LiveGatebell,
+) -> None:
+    plain = credentials_on(next_page(gatebell, register(gatebell)))
+    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, plain)
+    assert "An application of Gatebell itself" in page.text
+    assert root(gatebell).username not in page.text
+
+
+def test_it_belongs_to_no_administrator_in_particular(
+    gatebell: LiveGatebell, wiki: ClientCredentials
+) -> None:
+    other = sign_in(gatebell, make_user(gatebell, name="second", admin=True))
+    assert other.get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 200
+    mine = at_work(gatebell).get(f"{gatebell.url}/-/user_settings/applications/{wiki.id}")
+    assert mine.status_code == 404
+
+
+def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+    answer = fill_in(gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted=None)
+    assert "Trusted" not in next_page(gatebell, answer)
+    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, wiki)
+    assert "Authorize" in page.text
+    with_trust = fill_in(gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted="y")
+    assert "Trusted" in next_page(gatebell, with_trust)
+
+
+def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
+    gatebell: LiveGatebell,
+) -> None:
+    mine, edit = make_application(gatebell, bob(gatebell)), f"{gatebell.url}{PAGES}"
+    path = f"{PAGES}/{mine.id}/edit"
+    refused = fill_in(gatebell, path, "redirect_uris", trusted="y")
+    assert refused.status_code == 422
+    assert "Only an instance-wide application can be trusted." in refused.text
+    browser = signed_in(gatebell, alice(gatebell))
+    assert not ask(browser, gatebell, mine).is_redirect
+    taken = fill_in(gatebell, path, "redirect_uris", trusted="y", is_instance_wide="y")
+    assert "Trusted" in next_page(gatebell, taken)
+    assert landing(ask(browser, gatebell, mine))["code"]
+    # Who registered it cannot send everybody elsewhere any more.
+    own = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
+    assert signed_in(gatebell, bob(gatebell)).get(own).status_code == 404
+    assert "Instance-wide" not in at_work(gatebell).get(f"{edit}/{mine.id}/edit").text
+
+
+def test_trust_of_a_former_release_in_an_application_of_a_user_counts_for_nothing(
+    gatebell: LiveGatebell,
+) -> None:
+    mine = make_application(gatebell, bob(gatebell), redirect_uris=(CALLBACK,))
+    with database_of(gatebell) as session:
+        row = Application.id == mine.id
+        session.execute(update(Application).where(row).values(trusted=True))
+    page = ask(signed_in(gatebell, alice(gatebell)), gatebell, mine)
+    assert not page.is_redirect
+    assert "Trusted" not in page.text
+    assert "Trusted" not in at_work(gatebell).get(f"{gatebell.url}{PAGES}/{mine.id}").text
+
+
+def test_no_user_makes_their_own_application_trusted(gatebell: LiveGatebell) -> None:
+    mine = make_application(gatebell, bob(gatebell))
+    browser = signed_in(gatebell, bob(gatebell))
+    address = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
+    page = browser.get(address)
+    assert "trusted" not in page.text.lower()
+    token = part_of(page.text, r'name="csrf_token"[^>]*value="([^"]+)"')
+    sent = {"csrf_token": token, "name": "Mine", "redirect_uris": CALLBACK, "trusted": "y"}
+    answer = browser.post(address, data={**sent, "scopes": "read_user"}, allow_redirects=False)
+    assert answer.status_code == 302
+    shown = at_work(gatebell).get(f"{gatebell.url}{PAGES}/{mine.id}").text
+    assert ">Mine<" in shown
+    assert "Trusted" not in shown
+
+
+def test_a_renewed_secret_takes_over(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+    answer = press(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="now")
+    renewed = credentials_on(next_page(gatebell, answer))
+    browser = signed_in(gatebell, alice(gatebell))
+    code = landing(ask(browser, gatebell, wiki))["code"]
+    assert_refused(redeem(gatebell, wiki, code), "invalid_client", 401)
+    code = landing(ask(browser, gatebell, wiki))["code"]
+    assert redeem(gatebell, renewed, code).status_code == 200
+
+
+def test_a_secret_that_overlaps_can_be_ended(
+    gatebell: LiveGatebell, wiki: ClientCredentials
+) -> None:
+    press(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="7d")
+    browser = signed_in(gatebell, alice(gatebell))
+    assert redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]).ok
+    assert press(gatebell, f"{PAGES}/{wiki.id}", "/end").status_code == 302
+    refused = redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"])
+    assert_refused(refused, "invalid_client", 401)
+
+
+def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
+    address = f"{PAGES}/{wiki.id}/delete"
+    assert "2 live tokens" not in at_work(gatebell).get(gatebell.url + address).text
+    assert "1 live token of 1 person" in at_work(gatebell).get(gatebell.url + address).text
+    assert press(gatebell, address, "/delete").status_code == 302
+    assert at_work(gatebell).get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 404
+    headers = {"Authorization": f"Bearer {pair.access}"}
+    answer = requests.get(f"{gatebell.url}/api/v4/user", headers=headers, timeout=30)
+    assert answer.status_code == 401
+
+
+def test_what_is_wrong_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
+    page = register(gatebell, redirect_uris="javascript:alert(1)", trusted="y")
+    assert page.status_code == 422
+    assert re.search(r'name="trusted"[^>]*checked|checked[^>]*name="trusted"', page.text)
+
+
+def test_applications_of_users_are_found_with_their_owners(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="olga")
+    name = unique("Board")
+    made = make_application(gatebell, owner, name=name)
+    browser = at_work(gatebell)
+    for search in (name.upper(), owner.username, made.client_id):
+        page = browser.get(f"{gatebell.url}{PAGES}?of=users&search={search}").text
+        assert f"<bdi>{name}</bdi></a>" in page
+        assert f"/admin/users/{id_of(gatebell, owner)}" in page
+    others = browser.get(f"{gatebell.url}{PAGES}?search={name}").text
+    assert f"<bdi>{name}</bdi></a>" not in others
+
+
+def test_the_owner_reads_what_an_administrator_did_to_their_application(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = make_user(gatebell, name="paul")
+    made = make_application(gatebell, owner, name=unique("Board"))
+    answer = fill_in(gatebell, f"{PAGES}/{made.id}/edit", "redirect_uris", name=unique("Other"))
+    assert answer.status_code == 302
+    page = sign_in(gatebell, owner).get(f"{gatebell.url}/-/user_settings/activity").text
+    assert "Application changed" in page
+    assert root(gatebell).username in page
+
+
+def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
+    name = unique("Chat")
+    made = credentials_on(next_page(gatebell, register(gatebell, name=name, trusted="y")))
+    event = last_event(gatebell, name)
+    assert (event.kind, event.user_id) == ("application.registered", None)
+    assert event.details["trusted"] is True
+    press(gatebell, f"{PAGES}/{made.id}", "/renew_secret", overlap="1h")
+    assert last_event(gatebell, name).kind == "application.secret_renewed"
+    press(gatebell, f"{PAGES}/{made.id}/delete", "/delete")
+    assert last_event(gatebell, name).kind == "application.removed"

@@ -1,0 +1,71 @@
+"""/admin/keys: the keys that sign ID tokens, and new ones."""
+
+import re
+
+import pytest
+import requests
+
+from tests.support.administration import at_work, fill_in, last_event, next_page, part_of
+from tests.support.live import LiveGatebell
+
+PAGE = "/admin/keys"
+
+
+def published(gatebell: LiveGatebell) -> list[str]:
+    answer = requests.get(f"{gatebell.url}/oauth/discovery/keys", timeout=30)
+    return [key["kid"] for key in answer.json()["keys"]]
+
+
+def states(page: str) -> dict[str, str]:
+    """Return what the page says of each key."""
+    rows = re.findall(r'<tr role="row">\s*<th scope="row".*?</tr>', page, re.DOTALL)
+    return {
+        part_of(row, r"<code>([^<]+)</code>"): part_of(row, r"(Waits|Signs(?! until)|Has ceased)")
+        for row in rows
+    }
+
+
+def make_key(gatebell: LiveGatebell, handover: str) -> str:
+    answer = fill_in(gatebell, PAGE, "handover", handover=handover)
+    return next_page(gatebell, answer)
+
+
+def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
+    before = published(gatebell)
+    page = make_key(gatebell, "after-notice")
+    after = published(gatebell)
+    (new,) = set(after) - set(before)
+    assert states(page)[new] == "Waits"
+    assert list(states(page).values()).count("Signs") == 1
+    event = last_event(gatebell, new)
+    assert (event.kind, event.details) == ("signing_key.rotated", {"handover": "after-notice"})
+
+
+def test_a_new_key_can_sign_at_once(gatebell: LiveGatebell) -> None:
+    before = published(gatebell)
+    page = make_key(gatebell, "at-once")
+    (new,) = set(published(gatebell)) - set(before)
+    assert states(page)[new] == "Signs"
+    assert all(states(page)[kid] != "Signs" for kid in before)
+    assert set(before) <= set(published(gatebell))
+
+
+def test_after_a_leak_only_the_new_key_is_published(gatebell: LiveGatebell) -> None:
+    before = published(gatebell)
+    page = make_key(gatebell, "old-keys-leaked")
+    (only,) = published(gatebell)
+    assert only not in before
+    assert states(page) == {only: "Signs"}
+
+
+@pytest.mark.parametrize("handover", ["", "whenever", None])
+def test_an_unknown_handover_is_refused(gatebell: LiveGatebell, handover: str | None) -> None:
+    before = published(gatebell)
+    assert fill_in(gatebell, PAGE, "handover", handover=handover).status_code == 422
+    assert published(gatebell) == before
+
+
+def test_no_private_key_is_on_the_page(gatebell: LiveGatebell) -> None:
+    page = at_work(gatebell).get(gatebell.url + PAGE).text
+    assert "PRIVATE" not in page
+    assert '"d"' not in page

@@ -1,0 +1,51 @@
+"""/admin: how the instance does, at a glance."""
+
+from time import monotonic, sleep
+
+from tests.support.administration import at_work, forget_settings, store
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, make_project
+from tests.support.senders import connect
+
+
+def overview(gatebell: LiveGatebell) -> str:
+    page = at_work(gatebell).get(f"{gatebell.url}/admin")
+    assert page.status_code == 200, page.text
+    return page.text
+
+
+def test_it_says_what_is_running(gatebell: LiveGatebell) -> None:
+    page = overview(gatebell)
+    kind = "Postgres" if gatebell.database_url.startswith("postgres") else "SQLite"
+    assert f"<dd>{kind} " in page
+    assert ">Ready<" in page.replace("</svg>", ">").replace(">>", ">")
+    assert "18.0, ultimate" in page
+
+
+def test_the_background_worker_is_heard_of(gatebell: LiveGatebell) -> None:
+    deadline = monotonic() + 30
+    while "Alive" not in overview(gatebell) and monotonic() < deadline:
+        sleep(0.5)
+    assert "Alive" in overview(gatebell)
+
+
+def test_the_password_of_the_set_up_is_pointed_out(gatebell: LiveGatebell) -> None:
+    assert "@admin still has the password that was made at set-up" in overview(gatebell)
+
+
+def test_the_last_deliveries_are_shown(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    endpoint = connect(gatebell, project)
+    endpoint.accepted(title="It works")
+    page = overview(gatebell)
+    assert project in page
+    assert "Accepted · 200" in page
+
+
+def test_risky_settings_are_named(gatebell: LiveGatebell) -> None:
+    store(gatebell, "password_min_length", "8")
+    try:
+        assert "<strong>Password minimum length</strong> is less than 12" in overview(gatebell)
+    finally:
+        forget_settings(gatebell)
+    assert "Password minimum length" not in overview(gatebell)

@@ -1,0 +1,204 @@
+"""/admin/settings: every setting with its value, and those changed that can change."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from time import monotonic, sleep
+
+import pytest
+import requests
+
+from tests.support.administration import (
+    at_work,
+    fill_in,
+    forget_settings,
+    last_event,
+    next_page,
+    press,
+    root,
+    store,
+    stored_settings,
+)
+from tests.support.html_forms import form_with
+from tests.support.live import LiveGatebell
+from tests.support.people import settings_of
+from web.setting_sections import sections
+from web.setting_views import title_of
+
+PAGES = "/admin/settings"
+TOKENS = f"{PAGES}/applications-and-tokens"
+ADDRESS = f"{PAGES}/address"
+FLAGS = f"{PAGES}/feature-flags"
+#: Any change is everywhere within a second; a busy machine may be slow besides.
+A_WHILE = 5
+
+
+@pytest.fixture(autouse=True)
+def as_before(gatebell: LiveGatebell) -> Iterator[None]:
+    """The service is shared: nothing is changed before a test, nor after it."""
+    forget_settings(gatebell)
+    yield
+    forget_settings(gatebell)
+
+
+def page_of(gatebell: LiveGatebell, path: str = PAGES) -> str:
+    return at_work(gatebell).get(gatebell.url + path).text
+
+
+def row_of(page: str, title: str) -> str:
+    """Return the text of a setting's row."""
+    rows: list[str] = re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
+    return next(row for row in rows if f'rowheader">{title}' in row)
+
+
+def waits_for_devices(gatebell: LiveGatebell) -> bool:
+    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
+    return "device_authorization_endpoint" in requests.get(address, timeout=30).json()
+
+
+def test_every_setting_is_there_with_its_explanation(gatebell: LiveGatebell) -> None:
+    page = unescape(page_of(gatebell))
+    for section in sections():
+        for setting in section.settings:
+            assert f'rowheader">{title_of(setting.name)}' in page
+            assert setting.metadata["about"].doc in page
+
+
+def test_no_secret_is_on_the_page(gatebell: LiveGatebell) -> None:
+    page = page_of(gatebell)
+    assert settings_of(gatebell).secret_key not in page
+    assert gatebell.database_url not in unescape(page)
+    assert ">Set<" in row_of(page, "Secret key")
+    assert ">Not set<" in row_of(page, "Metrics token")
+
+
+def test_where_a_value_comes_from_is_said(gatebell: LiveGatebell) -> None:
+    store(gatebell, "page_size", "21")
+    page = page_of(gatebell)
+    assert "Environment" in row_of(page, "Port")
+    assert "Default" in row_of(page, "Web concurrency")
+    assert "Changed here" in row_of(page, "Page size")
+    assert ">21<" in row_of(page, "Page size")
+
+
+def test_a_change_counts_in_every_process_within_a_second(gatebell: LiveGatebell) -> None:
+    assert waits_for_devices(gatebell)
+    answer = fill_in(gatebell, FLAGS, "oauth2_device_grant_flow", oauth2_device_grant_flow=None)
+    assert "Saved: OAuth device grant flow." in next_page(gatebell, answer)
+    deadline = monotonic() + A_WHILE
+    while waits_for_devices(gatebell) and monotonic() < deadline:
+        sleep(0.1)
+    sleep(1.2)  # for the other process, which may have answered none of these
+
+    with ThreadPoolExecutor(8) as several:
+        found = set(several.map(lambda _: waits_for_devices(gatebell), range(60)))
+
+    assert found == {False}
+
+
+def test_only_what_was_touched_is_stored(gatebell: LiveGatebell) -> None:
+    page = at_work(gatebell).get(gatebell.url + TOKENS)
+    form = form_with(page, "refresh_replay_seconds")
+    # Meanwhile somebody else changes another setting of the page.
+    store(gatebell, "id_token_lifetime_seconds", "1800")
+    sent = form.filled(refresh_replay_seconds="30")
+    answer = at_work(gatebell).post(gatebell.url + TOKENS, data=sent, allow_redirects=False)
+    assert "Saved: Refresh replay." in next_page(gatebell, answer)
+    assert stored_settings(gatebell) == {
+        "id_token_lifetime_seconds": "1800",
+        "refresh_replay_seconds": "30",
+    }
+
+
+def test_nothing_changed_is_nothing_stored(gatebell: LiveGatebell) -> None:
+    answer = fill_in(gatebell, TOKENS, "refresh_replay_seconds")
+    assert "Nothing was changed." in next_page(gatebell, answer)
+    assert stored_settings(gatebell) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "text", "sentence"),
+    [
+        (TOKENS, "access_token_lifetime_seconds", "0", "must be a whole number of seconds from 1"),
+        (TOKENS, "access_token_lifetime_seconds", "soon", "must be a whole number"),
+        (TOKENS, "access_token_lifetime_seconds", "1e3", "must be a whole number"),
+        (TOKENS, "access_token_lifetime_seconds", "٣", "must be a whole number"),
+        (TOKENS, "access_token_lifetime_seconds", "9" * 30, "must be a whole number"),
+        (TOKENS, "access_token_lifetime_seconds", "", "Enter a whole number of seconds"),
+        (ADDRESS, "instance_name", "", "Enter one line"),
+        (ADDRESS, "instance_name", "x" * 61, "must be one line of at most 60 characters"),
+        (ADDRESS, "instance_name", "nul\0", "must be one line"),
+        (f"{PAGES}/alerts", "alert_rate_limit", "often", "must be empty or off for no limit"),
+        (f"{PAGES}/alerts", "alert_rate_limit", "x" * 1001, "at most 1000 characters"),
+        (f"{PAGES}/interfaces-and-records", "tier", "gold", "Not a valid choice"),
+        (f"{PAGES}/interfaces-and-records", "release", "newest", "must be a release such as"),
+    ],
+)
+def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(
+    gatebell: LiveGatebell, path: str, name: str, text: str, sentence: str
+) -> None:
+    page = fill_in(gatebell, path, name, **{name: text})
+    assert page.status_code == 422
+    assert sentence in unescape(page.text)
+    if name != "tier" and "\0" not in text:
+        assert form_with(page, name).value(name) == text
+    assert stored_settings(gatebell) == {}
+
+
+def test_a_field_that_is_wrong_keeps_the_good_ones_from_being_stored_and_lost(
+    gatebell: LiveGatebell,
+) -> None:
+    page = fill_in(
+        gatebell, TOKENS, "device_poll_interval_seconds",
+        device_poll_interval_seconds="7", refresh_replay_seconds="61",
+    )  # fmt: skip
+    assert page.status_code == 422
+    assert (
+        form_with(page, "device_poll_interval_seconds").value("device_poll_interval_seconds") == "7"
+    )
+    assert stored_settings(gatebell) == {}
+
+
+def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
+    path = f"{PAGES}/rate-limits"
+    next_page(gatebell, fill_in(gatebell, path, "api_rate_limit", api_rate_limit=""))
+    assert stored_settings(gatebell) == {"api_rate_limit": ""}
+    assert ">None<" in row_of(page_of(gatebell), "API rate limit")
+
+
+def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
+    store(gatebell, "refresh_replay_seconds", "30")
+    assert "without that: 10 seconds" in page_of(gatebell, TOKENS)
+    answer = press(gatebell, TOKENS, "/refresh_replay_seconds/reset")
+    assert "Refresh replay is what the start gives again." in next_page(gatebell, answer)
+    assert stored_settings(gatebell) == {}
+    event = last_event(gatebell, "refresh_replay_seconds")
+    assert (event.details["old"], event.details["new"]) == (30, 10)
+
+
+@pytest.mark.parametrize("name", ["port", "secret_key", "nothing"])
+def test_what_is_read_at_the_start_cannot_be_reset(gatebell: LiveGatebell, name: str) -> None:
+    token = form_with(at_work(gatebell).get(gatebell.url + ADDRESS), "instance_name")
+    sent = {"csrf_token": token.value("csrf_token")}
+    answer = at_work(gatebell).post(f"{gatebell.url}{ADDRESS}/{name}/reset", data=sent)
+    assert answer.status_code == 404
+
+
+def test_what_is_read_at_the_start_cannot_be_sent(gatebell: LiveGatebell) -> None:
+    answer = fill_in(gatebell, ADDRESS, "instance_name", port="1", base_url="http://evil.example")
+    assert "Nothing was changed." in next_page(gatebell, answer)
+
+
+def test_a_change_is_written_down_with_the_value_before(gatebell: LiveGatebell) -> None:
+    fill_in(gatebell, ADDRESS, "instance_name", instance_name="Bell Tower")
+    event = last_event(gatebell, "instance_name")
+    assert (event.kind, event.actor_name) == ("setting.changed", root(gatebell).username)
+    assert event.details == {"old": "Gatebell", "new": "Bell Tower"}
+
+
+def test_a_name_is_shown_as_it_was_written(gatebell: LiveGatebell) -> None:
+    fill_in(gatebell, ADDRESS, "instance_name", instance_name="<b>{{7*7}}</b>")
+    page = page_of(gatebell)
+    assert "<b>{{7*7}}" not in page
+    assert "&lt;b&gt;{{7*7}}&lt;/b&gt;" in row_of(page, "Instance name")

@@ -1,0 +1,363 @@
+"""/admin/users: accounts found, made, locked, helped and promoted."""
+
+from datetime import timedelta
+from html import unescape
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from models import SignIn, User
+from tests.support.administration import (
+    at_work,
+    fill_in,
+    id_of,
+    last_event,
+    next_page,
+    part_of,
+    press,
+    root,
+)
+from tests.support.html_forms import form_to, form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    ask,
+    authorization_url,
+    is_live,
+    landing,
+    pair_in,
+    redeem,
+    refresh,
+    server_application,
+)
+from tests.support.other_access import give_access
+from tests.support.people import Person, database_of, make_user, now, sign_in, signed_in, unique
+from tests.support.personal_tokens import make_token
+
+REFUSED = 401
+
+
+@pytest.fixture
+def charlie(gatebell: LiveGatebell) -> Person:
+    """Somebody who may be changed."""
+    return make_user(gatebell, name="charlie")
+
+
+def place_of(gatebell: LiveGatebell, person: Person) -> str:
+    return f"/admin/users/{id_of(gatebell, person)}"
+
+
+def do(gatebell: LiveGatebell, person: Person, action: str) -> requests.Response:
+    """Press a button on somebody's page."""
+    answer: requests.Response = press(gatebell, place_of(gatebell, person), f"/{action}")
+    return answer
+
+
+def lock(gatebell: LiveGatebell, person: Person) -> None:
+    assert do(gatebell, person, "lock").status_code == 302
+
+
+def whoami(gatebell: LiveGatebell, token: str) -> int:
+    answer = requests.get(
+        f"{gatebell.url}/api/v4/user", headers={"PRIVATE-TOKEN": token}, timeout=30
+    )
+    return answer.status_code
+
+
+def shown_password(page: str) -> str:
+    return part_of(page, r'<code id="new-password">([^<]+)</code>')
+
+
+def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
+    address = f"{gatebell.url}/-/user_settings/profile"
+    return browser.get(address, allow_redirects=False).status_code == 200
+
+
+def may_sign_in(gatebell: LiveGatebell, person: Person) -> bool:
+    try:
+        sign_in(gatebell, person)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_a_locked_user_is_signed_out_and_no_token_works(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    token = make_token(gatebell, charlie).clear
+    client = server_application(gatebell)
+    pair = pair_in(redeem(gatebell, client, landing(ask(browser, gatebell, client))["code"]))
+    assert whoami(gatebell, token) == 200
+
+    lock(gatebell, charlie)
+
+    assert not is_signed_in(gatebell, browser)
+    assert not may_sign_in(gatebell, charlie)
+    assert whoami(gatebell, token) == REFUSED
+    assert whoami(gatebell, pair.access) == REFUSED
+    assert not is_live(gatebell, pair.access)
+    assert refresh(gatebell, client, pair.refresh).json()["error"] == "invalid_grant"
+    event = last_event(gatebell, charlie.username)
+    assert (event.kind, event.actor_name) == ("user.locked", root(gatebell).username)
+
+
+def test_a_code_of_a_user_who_is_locked_meanwhile_is_worth_nothing(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    client = server_application(gatebell)
+    code = landing(ask(sign_in(gatebell, charlie), gatebell, client))["code"]
+    lock(gatebell, charlie)
+    assert redeem(gatebell, client, code).json()["error"] == "invalid_grant"
+
+
+def test_an_unlocked_user_comes_in_again(gatebell: LiveGatebell, charlie: Person) -> None:
+    token = make_token(gatebell, charlie).clear
+    lock(gatebell, charlie)
+    page = next_page(gatebell, do(gatebell, charlie, "unlock"))
+    assert "may come in again" in page
+    assert may_sign_in(gatebell, charlie)
+    assert whoami(gatebell, token) == 200
+    assert last_event(gatebell, charlie.username).kind == "user.unlocked"
+
+
+def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    page = next_page(gatebell, do(gatebell, charlie, "reset_password"))
+    password = shown_password(page)
+
+    assert not is_signed_in(gatebell, browser)
+    assert not may_sign_in(gatebell, charlie)
+    again = at_work(gatebell).get(gatebell.url + place_of(gatebell, charlie))
+    assert password not in again.text
+    assert password not in gatebell.log_text()
+    assert last_event(gatebell, charlie.username).kind == "password.reset"
+    helped = Person(username=charlie.username, email=charlie.email, password=password)
+    browser = sign_in(gatebell, helped)
+    asked = browser.get(f"{gatebell.url}/groups", allow_redirects=False)
+    assert asked.headers["Location"].endswith("/-/user_settings/security")
+
+
+def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebell) -> None:
+    name = unique("dora")
+    answer = fill_in(
+        gatebell, "/admin/users/new", "username", username=name, email=f"{name}@people.example"
+    )
+    password = shown_password(next_page(gatebell, answer))
+    person = Person(username=name, email="", password=password)
+    browser = sign_in(gatebell, person)
+    asked = browser.get(f"{gatebell.url}/groups", allow_redirects=False)
+    assert asked.headers["Location"].endswith("/-/user_settings/security")
+    event = last_event(gatebell, name)
+    assert (event.kind, event.details["administrator"]) == ("user.created", False)
+
+
+def test_a_new_administrator_may_administer(gatebell: LiveGatebell) -> None:
+    name = unique("emil")
+    answer = fill_in(
+        gatebell,
+        "/admin/users/new",
+        "username",
+        username=name,
+        email=f"{name}@people.example",
+        is_admin="y",
+    )
+    assert "Administrator" in next_page(gatebell, answer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"username": ""}, "Enter the name to sign in with."),
+        ({"username": "two words"}, "A user name may have"),
+        ({"username": "nul\0"}, "NUL"),
+        ({"email": ""}, "Enter their e-mail address."),
+        ({"email": "nobody"}, "is not an e-mail address"),
+        ({"name": "x" * 101}, "at most 100 characters"),
+    ],
+)
+def test_what_nobody_can_be_called_is_said_beside_the_field(
+    gatebell: LiveGatebell, changes: dict[str, str], sentence: str
+) -> None:
+    name = unique("frida")
+    fields = {"username": name, "email": f"{name}@people.example", "name": "Frida Kahlo"} | changes
+    page = fill_in(gatebell, "/admin/users/new", "username", **fields)
+    assert page.status_code == 422
+    assert sentence in unescape(page.text)
+    kept = next(form for form in forms_in(page.text) if form.has("username"))
+    assert kept.value("email") == fields["email"]
+
+
+def test_a_name_or_an_address_that_is_taken_is_refused(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    for taken in (charlie.username, charlie.username.upper()):
+        page = fill_in(
+            gatebell, "/admin/users/new", "username", username=taken, email="new@people.example"
+        )
+        assert page.status_code == 422
+        assert "exists already" in page.text
+    page = fill_in(
+        gatebell, "/admin/users/new", "username", username=unique("gus"), email=charlie.email
+    )
+    assert page.status_code == 422
+
+
+def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = sign_in(gatebell, charlie)
+    assert browser.get(f"{gatebell.url}/admin").status_code == 404
+    do(gatebell, charlie, "make_administrator")
+    assert browser.get(f"{gatebell.url}/admin").status_code == 200
+    do(gatebell, charlie, "unmake_administrator")
+    assert browser.get(f"{gatebell.url}/admin").status_code == 404
+    event = last_event(gatebell, charlie.username)
+    assert (event.kind, event.details["administrator"]) == ("user.changed", False)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "left"),
+    [
+        ({}, (False, True)),
+        ({"keep_applications": "on"}, (True, True)),
+        ({"revoke_tokens": "on"}, (False, False)),
+    ],
+)
+def test_a_reset_password_signs_applications_out_unless_told_not_to(
+    gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
+) -> None:
+    access = give_access(gatebell, charlie)
+    place = place_of(gatebell, charlie)
+    assert press(gatebell, place, "/reset_password", **boxes).status_code == 302
+    assert access.is_open(gatebell) == left
+
+
+DANGEROUS = (
+    "lock",
+    "unlock",
+    "reset_password",
+    "remove_second_factors",
+    "make_administrator",
+    "unmake_administrator",
+)
+
+
+@pytest.fixture
+def boss(gatebell: LiveGatebell) -> Person:
+    """An administrator whose sign-ins may grow old."""
+    return make_user(gatebell, name="boss", admin=True)
+
+
+def let_age(gatebell: LiveGatebell, person: Person) -> None:
+    """Let all sign-ins of somebody be two days old."""
+    with database_of(gatebell) as session:
+        whose = select(User.id).where(User.username == person.username).scalar_subquery()
+        long_ago = now() - timedelta(days=2)
+        session.execute(update(SignIn).where(SignIn.user_id == whose).values(created_at=long_ago))
+
+
+@pytest.mark.parametrize("action", DANGEROUS)
+def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
+    gatebell: LiveGatebell, charlie: Person, boss: Person, action: str
+) -> None:
+    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
+
+    def send() -> str:
+        token = form_to(browser.get(gatebell.url + place), "/lock").value("csrf_token")
+        answer = browser.post(
+            f"{gatebell.url}{place}/{action}", data={"csrf_token": token}, allow_redirects=False
+        )
+        assert answer.status_code == 302
+        return answer.headers["Location"]
+
+    let_age(gatebell, boss)
+    again = send()
+    assert again.startswith("/users/sign_in?again=yes")
+    assert may_sign_in(gatebell, charlie)  # nothing was done
+    page = browser.get(gatebell.url + again)
+    assert "prove that it is you" in page.text
+    person = {"login": boss.username, "password": boss.password}
+    assert submit(browser, page, form_with(page, "login"), **person).headers["Location"] == place
+    assert send() == place
+
+
+def test_an_account_is_deleted_with_a_fresh_sign_in(
+    gatebell: LiveGatebell, charlie: Person, boss: Person
+) -> None:
+    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}{place}/delete")
+    let_age(gatebell, boss)
+    form = form_with(page, "confirmation")
+    answer = submit(browser, page, form, confirmation=charlie.username)
+    assert answer.headers["Location"] == f"/users/sign_in?again=yes&next={place}"
+    assert may_sign_in(gatebell, charlie)
+
+
+def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: Person) -> None:
+    browser = sign_in(gatebell, boss)
+    page = browser.get(f"{gatebell.url}/admin/users/new")
+    let_age(gatebell, boss)
+    name = unique("new")
+    values = {"username": name, "email": f"{name}@people.example"}
+    answer = submit(browser, page, form_with(page, "username"), **values)
+    assert answer.headers["Location"] == "/users/sign_in?again=yes&next=/admin/users/new"
+
+
+@pytest.mark.parametrize("action", ["lock", "reset_password", "unmake_administrator"])
+def test_nobody_does_it_to_themselves(gatebell: LiveGatebell, action: str) -> None:
+    browser, me = at_work(gatebell), place_of(gatebell, root(gatebell))
+    page = browser.get(gatebell.url + me)
+    assert f"/{action}" not in page.text
+    token = next(form.value("csrf_token") for form in forms_in(page.text))
+    answer = browser.post(f"{gatebell.url}{me}/{action}", data={"csrf_token": token})
+    assert answer.status_code == 409
+    assert is_signed_in(gatebell, browser)
+
+
+def test_a_user_is_found_by_name_address_and_state(gatebell: LiveGatebell) -> None:
+    hans = make_user(gatebell, name="hans")
+
+    def found(query: str) -> bool:
+        page = at_work(gatebell).get(f"{gatebell.url}/admin/users?{query}")
+        return f"<bdi>{hans.username}</bdi></a>" in page.text
+
+    assert found(f"search={hans.username.upper()}")
+    assert found(f"search={hans.email}")
+    assert not found(f"search={hans.username}x")
+    assert not found(f"group=administrators&search={hans.username}")
+    lock(gatebell, hans)
+    assert found(f"group=locked&search={hans.email}")
+
+
+def test_the_list_goes_on_and_back(gatebell: LiveGatebell) -> None:
+    word = unique("page")
+    people = [make_user(gatebell, name=word) for _ in range(21)]
+    browser = at_work(gatebell)
+    first = browser.get(f"{gatebell.url}/admin/users?search={word}")
+    assert people[-1].username in first.text
+    assert f">{people[0].username}<" not in first.text
+    older = part_of(first.text, r'href="([^"]+)" rel="next"')
+    second = browser.get(gatebell.url + older)
+    assert f">{people[0].username}<" in second.text
+    newer = part_of(second.text, r'href="([^"]+)" rel="prev"')
+    assert people[-1].username in browser.get(gatebell.url + newer).text
+
+
+def test_everybody_signed_in_sees_what_became_of_their_account(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    do(gatebell, charlie, "make_administrator")
+    page = signed_in(gatebell, charlie).get(f"{gatebell.url}/-/user_settings/activity")
+    assert "User changed" in page.text
+
+
+def test_a_locked_user_cannot_approve_what_was_asked_before(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    client = server_application(gatebell)
+    lock(gatebell, charlie)
+    address = authorization_url(gatebell, client)
+    answer = browser.get(address, allow_redirects=False)
+    assert "/users/sign_in" in answer.headers["Location"]

@@ -1,0 +1,361 @@
+"""Reading the audit trail: the API, the administration's page, and one's own activity."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import delete, select
+
+from domain.accounts.users import get_user
+from domain.audit.events import Actor, Event, EventKind, Origin, record
+from models import AuditEvent, SignIn
+from tests.support.audit_trail import event_about
+from tests.support.html_forms import form_to, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import (
+    Person,
+    alice,
+    database_of,
+    make_user,
+    now,
+    sign_in,
+    signed_in,
+    unique,
+)
+from tests.support.personal_tokens import make_token
+
+API = "/api/v4/audit_events"
+PAGE = "/admin/audit"
+ACTIVITY = "/-/user_settings/activity"
+NASTY = "<script>alert(1)</script> {{7*7}} \N{RIGHT-TO-LEFT OVERRIDE}x"
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def admin(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell, name="root", admin=True)
+
+
+@pytest.fixture
+def write(gatebell: LiveGatebell) -> Write:
+    """Writes an event about somebody and returns its subject, which no other event has."""
+
+    def write(person: Person, *, at: datetime | None = None, **changes: Any) -> str:
+        subject = changes.pop("subject", None) or unique("thing")
+        with database_of(gatebell) as session:
+            user = get_user(person.username, session=session)
+            actor = changes.pop("actor", Actor(id=user.id, name=user.username))
+            event = Event(
+                **{
+                    "kind": EventKind.TOKEN_REVOKED,
+                    "user_id": user.id,
+                    "subject": subject,
+                    **changes,
+                }
+            )
+            origin = Origin(actor=actor, address="192.0.2.1", user_agent="Lynx/2.9")
+            record(event, origin, session=session, now=at or now())
+        return subject
+
+    return write
+
+
+def get(
+    gatebell: LiveGatebell,
+    person: Person,
+    path: str = "",
+    *,
+    scopes: str = "read_api",
+    **query: Any,
+) -> requests.Response:
+    token = make_token(gatebell, person, scopes=scopes).clear
+    return requests.get(
+        f"{gatebell.url}{API}{path}",
+        params=query,
+        headers={"PRIVATE-TOKEN": token},
+        timeout=30,
+    )
+
+
+def test_the_api_shows_an_event_as_its_clients_read_it(
+    gatebell: LiveGatebell, admin: Person, write: Write
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    at = datetime(2026, 5, 31, 12, 30, 15, 250_000, tzinfo=UTC)
+    subject = write(bob, at=at, details={"token_id": 7})
+
+    (seen,) = get(
+        gatebell, admin, created_after="2026-05-31", created_before="2026-06-01", entity_type="User"
+    ).json()
+
+    assert seen["entity_type"] == "User"
+    assert seen["author_id"] == seen["entity_id"]
+    assert seen["created_at"] == "2026-05-31T12:30:15.250Z"
+    assert seen["event_name"] == "token.revoked"
+    details = seen["details"]
+    assert details["token_id"] == 7
+    assert (details["author_name"], details["entity_path"]) == (bob.username, bob.username)
+    assert details["target_details"] == subject
+    assert details["custom_message"] == "Token revoked"
+    assert details["ip_address"] == "192.0.2.1"
+    assert get(gatebell, admin, f"/{seen['id']}").json() == seen
+    forget_before_today(gatebell)
+
+
+def forget_before_today(gatebell: LiveGatebell) -> None:
+    with database_of(gatebell) as session:
+        session.execute(delete(AuditEvent).where(AuditEvent.created_at < now() - timedelta(days=1)))
+
+
+@pytest.mark.spec("K1")
+def test_the_api_is_for_administrators_with_a_scope_for_reading(
+    gatebell: LiveGatebell, admin: Person
+) -> None:
+    for scopes in ("api", "read_api"):
+        assert get(gatebell, admin, scopes=scopes).status_code == 200
+    assert get(gatebell, admin, scopes="read_user").status_code == 403
+    for path in ("", "/1"):
+        assert get(gatebell, alice(gatebell), path).status_code == 403
+        answer = requests.get(f"{gatebell.url}{API}{path}", timeout=30)
+        assert answer.status_code == 401
+
+
+@pytest.mark.spec("K1")
+def test_the_api_lists_by_pages_and_by_account(
+    gatebell: LiveGatebell, admin: Person, write: Write
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    subjects = [write(bob) for _ in range(3)]
+    with database_of(gatebell) as session:
+        bob_id = get_user(bob.username, session=session).id
+
+    first = get(gatebell, admin, entity_type="User", entity_id=bob_id, per_page=2)
+    second = get(gatebell, admin, entity_type="User", entity_id=bob_id, per_page=2, page=2)
+
+    shown = [each["details"]["target_details"] for each in (*first.json(), *second.json())]
+    assert shown == subjects[::-1]
+    assert (first.headers["X-Total"], first.headers["X-Next-Page"]) == ("3", "2")
+    assert 'rel="next"' in first.headers["Link"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"created_after": "yesterday"},
+        {"created_before": "2026-13-01"},
+        {"created_after": "\x00"},
+        {"page": "-1"},
+        {"per_page": "x"},
+        {"entity_type": "Robot"},
+        {"entity_id": "1e9"},
+        {"entity_id": "9" * 30},
+    ],
+)
+def test_the_api_says_what_it_cannot_read(
+    gatebell: LiveGatebell, admin: Person, query: dict[str, str]
+) -> None:
+    answer = get(gatebell, admin, **query)
+    assert answer.status_code == 400, answer.text
+    assert next(iter(query)) in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/0", "/999999999999", f"/{'9' * 40}", "/x"])
+def test_an_event_that_is_not_there_is_404(
+    gatebell: LiveGatebell, admin: Person, path: str
+) -> None:
+    assert get(gatebell, admin, path).status_code == 404
+
+
+@pytest.mark.spec("K1")
+def test_the_page_is_for_administrators_alone(gatebell: LiveGatebell, admin: Person) -> None:
+    address = gatebell.url + PAGE
+    assert signed_in(gatebell, admin).get(address).status_code == 200
+    assert signed_in(gatebell, alice(gatebell)).get(address).status_code == 404
+    stranger = gatebell.http().get(address, allow_redirects=False)
+    assert stranger.headers["Location"].startswith("/users/sign_in")
+
+
+@pytest.mark.spec("K1")
+def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
+    bob, carol = make_user(gatebell, name="bob"), make_user(gatebell, name="carol")
+    today, day = now(), "%Y-%m-%d"
+    old = write(bob, at=today - timedelta(days=400), kind=EventKind.SECRET_RENEWED)
+    new = write(bob)
+    hers = write(carol, actor=None)
+    browser = signed_in(gatebell, admin)
+
+    def shown(**query: str) -> list[str]:
+        page = browser.get(gatebell.url + PAGE, params=query)
+        assert page.status_code == 200, page.text
+        return [subject for subject in (old, new, hers) if subject in page.text]
+
+    assert shown(user=bob.username.upper()) == [old, new]
+    assert shown(actor=bob.username) == [old, new]
+    assert shown(actor=carol.username) == []
+    assert shown(user=carol.username) == [hers]
+    assert shown(user=bob.username, kind="application.secret_renewed") == [old]
+    limit = f"{today - timedelta(days=399):{day}}"
+    assert shown(user=bob.username, since=limit) == [new]
+    assert shown(user=bob.username, until=limit) == [old]
+    assert shown(user=bob.username, until=f"{today - timedelta(days=400):{day}}") == [old]
+    assert shown(user=bob.username, until="9999-12-31", since="0001-01-01") == [old, new]
+    assert shown(user=unique("nobody")) == []
+    forget_before_today(gatebell)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"since": "31.5.2026"},
+        {"until": "2026-02-30"},
+        {"kind": "no.such"},
+        {"user": "x" * 256},
+        {"actor": "\x00"},
+        {"before": "1 OR 1=1"},
+        {"after": "9" * 30},
+    ],
+)
+def test_what_the_page_cannot_read_it_says(
+    gatebell: LiveGatebell, admin: Person, query: dict[str, str]
+) -> None:
+    answer = signed_in(gatebell, admin).get(gatebell.url + PAGE, params=query)
+    assert answer.status_code == 400, answer.text
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.spec("K1")
+def test_the_page_leads_through_the_trail_and_back(
+    gatebell: LiveGatebell, admin: Person, write: Write
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    subjects = [write(bob) for _ in range(45)]
+    browser = signed_in(gatebell, admin)
+
+    def shown(page: requests.Response) -> list[str]:
+        return [subject for subject in subjects if f"<bdi>{subject}</bdi>" in page.text]
+
+    def follow(page: requests.Response, relation: str) -> requests.Response:
+        end = page.text.index(f'" rel="{relation}"')
+        address = page.text[page.text.rindex('href="', 0, end) + 6 : end]
+        return browser.get(gatebell.url + address.replace("&amp;", "&"))
+
+    first = browser.get(gatebell.url + PAGE, params={"user": bob.username})
+    second = follow(first, "next")
+    third = follow(second, "next")
+
+    assert [len(shown(page)) for page in (first, second, third)] == [20, 20, 5]
+    assert 'rel="next"' not in third.text
+    assert shown(follow(third, "prev")) == shown(second)
+    assert 'rel="prev"' not in follow(second, "prev").text
+    assert "Audit events" in first.text
+
+
+@pytest.mark.spec("K1")
+def test_my_activity_shows_my_events_and_nobody_elses(gatebell: LiveGatebell, write: Write) -> None:
+    bob, carol = make_user(gatebell, name="bob"), make_user(gatebell, name="carol")
+    mine, hers = write(bob), write(carol)
+    by_others = write(bob, actor=None, details={"by": "command"})
+
+    page = signed_in(gatebell, bob).get(gatebell.url + ACTIVITY)
+
+    assert mine in page.text
+    assert by_others in page.text
+    assert "an operator, by command" in page.text
+    assert hers not in page.text
+    assert gatebell.http().get(gatebell.url + ACTIVITY, allow_redirects=False).status_code == 302
+
+
+def test_what_others_wrote_is_only_shown(
+    gatebell: LiveGatebell, admin: Person, write: Write
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    write(
+        bob, subject=f"a\x00b\ud800 {NASTY}", details={"note": NASTY, "scopes": ["api", "openid"]}
+    )
+    for browser, address in (
+        (signed_in(gatebell, bob), gatebell.url + ACTIVITY),
+        (signed_in(gatebell, admin), f"{gatebell.url}{PAGE}?user={bob.username}"),
+    ):
+        text = browser.get(address).text
+        assert "<script>alert" not in text
+        assert "{{7*7}}" in text
+        assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in text
+        assert "scopes: <bdi>api, openid</bdi>" in text
+
+
+@pytest.mark.spec("K1")
+def test_i_sign_one_browser_out_from_another(gatebell: LiveGatebell) -> None:
+    bob = make_user(gatebell, name="bob")
+    other, mine = sign_in(gatebell, bob), sign_in(gatebell, bob)
+
+    page = mine.get(gatebell.url + ACTIVITY)
+    assert "You are signed in with 2 browsers" in page.text
+    assert page.text.count("This browser") == 1
+    answer = submit(mine, page, form_to(page, "/end"))
+
+    assert answer.status_code == 302
+    profile = f"{gatebell.url}/-/user_settings/profile"
+    assert other.get(profile, allow_redirects=False).status_code == 302
+    page = mine.get(gatebell.url + ACTIVITY)
+    assert "You are signed in with 1 browser" in page.text
+    # A browser does not end itself here: for that there is “Sign out”.
+    assert not [form for form in forms_in(page.text) if form.action.endswith(("/end", "_others"))]
+    event = event_about(gatebell, bob, EventKind.SIGNED_OUT)
+    assert event.details["browser_address"] == "127.0.0.1"
+
+
+@pytest.mark.spec("K1")
+def test_i_sign_all_other_browsers_out(gatebell: LiveGatebell) -> None:
+    bob = make_user(gatebell, name="bob")
+    others, mine = [sign_in(gatebell, bob) for _ in range(2)], sign_in(gatebell, bob)
+    page = mine.get(gatebell.url + ACTIVITY)
+    for _ in range(2):  # once more does no harm
+        submit(mine, page, form_to(page, "/end_others"))
+
+    profile = f"{gatebell.url}/-/user_settings/profile"
+    assert mine.get(profile, allow_redirects=False).status_code == 200
+    for other in others:
+        assert other.get(profile, allow_redirects=False).status_code == 302
+    assert event_about(gatebell, bob, EventKind.SIGNED_OUT).details == {"browsers": 2}
+
+
+def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> None:
+    victim, bob = make_user(gatebell, name="victim"), make_user(gatebell, name="bob")
+    hers, mine = sign_in(gatebell, victim), sign_in(gatebell, bob)
+    sign_in(gatebell, bob)
+    with database_of(gatebell) as session:
+        user = get_user(victim.username, session=session)
+        sign_in_id = session.scalar(select(SignIn.id).where(SignIn.user_id == user.id))
+
+    page = mine.get(gatebell.url + ACTIVITY)
+    form = form_to(page, "/end")
+    for number in (sign_in_id, 0, 10**18, 10**30):
+        form.action = f"{ACTIVITY}/sign_ins/{number}/end"
+        assert submit(mine, page, form).status_code == 404
+    without_token = mine.post(f"{gatebell.url}{ACTIVITY}/sign_ins/end_others")
+
+    assert without_token.status_code == 400
+    assert hers.get(f"{gatebell.url}{ACTIVITY}", allow_redirects=False).status_code == 200
+
+
+@pytest.mark.spec("K1")
+def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(
+    gatebell: LiveGatebell, write: Write
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    old, new = (
+        write(bob, at=now() - timedelta(days=366)),
+        write(bob, at=now() - timedelta(days=364)),
+    )
+    assert gatebell.cli("prune")["audit_events"] >= 1
+    page = signed_in(gatebell, bob).get(gatebell.url + ACTIVITY)
+    assert old not in page.text
+    assert new in page.text
+    gatebell.cli("settings", "set", "audit_event_keep_days", "30")
+    gatebell.cli("prune")
+    assert new not in signed_in(gatebell, bob).get(gatebell.url + ACTIVITY).text
+    gatebell.cli("settings", "set", "audit_event_keep_days", "365")
+    assert gatebell.cli("audit", "verify")["intact"]

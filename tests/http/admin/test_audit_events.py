@@ -1,0 +1,285 @@
+"""What is written into the audit trail, by whom, and what never is."""
+
+import json
+from dataclasses import asdict
+from datetime import timedelta
+
+import pytest
+
+from domain.accounts.roles import Role
+from domain.audit.events import EventKind
+from tests.support.audit_trail import (
+    count_events,
+    event_about,
+    events_about,
+    events_with_subject,
+)
+from tests.support.device_wire import codes, poll, press, television, type_code
+from tests.support.html_forms import form_to, form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    age_refreshes,
+    ask,
+    decide,
+    landing,
+    pair_in,
+    post_token,
+    redeem,
+    redeem_publicly,
+    refresh,
+    revoke,
+)
+from tests.support.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    make_application,
+    make_project,
+    make_user,
+    sign_in,
+    unique,
+)
+from tests.support.team import give_role, person_for
+
+
+@pytest.fixture
+def carol(gatebell: LiveGatebell) -> Person:
+    """Somebody whose trail has nothing of others in it."""
+    return make_user(gatebell, name="carol")
+
+
+@pytest.fixture
+def board(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application that has to ask."""
+    return make_application(gatebell, bob(gatebell), name="Deploy Board")
+
+
+@pytest.mark.spec("K1")
+def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, carol)
+    browser.headers["User-Agent"] = "Lynx/2.9"
+
+    decide(browser, ask(browser, gatebell, board), "cancel")
+    decide(browser, ask(browser, gatebell, board))
+
+    refused = event_about(gatebell, carol, EventKind.CONSENT_REFUSED)
+    given = event_about(gatebell, carol, EventKind.CONSENT_GIVEN)
+    for event in (refused, given):
+        assert event.subject == "Deploy Board"
+        assert event.details == {"application_id": board.client_id, "scopes": "read_api read_user"}
+        assert (event.actor_name, event.actor_id) == (carol.username, event.user_id)
+        assert (event.address, event.user_agent) == ("127.0.0.1", "Lynx/2.9")
+        assert event.request_id
+
+
+@pytest.mark.spec("K1")
+def test_what_somebody_says_to_a_device_is_kept_once(gatebell: LiveGatebell, carol: Person) -> None:
+    browser, telly = sign_in(gatebell, carol), television(gatebell)
+    page = type_code(browser, gatebell, codes(gatebell, telly)["user_code"])
+    for _ in range(2):
+        press(browser, page, "approve")
+    press(browser, type_code(browser, gatebell, codes(gatebell, telly)["user_code"]), "deny")
+
+    approved = event_about(gatebell, carol, EventKind.DEVICE_APPROVED)
+    denied = event_about(gatebell, carol, EventKind.DEVICE_DENIED)
+    assert {approved.subject, denied.subject} == {"Telly & Co"}
+    assert approved.details["scopes"] == "read_user"
+    assert approved.details["device_address"] == "127.0.0.1"
+
+
+@pytest.mark.spec("K1")
+def test_ending_an_applications_access_is_kept(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, carol)
+    pair_in(
+        redeem(gatebell, board, landing(decide(browser, ask(browser, gatebell, board)))["code"])
+    )
+    page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    submit(browser, page, form_to(page, "/revoke"))
+    assert event_about(gatebell, carol, EventKind.CONSENT_REVOKED).subject == "Deploy Board"
+
+
+@pytest.mark.spec("K1")
+def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_refused(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, carol)
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    redeem(gatebell, board, code)
+    assert events_about(gatebell, carol, EventKind.CODE_REUSED) == ()
+
+    assert redeem(gatebell, board, code).status_code == 400
+    reused = event_about(gatebell, carol, EventKind.CODE_REUSED)
+    # Who presented it nobody knows: it may have been a thief.
+    assert (reused.subject, reused.actor_name) == ("Deploy Board", "")
+
+    thief = make_application(gatebell, bob(gatebell), name="Thief")
+    stolen = landing(ask(browser, gatebell, board))["code"]
+    assert redeem(gatebell, thief, stolen).status_code == 400
+    assert event_about(gatebell, carol, EventKind.CODE_BURNT).subject == "Thief"
+
+
+@pytest.mark.spec("K1", "B9")
+def test_a_dead_refresh_token_leaves_a_trace(gatebell: LiveGatebell, carol: Person) -> None:
+    phone = make_application(gatebell, bob(gatebell), name="Phone", confidential=False)
+    browser = sign_in(gatebell, carol)
+    code = landing(decide(browser, ask(browser, gatebell, phone, **PKCE)))["code"]
+    pair = pair_in(redeem_publicly(gatebell, phone, code))
+    assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
+    assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
+    assert events_about(gatebell, carol, EventKind.REFRESH_REUSED) == ()
+
+    age_refreshes(gatebell, timedelta(minutes=1))
+    answer = refresh(gatebell, phone, pair.refresh, client_secret=None)
+
+    assert answer.json()["error"] == "invalid_grant"
+    event = event_about(gatebell, carol, EventKind.REFRESH_REUSED)
+    assert event.subject == "Phone"
+    assert event.details["application_id"] == phone.client_id
+
+
+@pytest.mark.spec("K1")
+def test_ordinary_exchanges_and_refreshes_are_too_many_to_be_kept(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, carol)
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    before = count_events(gatebell)
+    pair = pair_in(redeem(gatebell, board, code))
+    for _ in range(3):
+        pair = pair_in(refresh(gatebell, board, pair.refresh))
+    # Nor is a code given without a question: the consent before it is the event.
+    landing(ask(browser, gatebell, board))
+    assert count_events(gatebell) == before
+
+
+@pytest.mark.spec("K1")
+def test_a_token_for_a_password_is_kept_and_so_is_its_end(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    form = {"grant_type": "password", "username": carol.username, "password": carol.password}
+    alone = post_token(gatebell, form).json()
+    with_client = post_token(
+        gatebell,
+        {
+            **form,
+            "client_id": board.client_id,
+            "client_secret": board.secret,
+            "scope": "read_user",
+        },
+    ).json()
+
+    issued = events_about(gatebell, carol, EventKind.TOKEN_ISSUED)
+    assert [event.subject for event in issued] == ["Deploy Board", "password grant"]
+    assert {event.actor_name for event in issued} == {carol.username}
+    assert {event.details["grant_type"] for event in issued} == {"password"}
+
+    revoke(gatebell, board, with_client["access_token"])
+    # A second time there is nothing left to end.
+    revoke(gatebell, board, with_client["access_token"])
+    revoke(gatebell, board, alone["access_token"], client_id=None, client_secret=None)
+    ended = events_about(gatebell, carol, EventKind.TOKEN_REVOKED)
+    assert [event.subject for event in ended] == ["password grant", "Deploy Board"]
+    assert {event.actor_in_words for event in ended} == {"the application"}
+
+
+@pytest.mark.spec("K1")
+@pytest.mark.parametrize("place", ["group", "project"])
+def test_members_who_come_and_go_are_kept(
+    gatebell: LiveGatebell, carol: Person, place: str
+) -> None:
+    owner = make_user(gatebell, name="owner")
+    path = make_project(gatebell, owner)
+    group = path.partition("/")[0]
+    browser = sign_in(gatebell, owner)
+    pages = {
+        "group": (group, f"/groups/{group}/-/members"),
+        "project": (path, f"/{path}/-/settings/members"),
+    }
+    subject, address = pages[place]
+    page = browser.get(gatebell.url + address)
+    form = form_with(page, "user")
+    # What is refused leaves no event.
+    assert submit(browser, page, form, user="nobody", role="30").status_code == 422
+    submit(browser, page, form, user=carol.username, role="30")
+    added = event_about(gatebell, carol, EventKind.MEMBER_ADDED)
+    assert (added.subject, added.actor_name) == (subject, owner.username)
+    assert added.details == {"username": carol.username, "role": "Developer"}
+
+    page = browser.get(gatebell.url + address)
+    # Owners come first in the list.
+    carols = [form for form in forms_in(page.text) if form.action.endswith("/remove")][-1]
+    submit(browser, page, carols)
+    assert event_about(gatebell, carol, EventKind.MEMBER_REMOVED).subject == subject
+
+
+@pytest.mark.spec("K1")
+def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
+    path, name = make_project(gatebell, bob(gatebell)), unique("Nagios")
+    maintainer = person_for(gatebell, Role.MAINTAINER)
+    give_role(gatebell, path, maintainer, Role.MAINTAINER)
+    browser = sign_in(gatebell, maintainer)
+    address = f"{gatebell.url}/{path}/-/settings/integrations"
+    page = browser.get(f"{address}/new")
+    submit(browser, page, form_with(page, "name"), name=name, type="http", active="y")
+
+    (created,) = events_with_subject(gatebell, name)
+    assert created.kind == EventKind.INTEGRATION_CHANGED
+    assert created.actor_name == maintainer.username
+    assert created.details == {
+        "change": "created",
+        "project": path,
+        "type": "http",
+        "active": True,
+    }
+
+
+@pytest.mark.spec("K1")
+def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> None:
+    name = unique("dave")
+    gatebell.cli("users", "create", name, "--email", f"{name}@a.example", "--admin")
+    gatebell.cli("settings", "set", "page_size", "33")
+    gatebell.cli("settings", "set", "page_size", "20")
+    made = gatebell.cli("tokens", "create", name, "--name", name, "--scopes", "api")
+
+    issued, created = events_with_subject(gatebell, name)
+    assert (created.kind, issued.kind) == (EventKind.USER_CREATED, EventKind.TOKEN_ISSUED)
+    assert created.details == {"administrator": True, "by": "command"}
+    changed = events_with_subject(gatebell, "page_size")[:2]
+    assert [event.details["new"] for event in changed] == [20, 33]
+    for event in (issued, created, *changed):
+        assert (event.actor_id, event.actor_name, event.details["by"]) == (None, "", "command")
+    assert made["token"] not in json.dumps(issued.details)
+
+
+@pytest.mark.spec("K1")
+def test_no_secret_is_in_any_event(
+    gatebell: LiveGatebell, carol: Person, board: ClientCredentials
+) -> None:
+    browser, telly = sign_in(gatebell, carol), television(gatebell)
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    pair = pair_in(redeem(gatebell, board, code))
+    redeem(gatebell, board, code)
+    newer = refresh(gatebell, board, pair.refresh).json()
+    refresh(gatebell, board, pair.refresh)
+    device = codes(gatebell, telly)
+    press(browser, type_code(browser, gatebell, device["user_code"]), "approve")
+    polled = poll(gatebell, telly, device["device_code"]).json()
+    form = {"grant_type": "password", "username": carol.username, "password": carol.password}
+    alone = post_token(gatebell, form).json()
+
+    events = events_about(gatebell, carol)
+    assert len(events) >= 4
+    written = json.dumps([asdict(event) for event in events], default=str)
+    secrets = {
+        *(carol.password, board.secret, code, pair.access, pair.refresh),
+        *(device["device_code"], device["user_code"]),
+        *(answer[name] for answer in (newer, polled, alone) for name in answer if "token" in name),
+        *browser.cookies.get_dict().values(),
+    } - {"bearer", "Bearer"}
+    assert [secret for secret in secrets if secret in written] == []
+    assert not any(f"gb{letter}-" in written for letter in "arsp")

@@ -1,0 +1,216 @@
+"""What people do with an alert, and what its page tells of it."""
+
+import json
+import re
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.team import browser_of, give_role, person_for
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)> [x](javascript:alert(1)) \u202e"
+
+
+def page_of(browser: requests.Session, endpoint: Endpoint, query: str = "") -> requests.Response:
+    page = browser.get(f"{endpoint.service}/{endpoint.project}/-/alerts/1{query}")
+    assert page.status_code == 200, page.text
+    return page
+
+
+def do(
+    browser: requests.Session, endpoint: Endpoint, what: str, **values: str
+) -> requests.Response:
+    """Send one of the forms of an alert's page, and return the page that follows."""
+    page = page_of(browser, endpoint)
+    answer = submit(browser, page, form_to(page, f"/alerts/1/{what}"), **values)
+    assert answer.status_code == 302, answer.text
+    return browser.get(endpoint.service + answer.headers["Location"])
+
+
+def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    me = person_for(gatebell, Role.DEVELOPER).username
+    other = person_for(gatebell, Role.MAINTAINER)
+    give_role(gatebell, endpoint.project, other, Role.MAINTAINER)
+    do(browser, endpoint, "status", status="acknowledged")
+    do(browser, endpoint, "assignee", assignee=me)
+    do(browser, endpoint, "assignee", assignee=me)  # no news
+    do(browser, endpoint, "assignee", assignee=other.username)
+    do(browser, endpoint, "assignee", assignee="-")
+    do(browser, endpoint, "notes", text="Grew the volume,\r\nsee https://wiki.example/db-1.")
+    page = do(browser, endpoint, "status", status="triggered").text
+    activity = page[page.index('id="activity"') : page.index('id="reports"')]
+    lines = re.findall(rf"<strong>@{me}</strong> (.*?) <span", activity)
+    assert lines == [
+        "reopened it",
+        "wrote",
+        "took the assignment back",
+        f"assigned it to @{other.username}",
+        "assigned it to themselves",
+        "acknowledged it",
+    ]
+    assert "Grew the volume,\nsee " in activity
+    assert '<a href="https://wiki.example/db-1" rel="noopener noreferrer nofollow">' in activity
+
+
+def test_the_assignee_is_shown_on_page_and_list(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    me = person_for(gatebell, Role.DEVELOPER).username
+    page = do(browser, endpoint, "assignee", assignee=me)
+    assert f'<option value="{me}" selected>' in page.text
+    listed = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text
+    assert f"assigned to </span>@{me}<" in listed
+
+
+@pytest.mark.parametrize("who", ["guest", "stranger", "nobody-has-this-name", "", "a\x00b", "' --"])
+def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell, who: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    guest = person_for(gatebell, Role.GUEST)
+    give_role(gatebell, endpoint.project, guest, Role.GUEST)
+    names = {"guest": guest.username, "stranger": person_for(gatebell, None).username}
+    browser = signed_in(gatebell, alice(gatebell))
+    page = do(browser, endpoint, "assignee", assignee=names.get(who, who))
+    assert "Alerts can be assigned to members of the project" in page.text
+    assert '<option value="-">' in page.text
+    assert "assigned it" not in page.text
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "x" * 10_001])
+def test_a_note_that_is_none_is_refused(gatebell: LiveGatebell, text: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    page = do(browser, endpoint, "notes", text=text)
+    assert "Write something first." in page.text or "at most 10,000 characters" in page.text
+    assert "Nobody has done anything with it yet." in page.text
+
+
+def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    links = (
+        'javascript:alert(1) https://a.example/"onclick="x http://[ https:// (https://b.example)'
+    )
+    page = do(browser, endpoint, "notes", text=f"{EVIL} {links} {{{{7*7}}}} a\x00b").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "\u202e" not in page
+    assert "{{7*7}}" in page
+    activity = page[page.index("timeline") : page.index('id="reports"')]
+    assert re.findall(r'href="([^"]*)"', activity) == ["https://a.example/", "https://b.example"]
+
+
+def test_the_activity_has_pages(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    for number in range(21):
+        do(browser, endpoint, "notes", text=f"note {number:02}")
+    first = page_of(browser, endpoint).text
+    assert "note 20" in first
+    assert "note 00" not in first
+    found = re.search(r"activity=(\d+)#activity", first)
+    assert found is not None
+    assert "note 00" in page_of(browser, endpoint, f"?activity={found[1]}").text
+
+
+@pytest.mark.spec("H7")
+def test_only_developers_and_above_work_on_alerts(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    owner = signed_in(gatebell, alice(gatebell))
+    token = form_to(page_of(owner, endpoint), "/notes").value("csrf_token")
+    for role, status in ((Role.REPORTER, 403), (None, 404)):
+        browser = browser_of(gatebell, endpoint.project, role)
+        page = browser.get(f"{gatebell.url}/groups/new")
+        token = form_to(page, "/groups/new").value("csrf_token")
+        for what in ("notes", "assignee", "status", "../status"):
+            url = f"{gatebell.url}/{endpoint.project}/-/alerts/1/{what}"
+            given = {"csrf_token": token, "text": "x", "assignee": "-", "status": "resolved"}
+            assert browser.post(url, data=given).status_code == status, what
+    for what in ("notes", "assignee", "status"):
+        url = f"{gatebell.url}/{endpoint.project}/-/alerts/2/{what}"
+        browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+        page = browser.get(f"{gatebell.url}/groups/new")
+        token = form_to(page, "/groups/new").value("csrf_token")
+        given = {"csrf_token": token, "text": "x", "assignee": "-", "status": "resolved"}
+        assert browser.post(url, data=given).status_code == 404
+
+
+@pytest.mark.spec("J5", "I8", "I16", "I17")
+def test_each_report_is_a_line_of_the_timeline(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("other"), item("a")))
+    endpoint.post(webhook(item("a")))
+    endpoint.post(webhook(resolved("a")))
+    endpoint.post(webhook(resolved("a")))
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/2").text
+    reports = page[page.index('id="reports"') :]
+    assert re.findall(r'<li class="report ([\w-]+)">', reports) == [
+        "unchanged", "resolved", "joined", "opened",
+    ]  # fmt: skip
+    assert "item 2</a>" in reports
+    (delivery, *_) = re.findall(r'href="([^"]*/deliveries/\d+)"', reports)
+    assert browser.get(gatebell.url + delivery).status_code == 200
+
+
+def test_the_timeline_has_pages(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    for _ in range(3):
+        endpoint.post(webhook(*(item("a") for _ in range(15))))
+    browser = signed_in(gatebell, alice(gatebell))
+    query, seen = "", 0
+    while True:
+        page = page_of(browser, endpoint, query).text
+        seen += page.count('<li class="report')
+        found = re.search(r"reports=([\d_]+)#reports", page)
+        if found is None:
+            break
+        query = f"?reports={found[1]}"
+    assert seen == 45
+    url = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    for forged in ("1", "x_1", "1_1_1", "%00", f"1_{'9' * 30}", "-1_1"):
+        assert browser.get(f"{url}?reports={forged}").status_code == 400
+    assert browser.get(f"{url}?activity=-1").status_code == 400
+
+
+@pytest.mark.spec("I8", "I9", "J5")
+@pytest.mark.parametrize(
+    ("kind", "body", "sentence", "fields"),
+    [
+        ("http", {"fingerprint": ["a", 1]}, "the same fingerprint", ["fingerprint.0"]),
+        ("http", {"title": "t", "hosts": "h"}, "start_time, end_time, hosts", ["title"]),
+        ("prometheus", item("x"), "fingerprint of the sender", ["fingerprint", "labels.alertname"]),
+        ("prometheus", item("x", fingerprint=""), "the same labels", ["labels.alertname"]),
+        (
+            "prometheus",
+            item("x", fingerprint="", labels={}, annotations={"title": "t"}),
+            "have the same title",
+            ["title"],
+        ),
+    ],
+)
+def test_the_page_says_why_reports_were_grouped(
+    gatebell: LiveGatebell, kind: str, body: dict[str, object], sentence: str, fields: list[str]
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    endpoint.post(webhook(body) if kind == "prometheus" else json.dumps(body).encode())
+    page = page_of(signed_in(gatebell, alice(gatebell)), endpoint).text
+    why = page[page.index("Why were these grouped?") : page.index('<ol class="timeline"')]
+    assert sentence in why
+    for name in fields:
+        assert f"<bdi>{name}</bdi>" in why
+    assert "hosts</bdi>" not in why

@@ -1,0 +1,359 @@
+"""Filters and orders of the alert list, its numbers, changes of several alerts, and the files."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import cache
+from html import unescape
+from io import StringIO
+from urllib.parse import quote
+
+import pytest
+import requests
+from sqlalchemy import insert, select, update
+
+from domain.accounts.roles import Role
+from domain.projects.access import get_project
+from domain.projects.views import Viewer
+from models import Alert
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, database_of, now, signed_in
+from tests.support.senders import Endpoint, connect, item, webhook
+from tests.support.stored import alerts_of, change
+from tests.support.team import browser_of
+
+ROW = re.compile(r'/-/alerts/\d+"><bdi>([^<]*)</bdi>')
+BADGE = re.compile(r'<li><a href="[^"]*"[^>]*>(\w+) <span class="badge">([^<]*)</span>')
+
+
+def list_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str = "") -> requests.Response:
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts{query}")
+    assert page.status_code == 200, page.text
+    return page
+
+
+def titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
+    return ROW.findall(list_of(gatebell, endpoint, query).text)
+
+
+def all_titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> Iterator[list[str]]:
+    """Follow the way to the end, then back to the beginning; return each page's titles."""
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(gatebell, endpoint, query)
+    for relation in ("next", "prev"):
+        yield ROW.findall(page.text)
+        while found := re.search(rf'href="([^"]*)" rel="{relation}"', page.text):
+            page = browser.get(gatebell.url + unescape(found[1]))
+            assert page.status_code == 200
+            yield ROW.findall(page.text)
+
+
+@cache
+def varied(gatebell: LiveGatebell) -> Endpoint:
+    """Return an endpoint with 45 alerts that differ in everything; the last one is the newest."""
+    endpoint = connect(gatebell)
+    words = ("critical", "high", "medium", "low", "info", "unknown")
+    for number in range(45):
+        # Started: pairs at the same moment. Severity: in turn.
+        moment = f"2026-11-{1 + number // 2:02}T00:00:00Z"
+        endpoint.accepted(title=f"a{number}", severity=words[number % 6], start_time=moment)
+    for number, alert in enumerate(alerts_of(gatebell, endpoint.project)):
+        values = {
+            "events": number * 7 % 10,
+            "last_event_at": now() + timedelta(minutes=number * 11 % 45),
+        }
+        change(gatebell, update(Alert).where(Alert.id == alert.id).values(**values))
+    return endpoint
+
+
+@pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events", ""])
+def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) -> None:
+    endpoint = varied(gatebell)
+    numbers = range(45)
+    expected = {
+        "oldest": list(numbers),
+        "severity": sorted(numbers, key=lambda n: (n % 6, -n)),
+        "last_event": sorted(numbers, key=lambda n: -(n * 11 % 45)),
+        "events": sorted(numbers, key=lambda n: (-(n * 7 % 10), -n)),
+    }.get(sort, sorted(numbers, reverse=True))
+    there_and_back = list(all_titles(gatebell, endpoint, f"?sort={sort}"))
+    first, second, third, back_third, back_second, back_first = there_and_back
+    assert [*first, *second, *third] == [f"a{number}" for number in expected]
+    assert [back_first, back_second, back_third] == [first, second, third]
+
+
+def test_a_place_of_one_order_is_none_in_another(gatebell: LiveGatebell) -> None:
+    endpoint = varied(gatebell)
+    page = list_of(gatebell, endpoint, "?sort=severity")
+    found = re.search(r"before=([^&\"]+)", page.text)
+    assert found is not None
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    assert browser.get(f"{address}?before={found[1]}").status_code == 400
+
+
+@cache
+def filtered(gatebell: LiveGatebell) -> Endpoint:
+    """Return an endpoint with alerts of different kinds, one of them sent to another."""
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", severity="high", service="mail", platform_environment_name="prod")
+    endpoint.accepted(title="b", severity="low", service="mail", platform_environment_name="test")
+    endpoint.accepted(title="c", severity="low", service="it's <b>")
+    metrics = connect(gatebell, endpoint.project, kind="prometheus", name="Metrics")
+    labels = {"alertname": "d", "severity": "critical"}
+    metrics.post(webhook(item("d", labels=labels, startsAt="2030-01-01T00:00:00Z")))
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/2")
+    submit(browser, page, form_to(page, "/assignee"), assignee=alice(gatebell).username)
+    return endpoint
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?severity=low", "cb"),
+        ("?severity=high&service=mail", "a"),
+        ("?service=mail", "ba"),
+        ("?service=" + quote("it's <b>"), "c"),
+        ("?environment=prod", "a"),
+        ("?environment=PROD", ""),
+        ("?environment=' OR 1=1 --", ""),
+        ("?assignee=-", "dca"),
+        ("?assignee=nobody-has-this-name", ""),
+        ("?service=mail&search=b", "b"),
+        ("?severity=&integration=&sort=", "dcba"),
+        ("?integration=9223372036854775807", ""),
+        ("?environment=%00", ""),
+    ],
+)
+def test_filters_leave_what_they_say(gatebell: LiveGatebell, query: str, found: str) -> None:
+    endpoint = filtered(gatebell)
+    assert "".join(titles(gatebell, endpoint, query)) == found
+    counts = dict(BADGE.findall(list_of(gatebell, endpoint, query).text))
+    assert counts["Open"] == counts["All"] == str(len(found))
+
+
+def test_alerts_of_a_person_and_of_an_integration_are_found(gatebell: LiveGatebell) -> None:
+    endpoint = filtered(gatebell)
+    me = alice(gatebell).username
+    assert titles(gatebell, endpoint, f"?assignee={me.upper()}") == ["b"]
+    assert titles(gatebell, endpoint, f"?integration={endpoint.id}") == ["c", "b", "a"]
+    page = list_of(gatebell, endpoint, f"?assignee={me}&service=mail")
+    assert f'<option value="{me}" selected>' in page.text
+    assert '<option value="mail" selected>' in page.text
+    assert '<option value="it&#39;s &lt;b&gt;">' in page.text
+
+
+def test_counting_stops_at_ten_thousand(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="one")
+    with database_of(gatebell) as session:
+        viewer = Viewer(user_id=None, is_admin=True)
+        project = get_project(endpoint.project, viewer, session=session)
+        row = (
+            session.execute(select(Alert.__table__).where(Alert.project_id == project.id))
+            .one()
+            ._asdict()
+        )
+        many = [
+            {
+                **row,
+                "id": row["id"] + 10_000_000 + n,
+                "iid": n,
+                "fingerprint": None,
+                "title": "old one" if n < 3_000 else "one",
+            }
+            for n in range(2, 10_003)
+        ]
+        session.execute(insert(Alert), many)
+    page = list_of(gatebell, endpoint).text
+    assert dict(BADGE.findall(page))["Open"] == "10,000+"
+    assert dict(BADGE.findall(page))["Resolved"] == "0"
+    project_page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}")
+    assert "10,000+" in project_page.text
+    # What many alerts have is found, and not counted.
+    found = list_of(gatebell, endpoint, "?search=on&sort=events")
+    assert ROW.findall(found.text) == ["one"] * 20
+    assert BADGE.findall(found.text) == []
+    assert "Sorted among the newest 2,000 of each status." in found.text
+    # So it is with what only older ones have.
+    found = list_of(gatebell, endpoint, "?search=old&sort=oldest")
+    assert ROW.findall(found.text) == ["old one"] * 20
+    assert BADGE.findall(found.text) == []
+
+
+def test_the_list_alone_can_be_asked_for(gatebell: LiveGatebell) -> None:
+    part = list_of(gatebell, filtered(gatebell), "?service=mail&_part=list").text
+    assert ROW.findall(part) == ["b", "a"]
+    assert "<html" not in part
+    assert "_part" not in part
+
+
+def change_several(
+    gatebell: LiveGatebell, endpoint: Endpoint, browser: requests.Session, **given: str | list[str]
+) -> requests.Response:
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts?status=all&search=disk")
+    return submit(browser, page, form_to(page, "/alerts/status"), **given)
+
+
+def test_several_alerts_get_a_status_at_once(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number in range(4):
+        endpoint.accepted(title=f"disk {number}")
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    answer = change_several(
+        gatebell, endpoint, browser, iid=["1", "3", "77"], status="acknowledged"
+    )
+    assert answer.headers["Location"].endswith("/-/alerts?status=all&search=disk")
+    assert (
+        "2 alerts are acknowledged now."
+        in browser.get(gatebell.url + answer.headers["Location"]).text
+    )
+    found = [alert.status for alert in alerts_of(gatebell, endpoint.project)]
+    assert found == ["acknowledged", "triggered", "acknowledged", "triggered"]
+
+
+def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="disk <b>one</b>", fingerprint="x")
+    endpoint.accepted(title="disk two", fingerprint="y")
+    browser = signed_in(gatebell, alice(gatebell))
+    change_several(gatebell, endpoint, browser, iid=["1", "2"], status="resolved")
+    assert endpoint.accepted(title="disk again", fingerprint="x")["iid"] == 3
+    answer = change_several(gatebell, endpoint, browser, iid=["1", "2"], status="triggered")
+    told = browser.get(gatebell.url + answer.headers["Location"]).text
+    assert "1 alert is triggered now." in told
+    assert "Left as it was: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
+    found = [alert.status for alert in alerts_of(gatebell, endpoint.project)]
+    assert found == ["resolved", "triggered", "triggered"]
+
+
+@pytest.mark.parametrize("iid", [[], ["x"], ["-1"], ["9" * 30], ["%00"], ["1; DROP TABLE alerts"]])
+def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell, iid: list[str]) -> None:
+    endpoint = filtered(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = change_several(gatebell, endpoint, browser, iid=iid, status="ignored")
+    assert "Choose alerts first." in browser.get(gatebell.url + answer.headers["Location"]).text
+    assert {alert.status for alert in alerts_of(gatebell, endpoint.project)} == {"triggered"}
+
+
+def test_who_goes_back_stays_in_this_project(gatebell: LiveGatebell) -> None:
+    endpoint = filtered(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    forged = "project_path=other/place&_scheme=javascript&_external=1&status=all&a=b"
+    answer = change_several(gatebell, endpoint, browser, iid=[], status="ignored", back=forged)
+    assert answer.headers["Location"] == f"/{endpoint.project}/-/alerts?status=all"
+
+
+def test_who_goes_back_to_what_no_list_knows_changes_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = change_several(gatebell, endpoint, browser, iid="1", status="ignored", back="sort=x")
+    assert answer.status_code == 400
+    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+
+
+def test_too_many_at_once_are_refused(gatebell: LiveGatebell) -> None:
+    endpoint = filtered(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    many = [str(number) for number in range(1, 202)]
+    assert (
+        change_several(gatebell, endpoint, browser, iid=many, status="ignored").status_code == 422
+    )
+    assert change_several(gatebell, endpoint, browser, iid="1", status="x").status_code == 422
+
+
+FORMULAS = (
+    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\u200b=cmd|' /C calc'!A0", '"=1"'),
+    # Full width, behind a direction mark, and beyond the separator of other languages.
+    *("\uff1d1+1", "\u202e=1+1", "\u2060@SUM(A1)", "a;=1+1", "a\t=1+1"),
+)
+#: How a spreadsheet recognizes one, wherever it begins a cell.
+FORMULA = re.compile("[\\s\u200b\u202e\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
+
+
+def test_the_filtered_list_is_written_as_csv_and_no_cell_is_a_formula(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    for text in FORMULAS:
+        endpoint.accepted(title=text, service=text, hosts=[text, "b"], description="x")
+    endpoint.accepted(title='comma, "quote" 磁盘', platform_environment_name="a\nb")
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts/export.csv"
+    answer = browser.get(f"{address}?sort=oldest")
+    assert answer.headers["Content-Type"].startswith("text/csv; charset=utf-8")
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="alerts-shop-')
+    text = answer.content.decode("utf-8")
+    rows = list(csv.DictReader(StringIO(text, newline="")))
+    assert len(rows) == len(FORMULAS) + 1
+    for row in rows:
+        for cell in row.values():
+            assert not FORMULA.match(cell), cell
+    # In quotes, so that no other separator begins a cell in the middle of one.
+    assert '"a;=1+1"' in text
+    assert rows[-1]["title"] == 'comma, "quote" 磁盘'
+    assert rows[-1]["environment"] == "a\nb"
+    (found,) = csv.DictReader(StringIO(browser.get(f"{address}?search=comma").text))
+    assert found["iid"] == str(len(FORMULAS) + 1)
+
+
+def test_the_filtered_list_is_written_as_json(gatebell: LiveGatebell) -> None:
+    endpoint = varied(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts/export.json"
+    everything = json.loads(browser.get(address).content)
+    assert [row["title"] for row in everything] == [f"a{number}" for number in range(44, -1, -1)]
+    assert everything[0]["severity"] == "medium"
+    assert everything[0]["started_at"] == "2026-11-23T00:00:00.000Z"
+    low = json.loads(browser.get(f"{address}?severity=low&sort=events").content)
+    assert [row["severity"] for row in low] == ["low"] * 7
+    assert browser.get(f"{address}?search=nothing-like-it").json() == []
+
+
+def test_a_year_of_a_confused_clock_is_written_with_four_digits(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Old", start_time="0026-01-02T03:04:05Z")
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    (row,) = browser.get(f"{address}/export.json").json()
+    assert row["started_at"] == "0026-01-02T03:04:05.000Z"
+    assert 'datetime="0026-01-02T03:04:05Z"' in browser.get(address).text
+
+
+@pytest.mark.parametrize("reader", ["patient", "hangs up"])
+def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -> None:
+    endpoint = filtered(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    # More than all processes together may have open.
+    for _ in range(120):
+        is_lazy = reader == "hangs up"
+        with browser.get(f"{address}/export.json", stream=is_lazy, timeout=30) as answer:
+            assert answer.status_code == 200
+    assert {browser.get(address).status_code for _ in range(6)} == {200}
+
+
+def test_files_are_for_developers_and_above(gatebell: LiveGatebell) -> None:
+    endpoint = filtered(gatebell)
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts/export.json"
+    assert browser_of(gatebell, endpoint.project, Role.REPORTER).get(address).status_code == 403
+    assert browser_of(gatebell, endpoint.project, None).get(address).status_code == 404
+    unknown = address.replace(".json", ".xml")
+    assert signed_in(gatebell, alice(gatebell)).get(unknown).status_code == 404
+
+
+def test_the_chart_counts_what_the_last_days_opened(gatebell: LiveGatebell) -> None:
+    page = list_of(gatebell, varied(gatebell)).text
+    assert "45 in all, at most 45 a day" in page
+    table = page[page.index("by day and severity") : page.index("alert-filters")]
+    today = re.findall(r"<tr><th.*?</tr>", table)[1]
+    assert re.findall(r">([\d,]+)</td>", today) == ["8", "8", "8", "7", "7", "7", "45"]
+    assert "style=" not in table

@@ -1,0 +1,341 @@
+"""The alert list and an alert's page: what they show, to whom, and what can be done there."""
+
+import json
+import re
+from functools import cache
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.senders import Endpoint, captured, connect, item, resolved, webhook
+from tests.support.stored import alerts_of
+from tests.support.team import browser_of
+
+FIELDS = {
+    "title": "Disk full",
+    "description": "web-1 has 98 % in use",
+    "severity": "LOW",
+    "service": "checkout",
+    "monitoring_tool": "Nagios",
+    "hosts": ["web-1", "web-2"],
+    "platform_environment_name": "production",
+    "runbook": "https://runbooks.example/disk",
+    "start_time": "2026-11-21T07:52:39Z",
+    "extra": {"deep": [{"er": "nested value"}], "number": 12.5, "nothing": None},
+}
+
+
+def page_of(
+    gatebell: LiveGatebell, endpoint: Endpoint, path: str = "", role: Role | None = None
+) -> requests.Response:
+    """Return an alert page as Alice, who owns the project, or somebody with this role sees it."""
+    browser = (
+        browser_of(gatebell, endpoint.project, role)
+        if role
+        else signed_in(gatebell, alice(gatebell))
+    )
+    return browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts{path}")
+
+
+def titles(page: requests.Response) -> list[str]:
+    assert page.status_code == 200, page.text
+    return re.findall(r'/-/alerts/\d+"><bdi>([^<]*)</bdi>', page.text)
+
+
+@pytest.mark.spec("J5", "I3", "I13")
+def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for _ in range(3):
+        endpoint.accepted(**FIELDS)
+    page = page_of(gatebell, endpoint, "/1")
+    assert page.status_code == 200
+    for text in (
+        "Disk full", "web-1 has 98 % in use", "Low", "checkout", "Nagios", "web-2", "production",
+        "3 events", "extra.deep", "nested value", "extra.number", "12.5", "Hook",
+        "21 November 2026, 07:52:39 UTC",
+        'href="https://runbooks.example/disk"',
+        "Reports that are the same but for start_time, end_time, hosts",
+    ):  # fmt: skip
+        assert text in page.text, text
+
+
+@pytest.mark.spec("J5", "I13")
+def test_a_metrics_alerts_page_shows_query_links_and_notes(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(captured("01_firing_unicode_bearer.json"))
+    endpoint.post(captured("17_prometheus_instance_down_2.json"))
+    unicode_page = page_of(gatebell, endpoint, "/1").text
+    for text in ("磁盘使用率", "сервер-1", "## Heading", "annotations.nested", "&lt;b&gt;html"):
+        assert text in unicode_page, text
+    down = page_of(gatebell, endpoint, "/3").text
+    for text in ("up{job=&#34;dead&#34;} == 0", 'href="https://r.example/down"', "127.0.0.1:2"):
+        assert text in down, text
+
+
+EVIL = "<script>alert(1)</script>{{7*7}}${7*7}%s\u202e<img src=x onerror=alert(1)>\"'"
+
+
+@pytest.mark.spec("J5")
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, kind: str) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    names = (*FIELDS, EVIL, "alertname", "summary", "platform_incident_markdown", "runbook_url")
+    fields = dict.fromkeys(names, EVIL) | {"hosts": [EVIL], "fingerprint": [EVIL]}
+    evil_item = item("x", labels=fields, annotations=fields, generatorURL=EVIL, fingerprint=EVIL)
+    body = webhook(evil_item) if kind == "prometheus" else json.dumps(fields).encode()
+    assert endpoint.post(body).status_code == 200
+    home = signed_in(gatebell, alice(gatebell)).get(gatebell.url)
+    project = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}")
+    for page in (page_of(gatebell, endpoint), page_of(gatebell, endpoint, "/1"), home, project):
+        assert page.status_code == 200
+        assert "&lt;script&gt;alert(1)" in page.text
+        assert "<script>alert" not in page.text
+        assert "<img src=x" not in page.text
+        assert "{{7*7}}" in page.text
+        assert "49${" not in page.text
+
+
+@pytest.mark.spec("J5")
+@pytest.mark.parametrize(
+    "link",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        " javascript:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "//evil.example/x",
+        "vbscript:x",
+        "https:evil",
+    ],
+)
+def test_a_link_that_does_not_lead_to_the_web_is_no_link(gatebell: LiveGatebell, link: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(runbook=link)
+    metrics = connect(gatebell, endpoint.project, kind="prometheus", name="Metrics")
+    metrics.post(webhook(item("x", generatorURL=link, annotations={"runbook": link})))
+    for path in ("/1", "/2"):
+        page = page_of(gatebell, endpoint, path)
+        addresses = re.findall(r'(?:href|src|action)="([^"]*)"', page.text)
+        assert all(re.match(r"/(?!/)|https?://|#|$", address) for address in addresses), addresses
+        assert "evil.example" not in "".join(addresses)
+
+
+@pytest.mark.spec("J5")
+def test_the_list_has_a_tab_for_each_status(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    for iid, status in enumerate(("triggered", "acknowledged", "resolved", "ignored"), start=1):
+        endpoint.accepted(title=f"is {status}")
+        set_status(browser, endpoint, iid, status)
+    expected = {
+        "": ["is acknowledged", "is triggered"],
+        "?status=open": ["is acknowledged", "is triggered"],
+        "?status=triggered": ["is triggered"],
+        "?status=acknowledged": ["is acknowledged"],
+        "?status=resolved": ["is resolved"],
+        "?status=ignored": ["is ignored"],
+        "?status=all": ["is ignored", "is resolved", "is acknowledged", "is triggered"],
+        "?status=": ["is acknowledged", "is triggered"],
+    }
+    for query, found in expected.items():
+        assert titles(page_of(gatebell, endpoint, query)) == found, query
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("disk", ["Disk 100% full"]),
+        ("DISK full", ["Disk 100% full"]),
+        ("dis 10", ["Disk 100% full"]),
+        ("isk", []),
+        ("full empty", []),
+        ("checkout", ["a_b"]),
+        ("nagios", ["a_b"]),
+        ("web-7.example", ["a_b"]),
+        ("prod", ["a_b"]),
+        ("words of the description", ["axb"]),
+        ("a_b", ["a_b"]),
+        ("back\\slash", ["back\\slash"]),
+        ('te quo"', ["quo&#34;te"]),
+        ("磁盘", ["磁盘使用率"]),
+        ("e\u0301t", ["e\u0301te\u0301"]),
+        ("a:*|b", ["a_b"]),
+        ("a & !b", ["a_b"]),
+        *(
+            (text, [])
+            for text in ("%", "_", "\\", '"', "'", "*", ":*", "%00", "\N{EN DASH}", "\u0301")
+        ),
+        *((text, []) for text in ("' OR '1'='1", "{{7*7}} %s", 'NEAR("a" "b")', "title:disk")),
+        *((text, []) for text in ("x" * 200, "disk OR full", "x " * 99)),
+    ],
+)
+def test_search_finds_words_by_their_beginnings(
+    gatebell: LiveGatebell, search: str, found: list[str]
+) -> None:
+    endpoint = searched_endpoint(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    answer = browser.get(address, params={"status": "open", "search": search})
+    assert titles(answer) == found
+
+
+@cache
+def searched_endpoint(gatebell: LiveGatebell) -> Endpoint:
+    """Return an endpoint with alerts to be found."""
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Disk 100% full")
+    endpoint.accepted(
+        title="a_b", service="checkout", monitoring_tool="Nagios", hosts=["web-7.example.org"],
+        platform_environment_name="production",
+    )  # fmt: skip
+    endpoint.accepted(title="axb", description="the words of a description")
+    endpoint.accepted(title="back\\slash")
+    endpoint.accepted(title='quo"te')
+    endpoint.accepted(title="磁盘使用率")
+    endpoint.accepted(title="e\u0301te\u0301")
+    return endpoint
+
+
+def test_search_passes_over_nul(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Disk full")
+    assert titles(page_of(gatebell, endpoint, "?search=disk%00full")) == ["Disk full"]
+
+
+def test_the_list_has_pages_there_and_back(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(*(item(f"a{number}") for number in range(45))))
+    newest_first = [f"a{number}" for number in range(44, -1, -1)]
+    first = page_of(gatebell, endpoint, "?search=a")
+    second = follow(gatebell, first, "next")
+    third = follow(gatebell, second, "next")
+    assert titles(first) + titles(second) + titles(third) == newest_first
+    assert 'rel="next"' not in third.text
+    assert titles(follow(gatebell, third, "prev")) == titles(second)
+    back = follow(gatebell, follow(gatebell, third, "prev"), "prev")
+    assert titles(back) == titles(first)
+    assert 'rel="prev"' not in back.text
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("-1", "x", "1", "9" * 30, "1;DROP TABLE alerts", "٣_1", "%00", "_", "1_1_1", "1_n"),
+        *("1__1", f"{'9' * 18}_1", f"1_{'9' * 19}"),
+    ],
+)
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, name: str, cursor: str) -> None:
+    endpoint = quiet_endpoint(gatebell)
+    assert page_of(gatebell, endpoint, f"?{name}={cursor}").status_code == 400
+    assert page_of(gatebell, endpoint, f"?{name}={2**50}_{2**63 - 1}").status_code == 200
+
+
+@cache
+def quiet_endpoint(gatebell: LiveGatebell) -> Endpoint:
+    """Return an endpoint with one alert, for tests that change nothing."""
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    return endpoint
+
+
+@pytest.mark.parametrize("number", ["0", "2", "2147483648", "9" * 19, "9" * 60, "1e3", "%00"])
+def test_an_alert_that_does_not_exist_is_not_found(gatebell: LiveGatebell, number: str) -> None:
+    endpoint = quiet_endpoint(gatebell)
+    assert page_of(gatebell, endpoint, f"/{number}").status_code == 404
+
+
+def set_status(
+    browser: requests.Session, endpoint: Endpoint, iid: int, status: str
+) -> requests.Response:
+    page = browser.get(f"{endpoint.service}/{endpoint.project}/-/alerts/{iid}")
+    return submit(browser, page, form_with(page, "status"), status=status)
+
+
+@pytest.mark.spec("I17", "J5")
+def test_a_status_changes_to_any_other_and_back(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    for status in ("acknowledged", "ignored", "resolved", "triggered", "resolved", "acknowledged"):
+        answer = set_status(browser, endpoint, 1, status)
+        assert answer.status_code == 302
+        (alert,) = alerts_of(gatebell, endpoint.project)
+        assert alert.status == status
+        assert (alert.ended_at is not None) == (status == "resolved")
+    # It is open, whatever people call it: what comes again is counted there.
+    assert endpoint.accepted(fingerprint="x")["iid"] == 1
+
+
+@pytest.mark.spec("I16")
+def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    browser = signed_in(gatebell, alice(gatebell))
+    set_status(browser, endpoint, 1, "resolved")
+    assert endpoint.accepted(fingerprint="x")["iid"] == 2
+    answer = set_status(browser, endpoint, 1, "triggered")
+    assert answer.status_code == 302
+    told = browser.get(gatebell.url + answer.headers["Location"])
+    assert "Another open alert has the same fingerprint" in told.text
+    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)] == [
+        "resolved",
+        "triggered",
+    ]
+    set_status(browser, endpoint, 2, "resolved")
+    assert set_status(browser, endpoint, 1, "triggered").status_code == 302
+    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+
+
+@pytest.mark.parametrize("status", ["", "closed", "Resolved", "<script>", "resolved\x00"])
+def test_a_status_that_is_none_changes_nothing(gatebell: LiveGatebell, status: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    assert set_status(browser, endpoint, 1, status).status_code == 422
+    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+
+
+def test_a_forged_request_changes_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    browser = signed_in(gatebell, alice(gatebell))
+    url = f"{gatebell.url}/{endpoint.project}/-/alerts/1/status"
+    for forged in ({}, {"csrf_token": "forged"}):
+        assert browser.post(url, data={"status": "resolved", **forged}).status_code == 400
+    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+
+
+@pytest.mark.spec("H7")
+def test_alerts_are_for_developers_and_above(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    for path in ("", "/1"):
+        for role in (Role.DEVELOPER, Role.MAINTAINER, Role.OWNER):
+            assert page_of(gatebell, endpoint, path, role).status_code == 200
+        for role in (Role.GUEST, Role.PLANNER, Role.REPORTER):
+            assert page_of(gatebell, endpoint, path, role).status_code == 403
+        stranger = browser_of(gatebell, endpoint.project, None)
+        url = f"{gatebell.url}/{endpoint.project}/-/alerts{path}"
+        assert stranger.get(url).status_code == 404
+
+
+@pytest.mark.spec("I17", "J5")
+def test_a_recovery_is_seen_on_the_page(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    endpoint.post(webhook(resolved("a")))
+    page = page_of(gatebell, endpoint, "/1")
+    assert "Resolved" in page.text
+    assert "21 November 2026, 08:00:00 UTC" in page.text
+
+
+def follow(gatebell: LiveGatebell, page: requests.Response, where: str) -> requests.Response:
+    found = re.search(rf'href="([^"]*)" rel="{where}"', page.text)
+    assert found is not None
+    return signed_in(gatebell, alice(gatebell)).get(gatebell.url + found[1].replace("&amp;", "&"))

@@ -1,0 +1,243 @@
+"""A list refuses what it does not know: a typo never stands for everything."""
+
+from collections.abc import Callable
+from functools import cache
+from urllib.parse import quote
+
+import gitlab
+import pytest
+import requests
+from flask import Flask
+
+from domain.accounts.roles import Role
+from domain.paging import Page
+from tests.support.administration import at_work, root
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine
+from tests.support.people import alice, signed_in
+from tests.support.personal_tokens import make_token
+from tests.support.senders import Endpoint, connect
+from tests.support.team import browser_of
+from web.pages import page_links
+
+Address = Callable[[Endpoint], str]
+API_LISTS = (
+    "/projects/{project}/alert_management_alerts",
+    "/projects/{project}/environments",
+    "/projects/{project}/access_tokens",
+    "/groups/{group}/access_tokens",
+    "/personal_access_tokens",
+    "/applications",
+    "/audit_events",
+)
+PAGES = (
+    "/{project}/-/alerts",
+    "/{project}/-/alerts/export.csv",
+    "/{project}/-/alerts/export.json",
+    "/{project}/-/alerts/1",
+    "/{project}/-/environments",
+    "/{project}/-/environments/prod",
+    "/{project}/-/settings/integrations/{id}/deliveries",
+    "/{project}/-/settings/access_tokens",
+    "/groups/{group}/-/access_tokens",
+    "/-/user_settings/access_tokens",
+    "/-/user_settings/activity",
+    "/admin/users",
+    "/admin/applications",
+    "/admin/audit",
+)
+
+
+@cache
+def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
+    """Return an endpoint whose project has two alerts."""
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", severity="low", platform_environment_name="prod")
+    endpoint.accepted(title="b", severity="high")
+    return endpoint
+
+
+@cache
+def token_of(gatebell: LiveGatebell) -> str:
+    """Return the token of an administrator, who may read every list."""
+    return make_token(gatebell, root(gatebell)).clear
+
+
+def filled(endpoint: Endpoint, path: str, *, is_quoted: bool) -> str:
+    project = quote(endpoint.project, safe="" if is_quoted else "/")
+    group = endpoint.project.rpartition("/")[0]
+    return path.format(project=project, group=quote(group, safe=""), id=endpoint.id)
+
+
+def api(gatebell: LiveGatebell, path: str, query: str = "") -> requests.Response:
+    address = filled(endpoint_of(gatebell), path, is_quoted=True)
+    return machine(gatebell).get(
+        f"{gatebell.url}/api/v4{address}?{query}",
+        headers={"PRIVATE-TOKEN": token_of(gatebell)},
+    )
+
+
+def page(gatebell: LiveGatebell, path: str, query: str = "") -> requests.Response:
+    endpoint = endpoint_of(gatebell)
+    own = path.startswith(("/admin", "/-/"))
+    browser = at_work(gatebell) if own else browser_of_owner(gatebell)
+    return browser.get(f"{gatebell.url}{filled(endpoint, path, is_quoted=False)}?{query}")
+
+
+@cache
+def browser_of_owner(gatebell: LiveGatebell) -> requests.Session:
+    return signed_in(gatebell, alice(gatebell))
+
+
+@pytest.mark.parametrize("path", API_LISTS)
+def test_a_list_of_the_api_names_an_unknown_parameter_and_those_that_it_takes(
+    gatebell: LiveGatebell, path: str
+) -> None:
+    assert api(gatebell, path).status_code == 200
+    answer = api(gatebell, path, "sevrity=critical")
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("sevrity is not known here; this list takes ")
+    assert "per_page" in answer.json()["error"]
+    assert "token" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, path: str) -> None:
+    assert page(gatebell, path).status_code == 200
+    answer = page(gatebell, path, "sevrity=critical")
+    assert answer.status_code == 400
+    if "export.json" not in path:  # an address with .json answers with JSON
+        assert answer.headers["Content-Type"].startswith("text/html")
+        plain = filled(endpoint_of(gatebell), path, is_quoted=False)
+        assert f'href="{plain}">Show the list without filters' in answer.text
+    assert "sevrity is not known here; this list takes " in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("status=nope", "status must be one of open, triggered, acknowledged, resolved, ignored, "),
+        ("severity=crit", "severity must be one of critical, high, medium, low, info, unknown."),
+        ("severity=CRITICAL", "severity must be one of "),
+        ("sort=x", "sort must be one of started, oldest, severity, last_event, events."),
+        ("integration=x", "integration must be a whole number."),
+        ("integration=99999999999999999999", "integration must be a whole number."),
+        ("search=" + "x" * 201, "search can have at most 200 characters."),
+        ("service=" + "x" * 256, "service can have at most 255 characters."),
+        ("status=open&status=all", "status can be given only once."),
+    ],
+)
+def test_a_word_that_no_alert_list_knows_is_named_with_those_that_it_knows(
+    gatebell: LiveGatebell, query: str, error: str
+) -> None:
+    refused = api(gatebell, API_LISTS[0], query)
+    assert (refused.status_code, refused.json()["error"][: len(error)]) == (400, error)
+    shown = page(gatebell, PAGES[0], query)
+    assert shown.status_code == 400
+    assert error in shown.text
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("page=2", "page"),
+        ("page=0", "page"),
+        ("page=x", "page"),
+        ("pagination=offset", "pagination"),
+    ],
+)
+def test_a_list_by_key_has_no_page_by_number(
+    gatebell: LiveGatebell, query: str, named: str
+) -> None:
+    answer = api(gatebell, API_LISTS[0], query)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(named)
+
+
+@pytest.mark.parametrize("path", API_LISTS[1:])
+@pytest.mark.parametrize("query", ["pagination=x", "order_by=name", "sort=sideways", "page=0"])
+def test_a_numbered_list_refuses_another_way_through_it(
+    gatebell: LiveGatebell, path: str, query: str
+) -> None:
+    answer = api(gatebell, path, query)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(query.partition("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/admin/users", "group=robots"),
+        ("/admin/applications", "of=me"),
+        ("/-/user_settings/access_tokens", "state=dead"),
+        ("/groups/{group}/-/access_tokens", "state=dead"),
+        ("/admin/users", "search=" + "x" * 201),
+    ],
+)
+def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell, path: str, query: str) -> None:
+    answer = page(gatebell, path, query)
+    assert answer.status_code == 400
+    assert f"{query.partition('=')[0]} " in answer.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "page=1&per_page=100",
+        "pagination=keyset&order_by=id&per_page=50",
+        "search=&name=",
+    ],
+)
+def test_what_clients_libraries_send_with_every_list_is_taken(
+    gatebell: LiveGatebell, query: str
+) -> None:
+    lists = API_LISTS[1:] if "search" not in query else API_LISTS[1:2]
+    for path in lists:
+        assert api(gatebell, path, query).status_code == 200, path
+
+
+def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
+    gatebell: LiveGatebell,
+) -> None:
+    person = alice(gatebell)
+    made = {make_token(gatebell, person).id for _ in range(3)}
+    token = make_token(gatebell, person).clear
+    library = gitlab.Gitlab(
+        gatebell.url, private_token=token, pagination="keyset", order_by="id", per_page=2
+    )
+    library.session.trust_env = False  # no proxy between us
+    try:
+        found = [each.id for each in library.personal_access_tokens.list(iterator=True)]
+    finally:
+        library.session.close()
+    assert made <= set(found)
+    assert len(found) == len(set(found))
+
+
+def test_an_unknown_name_is_shown_as_text_and_cut(gatebell: LiveGatebell) -> None:
+    answer = page(gatebell, PAGES[0], quote("<script>alert(1)</script>") + "x" * 500 + "=1")
+    assert answer.status_code == 400
+    assert "<script>alert" not in answer.text
+    assert "x" * 100 not in answer.text
+
+
+def test_what_is_no_list_may_be_asked_with_anything(gatebell: LiveGatebell) -> None:
+    endpoint = endpoint_of(gatebell)
+    browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
+    assert browser.get(f"{gatebell.url}/?utm_source=letter").status_code == 200
+    assert browser.get(f"{gatebell.url}/{endpoint.project}?utm_source=letter").status_code == 200
+
+
+@pytest.mark.parametrize("query", ["endpoint=x", "project_path=other/shop", "values=1", "iid=2"])
+def test_no_parameter_stands_for_a_part_of_the_path(
+    app: Flask, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    # As a page would that takes such a name among its own.
+    def listed(project_path: str) -> str:
+        del project_path
+        return page_links(Page(items=(), next_before=7)).next_url or ""
+
+    monkeypatch.setitem(app.view_functions, "alerts.index", listed)
+    answer = app.test_client().get(f"/acme/shop/-/alerts?{query}&search=a%26b&before=3")
+    assert answer.status_code == 200
+    assert answer.text == f"/acme/shop/-/alerts?{query.replace('/', '%2F')}&search=a%26b&before=7"

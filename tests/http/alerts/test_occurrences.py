@@ -1,0 +1,87 @@
+"""Every item of every delivery leaves a row that says which alert it touched, and how."""
+
+import pytest
+
+from domain.alerts.lifecycle import Action
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect, item, resolved, webhook
+from tests.support.stored import alerts_of, deliveries_of, occurrences_of
+
+#: After all that `resolved` says is over.
+LATER = {"startsAt": "2026-11-21T09:00:00Z"}
+
+
+@pytest.mark.spec("I16", "I17")
+def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    copy, new = item("a"), item("a", **LATER)
+    for body in (item("a"), copy, resolved("a"), resolved("a"), copy, new, resolved("b")):
+        assert endpoint.post(webhook(body)).status_code == 200
+    assert occurrences_of(gatebell, endpoint.project) == [
+        (1, 0, Action.OPENED),
+        (1, 0, Action.JOINED),
+        (1, 0, Action.RESOLVED),
+        (1, 0, Action.UNCHANGED),
+        (1, 0, Action.LATE),
+        (2, 0, Action.OPENED),
+        (3, 0, Action.STORED_AS_RESOLVED),
+    ]
+
+
+@pytest.mark.spec("I11", "I16", "I17")
+def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a"), resolved("z")))
+    again = item("b")
+    endpoint.post(webhook(item("b"), "no item", resolved("a"), again, resolved("z"), item("a")))
+    endpoint.post(webhook(item("a", **LATER), "no item"))
+    assert occurrences_of(gatebell, endpoint.project) == [
+        (1, 0, Action.OPENED),
+        (2, 1, Action.STORED_AS_RESOLVED),
+        (3, 0, Action.OPENED),
+        (1, 2, Action.RESOLVED),
+        (3, 3, Action.JOINED),
+        (2, 4, Action.UNCHANGED),
+        (1, 5, Action.LATE),
+        (4, 0, Action.OPENED),
+    ]
+
+
+@pytest.mark.spec("I16", "I17")
+def test_a_webhook_counts_closes_and_opens_the_same_thing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a"), item("b")))
+    next_one = item("a", **LATER)
+    items = (item("a"), item("a"), item("c"), resolved("a"), next_one, item("b"), resolved("c"))
+    assert [each["iid"] for each in endpoint.post(webhook(*items)).json()] == [1, 3, 4, 2]
+    old, counted, brief, new = alerts_of(gatebell, endpoint.project)
+    assert (old.status, old.events) == ("resolved", 3)
+    assert (counted.status, counted.events, counted.ended_at) == ("triggered", 2, None)
+    assert (brief.status, brief.events) == ("resolved", 1)
+    assert old.ended_at == brief.ended_at is not None
+    assert (new.status, new.events, new.title) == ("triggered", 1, "a")
+    assert old.last_event_at == counted.last_event_at == new.created_at > old.created_at
+    log = deliveries_of(gatebell, endpoint.project)[-1]
+    assert (log.opened, log.joined, log.resolved) == (2, 3, 2)
+
+
+@pytest.mark.spec("I17")
+def test_late_recoveries_find_the_last_resolved_alert_of_each_series(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    names = [f"s{number}" for number in range(40)]
+    for times in ({}, LATER):
+        ended = {"endsAt": "2026-11-21T10:00:00Z"} if times else {}
+        endpoint.post(webhook(*(item(name, **times) for name in names)))
+        endpoint.post(webhook(*(resolved(name) | times | ended for name in names)))
+    answer = endpoint.post(webhook(*map(resolved, reversed(names)), resolved("new")))
+    assert [each["iid"] for each in answer.json()] == [*range(80, 40, -1), 81]
+    assert len(alerts_of(gatebell, endpoint.project)) == 81
+
+
+def test_a_refused_delivery_leaves_none(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    assert endpoint.post(webhook("no item")).status_code == 422
+    assert occurrences_of(gatebell, endpoint.project) == []
+    assert len(deliveries_of(gatebell, endpoint.project)) == 1

@@ -1,0 +1,145 @@
+"""/api/v4/projects/:id/alert_management_alerts: alerts for scripts."""
+
+import csv
+from io import StringIO
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.live import LiveGatebell
+from tests.support.people import alice
+from tests.support.personal_tokens import make_token
+from tests.support.senders import Endpoint, connect
+from tests.support.stored import alerts_of
+from tests.support.team import give_role, person_for
+
+
+def api(
+    gatebell: LiveGatebell,
+    endpoint: Endpoint,
+    path: str,
+    *,
+    scopes: str = "read_alerts",
+    role: Role | None = None,
+    **given: object,
+) -> requests.Response:
+    person = alice(gatebell) if role is None else person_for(gatebell, role)
+    if role is not None:
+        give_role(gatebell, endpoint.project, person, role)
+    token = make_token(gatebell, person, scopes=scopes).clear
+    reference = quote(endpoint.project, safe="")
+    return requests.request(
+        "PUT" if given else "GET",
+        f"{gatebell.url}/api/v4/projects/{reference}/alert_management_alerts{path}",
+        headers={"Authorization": f"Bearer {token}"},
+        json=given or None,
+        timeout=20,
+    )
+
+
+@pytest.mark.spec("G5", "J5")
+def test_alerts_are_listed_and_shown(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", severity="low")
+    for _ in range(2):
+        endpoint.accepted(title="b", severity="high", description="words", extra={"x": [1]})
+    listed = api(gatebell, endpoint, "").json()
+    assert [alert["title"] for alert in listed] == ["b", "a"]
+    assert [alert["title"] for alert in api(gatebell, endpoint, "?severity=low").json()] == ["a"]
+    shown = api(gatebell, endpoint, "/2").json()
+    assert shown.items() >= listed[0].items()
+    assert shown["events"] == 2
+    assert shown["description"] == "words"
+    assert shown["details"]["extra.x.0"] == "1"
+    assert shown["web_url"] == f"{gatebell.url}/{endpoint.project}/-/alerts/2"
+
+
+def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number in range(5):
+        endpoint.accepted(title=f"a{number}")
+    token = make_token(gatebell, alice(gatebell), scopes="read_api").clear
+    reference = quote(endpoint.project, safe="")
+    found = []
+    url = f"{gatebell.url}/api/v4/projects/{reference}/alert_management_alerts?per_page=2"
+    while url:
+        answer = requests.get(f"{url}&access_token={token}", timeout=20)
+        found += [alert["title"] for alert in answer.json()]
+        url = answer.links.get("next", {}).get("url", "")
+        assert token not in url
+    assert found == ["a4", "a3", "a2", "a1", "a0"]
+    forged = api(gatebell, endpoint, "?cursor=1")
+    assert forged.status_code == 400
+
+
+@pytest.mark.spec("G5")
+def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x")
+    done = api(gatebell, endpoint, "/1", scopes="write_alerts", status="resolved")
+    assert done.status_code == 200
+    assert done.json()["status"] == "resolved"
+    endpoint.accepted(fingerprint="x")
+    refused = api(gatebell, endpoint, "/1", scopes="api", status="triggered")
+    assert refused.status_code == 409
+    assert "same fingerprint" in refused.json()["message"]
+    unknown = api(gatebell, endpoint, "/1", scopes="api", status="closed")
+    assert unknown.status_code == 400
+    small = api(gatebell, endpoint, "/1", scopes="read_alerts", status="ignored")
+    assert small.json()["error"] == "insufficient_scope"
+    assert api(gatebell, endpoint, "/9", scopes="api", status="ignored").status_code == 404
+    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+
+
+@pytest.mark.spec("G5", "H7")
+def test_alerts_are_for_developers_with_the_right_scope(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    for path in ("", "/1"):
+        assert api(gatebell, endpoint, path, role=Role.DEVELOPER).status_code == 200
+        assert api(gatebell, endpoint, path, role=Role.REPORTER).status_code == 403
+        assert api(gatebell, endpoint, path, scopes="read_user").status_code == 403
+    stranger = make_token(gatebell, person_for(gatebell, None), scopes="api").clear
+    url = f"{gatebell.url}/api/v4/projects/{quote(endpoint.project, safe='')}"
+    answer = requests.get(
+        f"{url}/alert_management_alerts", headers={"PRIVATE-TOKEN": stranger}, timeout=20
+    )
+    assert answer.status_code == 404
+
+
+@pytest.mark.spec("G5", "J5")
+@pytest.mark.parametrize("scopes", ["read_alerts", "read_api", "api"])
+def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell, scopes: str) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post_json([{"title": f"a{number}", "severity": "low"} for number in range(600)])
+    endpoint.accepted(title="=1+1", severity="high")
+    answer = api(gatebell, endpoint, "/export.json", scopes=scopes)
+    assert answer.headers["Content-Type"] == "application/json"
+    assert "attachment" in answer.headers["Content-Disposition"]
+    # Row by row: nobody knows beforehand how long it gets.
+    assert "Content-Length" not in answer.headers
+    everything = answer.json()
+    assert [row["iid"] for row in everything[:1]] == [601]
+    assert len(everything) == 601
+    low = api(gatebell, endpoint, "/export.json?severity=low&sort=oldest", scopes=scopes).json()
+    assert {row["severity"] for row in low} == {"low"}
+    assert low[0]["started_at"].endswith("Z")
+    table = api(gatebell, endpoint, "/export.csv?severity=high", scopes=scopes)
+    assert table.headers["Content-Type"].startswith("text/csv")
+    (row,) = csv.DictReader(StringIO(table.text))
+    assert (row["iid"], row["title"]) == ("601", "'=1+1")
+
+
+def test_a_file_is_refused_to_who_may_not_see_it_and_for_what_is_unknown(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    assert api(gatebell, endpoint, "/export.json", scopes="read_user").status_code == 403
+    reporter = api(gatebell, endpoint, "/export.csv", role=Role.REPORTER)
+    assert reporter.status_code in {403, 404}
+    answer = api(gatebell, endpoint, "/export.csv?per_page=5&nope=1")
+    assert answer.status_code == 400
+    assert "per_page" in answer.text or "nope" in answer.text
+    assert api(gatebell, endpoint, "/export.xml").status_code == 404

@@ -1,0 +1,124 @@
+"""GET /api/v4/user: who a token speaks for, and where it may stand."""
+
+from functools import cache
+
+import pytest
+import requests
+
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, alice, make_user, set_state
+
+
+@cache
+def token_of(gatebell: LiveGatebell, person: Person, scopes: str = "read_user") -> str:
+    """Make a personal access token, as an operator does."""
+    arguments = ("tokens", "create", person.username, "--name", "script", "--scopes", scopes)
+    token: str = gatebell.cli(*arguments)["token"]
+    return token
+
+
+def ask(
+    gatebell: LiveGatebell, path: str = "user", query: str = "", **headers: str
+) -> requests.Response:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return requests.get(f"{gatebell.url}/api/v4/{path}{query}", headers=given, timeout=30)
+
+
+@pytest.mark.spec("G1", "M1")
+@pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.3-a")
+def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    answers = [
+        ask(gatebell, Authorization=f"Bearer {token}"),
+        ask(gatebell, Authorization=f"bearer {token}"),
+        ask(gatebell, query=f"?access_token={token}"),
+        ask(gatebell, PRIVATE_TOKEN=token),
+    ]
+    for answer in answers:
+        assert answer.status_code == 200
+        body = answer.json()
+        assert body["username"] == alice(gatebell).username
+        assert body["email"] == alice(gatebell).email
+        assert body["state"] == "active"
+        assert "is_admin" not in body
+        assert "password" not in answer.text
+        assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
+def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    answers = [
+        ask(gatebell, query=f"?access_token={token}", Authorization=f"Bearer {token}"),
+        ask(gatebell, query=f"?access_token={token}&access_token={token}"),
+        ask(gatebell, PRIVATE_TOKEN=token, Authorization=f"Bearer {token}"),
+    ]
+    for answer in answers:
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "invalid_request"
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-3-a", "rfc6750-3-c", "rfc9728-5.1-a")
+@pytest.mark.parametrize(
+    "value",
+    ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer gba-unknown", "Bearer gbp-" + "x" * 50,
+     "Bearer \xe9", "Bearer a b", "Bearer " + "x" * 8_000],
+)  # fmt: skip
+def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell, value: str) -> None:
+    answer = ask(gatebell, Authorization=value)
+    assert answer.status_code == 401
+    assert answer.json() == {"message": "401 Unauthorized"}
+    described = f"{gatebell.url}/.well-known/oauth-protected-resource/api/v4"
+    challenge = f'Bearer realm="Gatebell", resource_metadata="{described}"'
+    assert answer.headers["WWW-Authenticate"].startswith(challenge)
+    # Who came without a token learns of no error (RFC 6750 section 3.1).
+    is_named = "error=" in answer.headers["WWW-Authenticate"]
+    assert is_named == (value.startswith("Bearer ") and value != "Bearer ")
+
+
+@pytest.mark.rfc("rfc6750-2.3-b")
+def test_what_a_token_in_the_address_opened_is_for_nobody_else(gatebell: LiveGatebell) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    for path in ("user", "version"):
+        answer = ask(gatebell, path, query=f"?access_token={token}")
+        assert answer.status_code == 200
+        assert "private" in answer.headers["Cache-Control"]
+
+
+@pytest.mark.spec("G5")
+@pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "rfc9700-2.3-a")
+def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell) -> None:
+    answer = ask(gatebell, PRIVATE_TOKEN=token_of(gatebell, alice(gatebell), "read_repository"))
+    assert answer.status_code == 403
+    assert answer.json()["error"] == "insufficient_scope"
+    assert "read_user" in answer.json()["scope"].split()
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.parametrize("state", ["locked", "blocked"])
+def test_the_token_of_somebody_who_may_not_sign_in_is_worth_nothing(
+    gatebell: LiveGatebell, state: str
+) -> None:
+    person = make_user(gatebell)
+    token = token_of(gatebell, person)
+    assert ask(gatebell, PRIVATE_TOKEN=token).status_code == 200
+    set_state(gatebell, person, state)
+    assert ask(gatebell, PRIVATE_TOKEN=token).status_code == 401
+
+
+@pytest.mark.spec("M1")
+@pytest.mark.parametrize("path", ["version", "metadata"])
+def test_the_release_is_told_to_those_with_a_token(gatebell: LiveGatebell, path: str) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    assert ask(gatebell, path, PRIVATE_TOKEN=token).json()["version"] == "18.0.0"
+    assert ask(gatebell, path).status_code == 401
+
+
+@pytest.mark.spec("M1")
+@pytest.mark.parametrize("path", ["", "users", "user/", "nothing/here", "user/1"])
+def test_what_does_not_exist_is_not_found_in_json(gatebell: LiveGatebell, path: str) -> None:
+    answer = ask(gatebell, path)
+    assert answer.status_code == 404
+    assert answer.json()["message"].startswith("404 Not Found")

@@ -1,0 +1,136 @@
+"""What all of the API has in common: unknown addresses, tokens in addresses, and times."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from tests.support.administration import root
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine
+from tests.support.people import alice, make_user, signed_in
+from tests.support.personal_tokens import make_token
+from tests.support.senders import connect
+
+pytestmark = pytest.mark.one_database("postgres")
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/", "/nothing", "/user/", "/users/x", "/projects/1/nothing", "/projects/a%2Fb"),
+        *("/acme/shop/alerts/notify.json", "/acme/-/alerts", "/personal_access_tokens/x"),
+    ],
+)
+def test_an_unknown_address_is_not_found_whatever_the_method(
+    gatebell: LiveGatebell, path: str
+) -> None:
+    for method in METHODS:
+        answer = machine(gatebell).request(method, f"{gatebell.url}/api/v4{path}")
+        assert answer.status_code == 404, method
+        assert answer.headers["Content-Type"] == "application/json"
+        assert method == "HEAD" or answer.json() == {"message": "404 Not Found"}
+
+
+def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:
+    answer = machine(gatebell).put(f"{gatebell.url}/api/v4/user")
+    assert answer.status_code == 405
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+
+
+def test_a_private_token_may_stand_in_the_address(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    token = make_token(gatebell, person).clear
+    answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user?private_token={token}")
+    assert answer.status_code == 200
+    assert answer.json()["username"] == person.username
+    assert answer.headers["Cache-Control"] == "private, no-cache"
+    for rest in ("", "unknown"):
+        assert machine(gatebell).get(f"{gatebell.url}/api/v4/user?private_token={rest}").json() == {
+            "message": "401 Unauthorized"
+        }
+
+
+def test_a_private_token_in_the_address_and_elsewhere_is_an_invalid_request(
+    gatebell: LiveGatebell,
+) -> None:
+    token = make_token(gatebell, alice(gatebell)).clear
+    address = f"{gatebell.url}/api/v4/user?private_token={token}"
+    for answer in (
+        machine(gatebell).get(address, headers={"PRIVATE-TOKEN": token}),
+        machine(gatebell).get(address, headers={"Authorization": f"Bearer {token}"}),
+        machine(gatebell).get(f"{address}&access_token={token}"),
+        machine(gatebell).get(f"{address}&private_token={token}"),
+    ):
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "invalid_request"
+
+
+def test_a_private_token_in_the_address_is_in_no_link_and_in_no_log(
+    gatebell: LiveGatebell,
+) -> None:
+    person = make_user(gatebell)
+    make_token(gatebell, person)
+    token = make_token(gatebell, person).clear
+    project = connect(gatebell)
+    for title in "ab":
+        project.accepted(title=title)
+    owner = make_token(gatebell, alice(gatebell)).clear
+    alerts = f"projects/{quote(project.project, safe='')}/alert_management_alerts"
+    for path, secret in (("personal_access_tokens", token), (alerts, owner)):
+        answer = machine(gatebell).get(
+            f"{gatebell.url}/api/v4/{path}?per_page=1&private_token={secret}"
+        )
+        assert answer.status_code == 200
+        assert 'rel="next"' in answer.headers["Link"]
+        assert secret not in answer.headers["Link"]
+        assert secret not in gatebell.log_text()
+
+
+def times_in(value: Any, name: str = "") -> Iterator[str]:
+    """Find what the API calls a time."""
+    if isinstance(value, dict):
+        for each, inner in value.items():
+            yield from times_in(inner, each)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from times_in(inner, name)
+    elif name.endswith("_at") and name != "expires_at" and value is not None:  # that one is a day
+        yield value
+
+
+def test_every_time_is_written_in_the_same_way(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(
+        platform_environment_name="prod", start_time="2026-11-20T10:00:00+02:00",
+        end_time="2026-11-20T10:00:01.123456+02:00", fingerprint="x",
+    )  # fmt: skip
+    signed_in(gatebell, root(gatebell))  # for there is an event then
+    project = f"/projects/{quote(endpoint.project, safe='')}"
+    alice_token = {"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell)).clear}
+    root_token = {"PRIVATE-TOKEN": make_token(gatebell, root(gatebell)).clear}
+
+    def get(path: str, headers: dict[str, str]) -> requests.Response:
+        answer = machine(gatebell).get(f"{gatebell.url}/api/v4{path}", headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    answers = [
+        get("/user", alice_token),
+        get("/personal_access_tokens", alice_token),
+        get(f"{project}/alert_management_alerts?status=all", alice_token),
+        get(f"{project}/alert_management_alerts/1", alice_token),
+        get(f"{project}/environments", alice_token),
+        get("/audit_events", root_token),
+    ]
+    for answer in answers:
+        found = list(times_in(answer.json()))
+        assert found, answer.url
+        assert [each for each in found if not TIME.fullmatch(each)] == [], answer.url
+    assert answers[3].json()["started_at"] == "2026-11-20T08:00:00.000Z"

@@ -1,0 +1,239 @@
+"""Access tokens that an application makes end with its own access, and are bound as that is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+import requests
+from sqlalchemy import select
+
+from models import AccessToken, Application, PersonalAccessToken
+from tests.support.device_wire import approve, codes, poll
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    VERIFIER,
+    Pair,
+    age_refreshes,
+    ask,
+    decide,
+    landing,
+    machine,
+    pair_in,
+    post_token,
+    redeem,
+    refresh,
+    revoke,
+)
+from tests.support.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    sign_in,
+)
+from tests.support.personal_tokens import Api, make_token
+from tests.support.place_tokens import Place, day, make_bot_token, place_of, post, script_of
+from tests.support.proofs import Prover, redeem_with_key
+
+
+@dataclass(frozen=True)
+class Case:
+    """Somebody with a project, and an application that they let in."""
+
+    gatebell: LiveGatebell
+    person: Person
+    browser: requests.Session
+    project: Place
+    client: ClientCredentials
+    pair: Pair
+
+    @property
+    def application(self) -> Api:
+        """What the application does with its token."""
+        return Api(self.gatebell, self.pair.access)
+
+    def made(self) -> Api:
+        """Return a script with a token of the project that the application made."""
+        return Api(self.gatebell, make_bot_token(self.application, self.project).clear)
+
+
+def is_good(script: Api) -> bool:
+    return script.send("GET", "/user").status_code == 200
+
+
+def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
+    somebody = make_user(gatebell, **person)  # type: ignore[arg-type]
+    browser = sign_in(gatebell, somebody)
+    project = place_of(gatebell, "projects", make_project(gatebell, somebody))
+    client = make_application(gatebell, bob(gatebell), scopes="api")
+    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    pair = pair_in(redeem(gatebell, client, code))
+    return Case(gatebell, somebody, browser, project, client, pair)
+
+
+@pytest.fixture
+def case(gatebell: LiveGatebell) -> Case:
+    return case_of(gatebell)
+
+
+def revoke_on_the_page(case: Case) -> None:
+    page = case.browser.get(f"{case.gatebell.url}/-/user_settings/authorized_applications")
+    assert submit(case.browser, page, form_to(page, "/revoke")).status_code == 302
+
+
+def give_the_token_back(case: Case) -> None:
+    assert revoke(case.gatebell, case.client, case.pair.refresh).status_code == 200
+
+
+def delete_the_application(case: Case) -> None:
+    path = f"/-/user_settings/applications/{case.client.id}/delete"
+    browser = sign_in(case.gatebell, bob(case.gatebell))
+    page = browser.get(case.gatebell.url + path)
+    assert submit(browser, page, form_to(page, "/delete")).status_code == 302
+
+
+@pytest.mark.parametrize("end", [revoke_on_the_page, give_the_token_back, delete_the_application])
+def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
+    case: Case, end: Callable[[Case], None]
+) -> None:
+    made, rotated = case.made(), case.made()
+    again = rotated.send("POST", f"{case.project.by_id}/self/rotate")
+    rotated = Api(case.gatebell, again.json()["token"])
+    own = script_of(case.gatebell, case.person)
+    assert is_good(made)
+    assert is_good(rotated)
+    end(case)
+    assert not is_good(made)
+    assert not is_good(rotated)
+    assert is_good(own)
+    # Nobody is left behind who could do nothing.
+    listed = own.send("GET", case.project.by_id, params={"state": "active"})
+    assert listed.json() == []
+
+
+def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebell) -> None:
+    case = case_of(gatebell)
+    phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
+    code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
+    pair = pair_in(redeem(gatebell, phone, code, client_secret=None, code_verifier=VERIFIER))
+    made = Api(gatebell, make_bot_token(Api(gatebell, pair.access), case.project).clear)
+    refresh(gatebell, phone, pair.refresh, client_secret=None)
+    assert is_good(made)
+    age_refreshes(gatebell, timedelta(minutes=1))
+    refresh(gatebell, phone, pair.refresh, client_secret=None)
+    assert not is_good(made)
+
+
+def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_application(
+    case: Case,
+) -> None:
+    made = case.made()
+    pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
+    assert is_good(made)
+    revoke_on_the_page(case)
+    assert not is_good(made)
+
+
+def test_the_page_says_that_a_token_ends_with_an_application(case: Case) -> None:
+    case.made()
+    page = case.browser.get(case.gatebell.url + case.project.page)
+    assert "Made by an application, ends with its access" in page.text
+
+
+def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
+    case = case_of(gatebell, admin=True)
+    someone = make_token(gatebell, case.person)
+    made = case.application.send(
+        "POST",
+        f"/users/{someone.user_id}/personal_access_tokens",
+        json={"name": "x", "scopes": ["api"], "expires_at": day(30)},
+    )
+    personal = Api(gatebell, made.json()["token"])
+    grandchild = Api(gatebell, make_bot_token(personal, case.project).clear)
+    # It is no way around the rule for applications either.
+    assert personal.tokens("POST", f"/{someone.id}/rotate").status_code == 403
+    assert is_good(grandchild)
+    give_the_token_back(case)
+    assert not is_good(personal)
+    assert not is_good(grandchild)
+    assert is_good(Api(gatebell, someone.clear))
+
+
+def test_what_a_bound_token_makes_is_bound_to_the_same_key(gatebell: LiveGatebell) -> None:
+    case, key, thief = case_of(gatebell), Prover(), Prover()
+    phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
+    code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
+    token = pair_in(redeem_with_key(gatebell, phone, code, key)).access
+    address = f"{gatebell.url}/api/v4{case.project.by_id}"
+    answer = machine(gatebell).post(
+        address,
+        json={"name": "x", "scopes": ["api"], "access_level": 30},
+        headers=key.showing(token, address, method="POST"),
+    )
+    assert answer.status_code == 201, answer.text
+    made = answer.json()["token"]
+    assert Api(gatebell, made).send("GET", "/user").status_code == 401
+    user = f"{gatebell.url}/api/v4/user"
+    for headers, status in (
+        ({"Authorization": f"Bearer {made}"}, 401),
+        (thief.showing(made, user), 401),
+        (key.showing(made, user), 200),
+    ):
+        assert machine(gatebell).get(user, headers=headers).status_code == status
+
+
+def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    project = place_of(gatebell, "projects", make_project(gatebell, person))
+    form = {"grant_type": "password", "username": person.username, "password": person.password}
+    token = post_token(gatebell, form).json()["access_token"]
+    refused = post(Api(gatebell, token), project)
+    assert refused.status_code == 403
+    assert "with a password alone" in refused.json()["message"]
+
+
+def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    project = place_of(gatebell, "projects", make_project(gatebell, person))
+    telly = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
+    told = codes(gatebell, telly, scope="api")
+    approve(sign_in(gatebell, person), gatebell, told["user_code"])
+    answer = poll(gatebell, telly, told["device_code"]).json()
+    assert "refresh_token" not in answer
+    made = make_bot_token(Api(gatebell, answer["access_token"]), project, expires_at=day(30))
+    with database_of(gatebell) as session:
+        ends = session.scalars(
+            select(PersonalAccessToken.expires_at).where(PersonalAccessToken.id == made.id)
+        ).one()
+        of_device = session.scalars(
+            select(AccessToken.expires_at)
+            .join(Application, Application.id == AccessToken.application_id)
+            .where(Application.uid == telly.client_id)
+        ).one()
+    assert ends == of_device
+
+
+def test_an_application_rotates_only_what_it_made(case: Case) -> None:
+    mine = make_token(case.gatebell, case.person)
+    own = Api(case.gatebell, mine.clear)
+    of_project = make_bot_token(own, case.project)
+    refused = case.application.tokens("POST", f"/{mine.id}/rotate")
+    assert refused.status_code == 403
+    assert "needs a personal access token" in refused.json()["message"]
+    path = f"{case.project.by_id}/{{}}/rotate"
+    assert case.application.send("POST", path.format(of_project.id)).status_code == 403
+    assert is_good(own)
+    assert is_good(Api(case.gatebell, of_project.clear))
+    made = make_bot_token(case.application, case.project)
+    again = case.application.send("POST", path.format(made.id))
+    assert again.status_code == 200
+    rotated = Api(case.gatebell, again.json()["token"])
+    assert is_good(rotated)
+    revoke_on_the_page(case)
+    assert not is_good(rotated)

@@ -1,0 +1,296 @@
+"""GET /api/v4/personal_access_tokens and what is below it, but for changes."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine, new_pair, server_application
+from tests.support.people import Person, make_user, now
+from tests.support.personal_tokens import ADDRESS, Api, change, make_token
+
+DAY = timedelta(days=1)
+FIELDS = {
+    *("id", "name", "revoked", "created_at", "scopes", "user_id", "last_used_at", "active"),
+    *("expires_at", "description"),
+}
+
+
+def api(gatebell: LiveGatebell, person: Person, scopes: str = "api") -> Api:
+    return Api(gatebell, make_token(gatebell, person, name="the one in use", scopes=scopes).clear)
+
+
+@pytest.mark.spec("G4")
+def test_a_list_has_the_fields_that_api_clients_read(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    made = make_token(gatebell, alice, name="backup", scopes="read_alerts read_api")
+
+    listed = Api(gatebell, made.clear).tokens().json()
+
+    assert [set(each) for each in listed] == [FIELDS]
+    (token,) = listed
+    assert token["id"] == made.id
+    assert token["name"] == "backup"
+    assert token["scopes"] == ["read_api", "read_alerts"]
+    assert token["user_id"] == made.user_id
+    assert (token["active"], token["revoked"]) == (True, False)
+    assert token["expires_at"] == (now() + 100 * DAY).date().isoformat()
+    assert datetime.fromisoformat(token["created_at"]).tzinfo == UTC
+
+
+@pytest.mark.spec("G4")
+def test_users_see_their_own_tokens_the_newest_first(gatebell: LiveGatebell) -> None:
+    alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
+    first, second = make_token(gatebell, alice), make_token(gatebell, alice)
+    other = make_token(gatebell, bob)
+    script = Api(gatebell, second.clear)
+
+    assert script.listed() == [second.id, first.id]
+    assert script.listed(user_id=second.user_id) == [second.id, first.id]
+    assert script.listed(user_id=other.user_id) == []
+
+
+@pytest.mark.spec("G4")
+def test_administrators_see_everybodys_tokens_and_choose_whose(gatebell: LiveGatebell) -> None:
+    alices = make_token(gatebell, make_user(gatebell))
+    root = api(gatebell, make_user(gatebell, name="root", admin=True), "read_api")
+
+    assert root.listed(user_id=alices.user_id) == [alices.id]
+    assert alices.id in root.listed(per_page=100)
+    assert root.tokens(path=f"/{alices.id}").json()["user_id"] == alices.user_id
+    assert root.tokens(path="/999999999").status_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    script = api(gatebell, alice)
+    own = script.tokens(path="/self").json()["id"]
+    long_ago = now() - 50 * DAY
+    old = make_token(gatebell, alice, name="Old 100%", created_at=long_ago, last_used_at=long_ago)
+    dead = make_token(gatebell, alice, name="dead", revoked_at=now())
+    over = make_token(gatebell, alice, name="over", expires_at=now() - DAY)
+    border = (now() - 10 * DAY).isoformat()
+
+    expected: dict[tuple[str, str], list[int]] = {
+        ("state", "active"): [old.id, own],
+        ("state", "inactive"): [over.id, dead.id],
+        ("revoked", "true"): [dead.id],
+        ("revoked", "false"): [over.id, old.id, own],
+        ("search", "oLd 100%"): [old.id],
+        ("search", "_"): [],
+        ("created_before", border): [old.id],
+        ("created_after", border): [over.id, dead.id, own],
+        ("last_used_before", border): [old.id],
+        ("last_used_after", border): [own],
+        ("expires_before", now().date().isoformat()): [over.id],
+        ("expires_after", (now() + 99 * DAY).date().isoformat()): [dead.id, old.id, own],
+    }
+    assert {query: script.listed(**dict([query])) for query in expected} == expected
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("created_asc", "abc"),
+        ("created_desc", "cba"),
+        ("name_asc", "bac"),
+        ("name_desc", "cab"),
+        ("expires_asc", "cab"),
+        ("expires_desc", "bac"),
+        ("last_used_asc", "abc"),
+        ("last_used_desc", "bac"),
+    ],
+)
+def test_a_list_is_sorted_and_what_was_never_used_comes_last(
+    gatebell: LiveGatebell, sort: str, order: str
+) -> None:
+    alice = make_user(gatebell)
+    ago = {letter: now() - days * DAY for letter, days in (("a", 9), ("b", 8), ("c", 7))}
+    made = {
+        "a": make_token(gatebell, alice, name="m", lifetime=20 * DAY, last_used_at=ago["a"]),
+        "b": make_token(gatebell, alice, name="k", lifetime=30 * DAY, last_used_at=ago["b"]),
+        "c": make_token(gatebell, alice, name="z", lifetime=10 * DAY),
+    }
+    for letter, token in made.items():
+        change(gatebell, token.id, created_at=ago[letter])
+    letters = {token.id: letter for letter, token in made.items()}
+    root = api(gatebell, make_user(gatebell, name="root", admin=True))
+
+    found = root.listed(user_id=made["a"].user_id, sort=sort)
+
+    assert "".join(letters[each] for each in found) == order
+
+
+@pytest.mark.spec("G4")
+def test_a_list_comes_in_pages_that_lead_to_each_other(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    made = [make_token(gatebell, alice).id for _ in range(4)]
+    script = api(gatebell, alice)
+
+    answer = script.tokens(params={"per_page": 2, "page": 2, "state": "active"})
+
+    assert [each["id"] for each in answer.json()] == made[2:0:-1]
+    headers = {name: answer.headers[f"X-{name}"] for name in ("Total", "Total-Pages", "Page")}
+    assert headers == {"Total": "5", "Total-Pages": "3", "Page": "2"}
+    assert answer.headers["X-Per-Page"] == "2"
+    assert (answer.headers["X-Prev-Page"], answer.headers["X-Next-Page"]) == ("1", "3")
+    assert set(answer.links) == {"prev", "next", "first", "last"}
+    last = script.gatebell.url + ADDRESS + "?state=active&page=3&per_page=2"
+    assert answer.links["last"]["url"] == answer.links["next"]["url"] == last
+    followed = machine(gatebell).get(last, headers={"PRIVATE-TOKEN": script.token})
+    assert [each["id"] for each in followed.json()] == made[:1]
+    assert followed.headers["X-Next-Page"] == ""
+    assert set(followed.links) == {"prev", "first", "last"}
+
+
+@pytest.mark.spec("G4")
+def test_a_page_beyond_the_last_is_empty(gatebell: LiveGatebell) -> None:
+    answer = api(gatebell, make_user(gatebell)).tokens(params={"page": 7, "per_page": 5000})
+
+    assert answer.json() == []
+    assert (answer.headers["X-Total"], answer.headers["X-Per-Page"]) == ("1", "100")
+    assert set(answer.links) == {"first", "last"}
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.rfc("rfc6750-5.3-b")
+def test_a_link_to_the_next_page_does_not_carry_the_token(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    token = make_token(gatebell, alice).clear
+    make_token(gatebell, alice)
+
+    query: dict[str, str | int] = {"access_token": token, "per_page": 1, "search": "s"}
+    answer = machine(gatebell).get(gatebell.url + ADDRESS, params=query)
+
+    assert answer.status_code == 200
+    assert token not in str(answer.headers)
+    asked = parse_qs(urlsplit(answer.links["next"]["url"]).query)
+    assert asked == {"search": ["s"], "page": ["2"], "per_page": ["1"]}
+
+
+@pytest.mark.spec("G1")
+def test_a_token_opens_the_api_from_three_places(gatebell: LiveGatebell) -> None:
+    token = make_token(gatebell, make_user(gatebell)).clear
+    address = f"{gatebell.url}{ADDRESS}/self"
+
+    by = machine(gatebell)
+    answers: list[requests.Response] = [
+        by.get(address, headers={"Authorization": f"Bearer {token}"}),
+        by.get(address, headers={"PRIVATE-TOKEN": token}),
+        by.get(address, params={"access_token": token}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert all("Set-Cookie" not in answer.headers for answer in answers)
+    assert by.get(address).json() == {"message": "401 Unauthorized"}
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("state=alive", "revoked=perhaps", "sort=name", "sort=token_asc"),
+        *("page=0", "page=-1", "page=x", "page=99999999999999999999", "per_page=0", "per_page=²"),
+        *("user_id=me", "user_id=99999999999999999999", "created_after=yesterday"),
+        *("expires_before=2026-02-30", "last_used_after=0001-01-01T00:00:00%2B14:00"),
+    ],
+)
+def test_a_parameter_that_cannot_be_read_is_named(gatebell: LiveGatebell, query: str) -> None:
+    alice = make_user(gatebell)
+
+    answer = api(gatebell, alice).tokens(path=f"?{query}")
+
+    assert answer.status_code == 400, answer.text
+    assert set(answer.json()) == {"error"}
+    assert answer.json()["error"].startswith(query.partition("=")[0])
+
+
+@pytest.mark.spec("G4")
+def test_a_search_for_what_no_name_has_finds_nothing(gatebell: LiveGatebell) -> None:
+    script = api(gatebell, make_user(gatebell))
+
+    assert [script.listed(search=each) for each in ("\x00", "'; --", "\N{PILE OF POO}")] == [
+        [],
+        [],
+        [],
+    ]
+
+
+@pytest.mark.spec("G5")
+@pytest.mark.parametrize(
+    "scope", ["api", "read_api", "read", "read_user", "read_repository", "write_alerts"]
+)
+def test_any_token_may_look_at_itself(gatebell: LiveGatebell, scope: str) -> None:
+    made = make_token(gatebell, make_user(gatebell), scopes=scope)
+
+    token = Api(gatebell, made.clear).tokens(path="/self").json()
+
+    assert (token["id"], token["scopes"]) == (made.id, [scope])
+
+
+@pytest.mark.spec("G5")
+@pytest.mark.parametrize("scope", ["read_user", "write_alerts", "read_repository"])
+def test_a_small_scope_does_not_open_the_list(gatebell: LiveGatebell, scope: str) -> None:
+    script = api(gatebell, make_user(gatebell), scope)
+
+    for path in ("", "/1"):
+        answer = script.tokens(path=path)
+        assert answer.status_code == 403
+        assert answer.json()["error"] == "insufficient_scope"
+        assert answer.json()["scope"] == "api read_api read"
+
+
+@pytest.mark.spec("G4")
+def test_somebody_elses_token_looks_like_one_that_does_not_exist(gatebell: LiveGatebell) -> None:
+    script = api(gatebell, make_user(gatebell))
+    other = make_token(gatebell, make_user(gatebell, name="bob"))
+
+    foreign = script.tokens(path=f"/{other.id}")
+
+    assert foreign.status_code == 404
+    unknown = script.tokens(path="/999999999")
+    assert (unknown.status_code, unknown.json()) == (404, foreign.json())
+    assert script.tokens(path="/99999999999999999999999").status_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_an_oauth_token_lists_them_but_is_none_itself(gatebell: LiveGatebell) -> None:
+    access = new_pair(gatebell, server_application(gatebell)).access
+    script = Api(gatebell, access)
+
+    assert script.tokens().status_code == 200
+    for method in ("GET", "DELETE"):
+        assert script.tokens(method, "/self").status_code == 404
+    assert script.send("GET", "/user").status_code == 200
+
+
+@pytest.mark.spec("G4")
+def test_the_last_use_is_remembered_to_the_minute(gatebell: LiveGatebell) -> None:
+    made = make_token(gatebell, make_user(gatebell))
+    script = Api(gatebell, made.clear)
+
+    script.send("GET", "/user")
+    first = datetime.fromisoformat(script.tokens(path="/self").json()["last_used_at"])
+    assert abs(now() - first) < timedelta(seconds=30)
+
+    for ago, is_kept in ((timedelta(seconds=20), True), (timedelta(minutes=2), False)):
+        moment = (now() - ago).replace(microsecond=0)
+        change(gatebell, made.id, last_used_at=moment)
+        script.send("GET", "/user")
+        seen = datetime.fromisoformat(script.tokens(path="/self").json()["last_used_at"])
+        assert (seen == moment) is is_kept
+
+
+@pytest.mark.spec("G4")
+def test_a_token_that_was_refused_was_not_used(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    small = make_token(gatebell, alice, scopes="read_repository")
+    assert Api(gatebell, small.clear).send("GET", "/user").status_code == 403
+
+    token = api(gatebell, alice).tokens(path=f"/{small.id}").json()
+
+    assert token["last_used_at"] is None

@@ -1,0 +1,346 @@
+"""Access tokens of projects and groups, through the API."""
+
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import select
+
+from domain.accounts.roles import Role
+from models import Member, User
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine
+from tests.support.people import Person, database_of, make_project, make_user, sign_in
+from tests.support.personal_tokens import Api
+from tests.support.place_tokens import (
+    Place,
+    day,
+    make_bot_token,
+    member_script,
+    place_of,
+    post,
+    script_of,
+)
+
+FIELDS = {
+    *("id", "name", "revoked", "created_at", "description", "scopes", "user_id", "last_used_at"),
+    *("active", "expires_at", "access_level", "resource_type", "resource_id"),
+}
+
+
+@pytest.fixture
+def alice(gatebell: LiveGatebell) -> Person:
+    """The owner of a group with a project."""
+    return make_user(gatebell)
+
+
+@pytest.fixture(params=["projects", "groups"])
+def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+    """The project, and its group."""
+    return place_of(gatebell, request.param, make_project(gatebell, alice))
+
+
+@pytest.fixture
+def script(gatebell: LiveGatebell, alice: Person) -> Api:
+    """Alice's script."""
+    return script_of(gatebell, alice)
+
+
+def status(gatebell: LiveGatebell, token: str) -> int:
+    return Api(gatebell, token).send("GET", "/user").status_code
+
+
+@pytest.mark.spec("G4")
+def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
+    gatebell: LiveGatebell, script: Api, place: Place
+) -> None:
+    answer = post(script, place, description="the runner", expires_at=day(30), access_level=20)
+
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    made = answer.json()
+    assert set(made) == FIELDS | {"token"}
+    assert made["token"].startswith("gbp-")
+    assert (made["name"], made["description"]) == ("deploy", "the runner")
+    assert (made["scopes"], made["access_level"]) == (["api"], 20)
+    assert (made["active"], made["revoked"], made["last_used_at"]) == (True, False, None)
+    assert made["expires_at"] == day(30)
+    assert (made["resource_type"] + "s", made["resource_id"]) == (place.kind, place.id)
+    shown = script.send("GET", f"{place.by_path}/{made['id']}").json()
+    assert shown == {name: made[name] for name in FIELDS}
+    assert script.send("GET", place.by_id).json() == [shown]
+    assert status(gatebell, made["token"]) == 200
+
+
+@pytest.mark.spec("G4")
+def test_without_a_wish_it_is_a_maintainers_and_lives_for_a_year(script: Api, place: Place) -> None:
+    made = script.send("POST", place.by_path, data={"name": "x", "scopes[]": "read_api"}).json()
+
+    assert (made["access_level"], made["expires_at"]) == (40, day(365))
+
+
+@pytest.mark.spec("G4")
+def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
+    gatebell: LiveGatebell, script: Api, place: Place, alice: Person
+) -> None:
+    developer = make_bot_token(script, place, access_level=30)
+    maintainer = make_bot_token(script, place, access_level=40 if place.kind == "projects" else 50)
+    bot = Api(gatebell, developer.clear)
+
+    user = bot.send("GET", "/user").json()
+    assert user["username"].startswith(f"{place.kind[:-1]}_{place.id}_bot_")
+    assert user["email"].endswith("@noreply.invalid")
+    assert (user["name"], user["id"]) == ("deploy", developer.user_id)
+    # Seen, since it is a member; refused, since it takes a higher role.
+    assert bot.send("GET", place.by_id).status_code == 403
+    assert Api(gatebell, maintainer.clear).send("GET", place.by_id).status_code == 200
+    other = place_of(gatebell, place.kind, make_project(gatebell, alice))
+    assert Api(gatebell, maintainer.clear).send("GET", other.by_id).status_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_a_bot_cannot_sign_in_and_has_no_password(
+    gatebell: LiveGatebell, script: Api, place: Place
+) -> None:
+    made = make_bot_token(script, place)
+    username = Api(gatebell, made.clear).send("GET", "/user").json()["username"]
+
+    for password in ("!", "", "password"):
+        form = {"grant_type": "password", "username": username, "password": password}
+        answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)
+        assert answer.json()["error"] in {"invalid_grant", "invalid_request"}
+    with pytest.raises(AssertionError):
+        sign_in(gatebell, Person(username=username, email="", password="!"))
+
+
+@pytest.mark.spec("G4")
+def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -> None:
+    owner = make_user(gatebell)
+    project = place_of(gatebell, "projects", make_project(gatebell, owner))
+    maintainer = member_script(gatebell, project, Role.MAINTAINER)
+
+    refused = post(maintainer, project, access_level=50)
+
+    assert refused.status_code == 400
+    assert "Owner" in refused.json()["error"]
+    assert post(maintainer, project, access_level=40).status_code == 201
+    owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
+    # Its new value would be an owner's.
+    rotation = maintainer.send("POST", f"{project.by_id}/{owners.id}/rotate")
+    assert rotation.status_code == 403
+    assert status(gatebell, owners.clear) == 200
+    assert script.send("GET", project.by_id).status_code == 404
+
+
+@pytest.mark.spec("G4")
+def test_nobody_ends_a_token_that_can_do_more_than_they(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project = place_of(gatebell, "projects", make_project(gatebell, owner))
+    maintainer = member_script(gatebell, project, Role.MAINTAINER)
+    bot = Api(gatebell, make_bot_token(maintainer, project, access_level=40).clear)
+    owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
+    lesser = make_bot_token(maintainer, project, access_level=30)
+
+    for script in (maintainer, bot):
+        refused = script.send("DELETE", f"{project.by_id}/{owners.id}")
+        assert refused.status_code == 403
+        assert "with the role Owner: your own is Maintainer" in refused.json()["message"]
+        assert script.send("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
+    assert status(gatebell, owners.clear) == 200
+    assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
+    assert script_of(gatebell, owner).send("DELETE", f"{project.by_id}/{owners.id}").ok
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize("role", [None, Role.GUEST, Role.DEVELOPER, Role.MAINTAINER])
+def test_who_may_not_manage_the_tokens_is_refused(
+    gatebell: LiveGatebell, alice: Person, role: Role | None
+) -> None:
+    path = make_project(gatebell, alice)
+    kind = "groups" if role is Role.MAINTAINER else "projects"
+    place = place_of(gatebell, kind, path)
+    made = make_bot_token(script_of(gatebell, alice), place)
+    other = member_script(gatebell, place, role)
+    expected = 404 if role is None else 403
+
+    answers = [
+        other.send("GET", place.by_id),
+        other.send("GET", place.by_path),
+        post(other, place),
+        other.send("GET", f"{place.by_id}/{made.id}"),
+        other.send("POST", f"{place.by_id}/{made.id}/rotate"),
+        other.send("DELETE", f"{place.by_id}/{made.id}"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [expected] * 6
+    assert status(gatebell, made.clear) == 200
+
+
+@pytest.mark.spec("G4", "G5")
+@pytest.mark.parametrize("scopes", ["read_api", "read_user"])
+def test_changes_take_the_scope_api(
+    gatebell: LiveGatebell, alice: Person, script: Api, place: Place, scopes: str
+) -> None:
+    made = make_bot_token(script, place)
+    weak = script_of(gatebell, alice, scopes=scopes)
+
+    answers = [
+        post(weak, place),
+        weak.send("POST", f"{place.by_id}/{made.id}/rotate"),
+        weak.send("POST", f"{place.by_id}/self/rotate"),
+        weak.send("DELETE", f"{place.by_id}/{made.id}"),
+    ]
+
+    assert {(each.status_code, each.json()["scope"]) for each in answers} == {(403, "api")}
+    expected = 200 if scopes == "read_api" else 403
+    assert weak.send("GET", place.by_id).status_code == expected
+
+
+@pytest.mark.spec("G4")
+def test_a_rotated_token_keeps_its_bot_and_role(
+    gatebell: LiveGatebell, script: Api, place: Place
+) -> None:
+    made = make_bot_token(script, place)
+
+    answer = script.send("POST", f"{place.by_id}/{made.id}/rotate", json={"expires_at": day(9)})
+
+    assert answer.status_code == 200, answer.text
+    new = answer.json()
+    assert (new["user_id"], new["access_level"]) == (made.user_id, 30)
+    assert new["expires_at"] == day(9)
+    assert status(gatebell, made.clear) == 401
+    assert status(gatebell, new["token"]) == 200
+    assert [each["id"] for each in _listed(script, place, state="active")] == [new["id"]]
+    assert {each["id"] for each in _listed(script, place)} == {made.id, new["id"]}
+
+
+@pytest.mark.spec("G4")
+def test_a_token_rotates_itself_and_no_other(
+    gatebell: LiveGatebell, script: Api, place: Place, alice: Person
+) -> None:
+    made, other = (make_bot_token(script, place, access_level=40) for _ in range(2))
+    bot = Api(gatebell, made.clear)
+    foreign = place_of(gatebell, place.kind, make_project(gatebell, alice, visibility="public"))
+
+    assert bot.send("POST", f"{place.by_id}/{other.id}/rotate").status_code == 403
+    assert bot.send("POST", f"{foreign.by_id}/self/rotate").status_code in {403, 404}
+    assert script.send("POST", f"{place.by_id}/self/rotate").status_code == 404
+    answer = bot.send("POST", f"{place.by_path}/self/rotate")
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["expires_at"] == day(7)
+    assert status(gatebell, answer.json()["token"]) == 200
+    # With the old one somebody tries again: its family ends, and the bot leaves.
+    assert bot.send("POST", f"{place.by_path}/self/rotate").status_code == 401
+    assert status(gatebell, answer.json()["token"]) == 401
+    assert status(gatebell, other.clear) == 200
+
+
+@pytest.mark.spec("G4")
+def test_a_bot_makes_no_tokens(gatebell: LiveGatebell, script: Api, place: Place) -> None:
+    made = make_bot_token(script, place, access_level=50)
+
+    assert post(Api(gatebell, made.clear), place).status_code == 403
+
+
+def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
+    """Return where somebody is a member, and whether the account is still there."""
+    with database_of(gatebell) as session:
+        members = session.scalars(select(Member.id).where(Member.user_id == user_id)).all()
+        return len(members), session.get(User, user_id) is not None
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize("by", ["place", "itself", "administrator"])
+def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
+    gatebell: LiveGatebell, script: Api, place: Place, by: str
+) -> None:
+    made = make_bot_token(script, place)
+    assert memberships(gatebell, made.user_id) == (1, True)
+
+    if by == "place":
+        answer = script.send("DELETE", f"{place.by_id}/{made.id}")
+    elif by == "itself":
+        answer = Api(gatebell, made.clear).tokens("DELETE", "/self")
+    else:
+        root = script_of(gatebell, make_user(gatebell, name="root", admin=True))
+        answer = root.tokens("DELETE", f"/{made.id}")
+
+    assert answer.status_code == 204
+    assert memberships(gatebell, made.user_id) == (0, True)
+    (seen,) = _listed(script, place)
+    assert (seen["revoked"], seen["active"], seen["access_level"]) == (True, False, None)
+    assert _listed(script, place, state="active") == []
+
+
+@pytest.mark.spec("G4")
+def test_tokens_of_one_place_are_not_found_in_another(
+    gatebell: LiveGatebell, script: Api, alice: Person, place: Place
+) -> None:
+    made = make_bot_token(script, place)
+    project = make_project(gatebell, alice)
+    for kind in ("projects", "groups"):
+        other = place_of(gatebell, kind, project)
+        answers = [
+            script.send("GET", f"{other.by_id}/{made.id}"),
+            script.send("DELETE", f"{other.by_id}/{made.id}"),
+            script.send("POST", f"{other.by_id}/{made.id}/rotate"),
+        ]
+        assert [answer.status_code for answer in answers] == [404] * 3
+    assert script.send("GET", f"{place.by_id}/{'9' * 19}").status_code == 404
+    assert status(gatebell, made.clear) == 200
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize(
+    "reference",
+    ["0", "99999999", "9" * 19, "9" * 30, "-1", "nobody", "nobody%2Fnothing", "%00", "%F0%9F", "."],
+)
+@pytest.mark.parametrize("kind", ["projects", "groups"])
+def test_what_is_not_there_is_not_found(script: Api, kind: str, reference: str) -> None:
+    answer = script.send("GET", f"/{kind}/{reference}/access_tokens")
+
+    assert answer.status_code == 404
+    assert answer.json()["message"].startswith("404 Not Found")
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"access_level": 35},
+        {"access_level": 0},
+        {"access_level": "owner"},
+        {"access_level": [40]},
+        {"access_level": 2**70},
+        {"name": ""},
+        {"name": None},
+        {"name": "a\x00b"},
+        {"name": "x" * 101},
+        {"scopes": []},
+        {"scopes": ["openid"]},
+        {"scopes": "root"},
+        {"expires_at": "never"},
+        {"expires_at": day(0)},
+        {"description": ["x"]},
+    ],
+)
+def test_what_makes_no_token_is_refused_and_leaves_no_bot_behind(
+    gatebell: LiveGatebell, script: Api, place: Place, changes: dict[str, Any]
+) -> None:
+    answer = post(script, place, **changes)
+
+    assert answer.status_code == 400, answer.text
+    assert set(answer.json()) == {"error"}
+    assert _listed(script, place) == []
+    with database_of(gatebell) as session:
+        prefix = f"{place.kind[:-1]}_{place.id}_bot_"
+        bots = session.scalars(select(User.id).where(User.username.startswith(prefix))).all()
+    assert bots == []
+
+
+def _listed(script: Api, place: Place, **query: str) -> list[dict[str, Any]]:
+    answer: requests.Response = script.send("GET", place.by_id, params=query)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()
+    return found

@@ -1,0 +1,328 @@
+"""The user settings page 'applications': register, show, change, renew, delete."""
+
+import re
+from html import unescape
+
+import pytest
+import requests
+
+from tests.support.device_wire import approve, codes, poll
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    ask,
+    assert_refused,
+    assert_refused_on_a_page,
+    decide,
+    is_live,
+    landing,
+    new_code,
+    pair_in,
+    redeem,
+    refresh,
+)
+from tests.support.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    make_application,
+    signed_in,
+    unique,
+)
+
+PAGES = "/-/user_settings/applications"
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Bob's browser."""
+    return signed_in(gatebell, bob(gatebell))
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application of Bob's."""
+    return make_application(gatebell, bob(gatebell))
+
+
+def register(
+    gatebell: LiveGatebell, browser: requests.Session, **changes: str | list[str] | None
+) -> requests.Response:
+    """Fill in the form; by default as most would."""
+    page = browser.get(f"{gatebell.url}{PAGES}/new")
+    fields: dict[str, str | list[str] | None] = {
+        "name": "Deploy Board",
+        "redirect_uris": CALLBACK,
+        "scopes": ["read_user"],
+        **changes,
+    }
+    return submit(browser, page, form_with(page, "redirect_uris"), **fields)
+
+
+def follow(
+    gatebell: LiveGatebell, browser: requests.Session, answer: requests.Response
+) -> requests.Response:
+    assert answer.status_code == 302, answer.text
+    return browser.get(gatebell.url + answer.headers["Location"])
+
+
+def secrets_on(page: requests.Response) -> set[str]:
+    return set(re.findall(r"gbs-[0-9A-Za-z]+", page.text))
+
+
+def credentials_on(page: requests.Response) -> ClientCredentials:
+    """Read what the page shows right after a registration."""
+    (secret,) = secrets_on(page)
+    found = re.search(r"\b[0-9a-f]{64}\b", page.text)
+    assert found
+    return ClientCredentials(
+        id=int(page.url.rpartition("/")[2]),
+        client_id=found[0],
+        secret=secret,
+        redirect_uri=CALLBACK,
+        scopes="read_user",
+    )
+
+
+@pytest.mark.spec("F1", "F2")
+@pytest.mark.rfc("rfc8252-8.4-a")
+def test_an_application_is_registered_and_its_credentials_work(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    page = follow(gatebell, browser, register(gatebell, browser))
+    assert "no-store" in page.headers["Cache-Control"]
+    client = credentials_on(page)
+    visitor = signed_in(gatebell, alice(gatebell))
+    code = landing(decide(visitor, ask(visitor, gatebell, client)))["code"]
+    assert is_live(gatebell, pair_in(redeem(gatebell, client, code)).access)
+
+
+@pytest.mark.spec("F2")
+def test_the_secret_is_shown_once(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    page = follow(gatebell, browser, register(gatebell, browser))
+    client = credentials_on(page)
+    again = browser.get(page.url)
+    assert client.client_id in again.text
+    assert secrets_on(again) == set()
+    assert client.secret not in again.text
+
+
+@pytest.mark.spec("A10")
+def test_the_page_recommends_state(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    assert "state" in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
+
+
+@pytest.mark.spec("F1")
+def test_the_list_has_ones_own_applications_only(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    name = unique("mine & only <b>")
+    register(gatebell, browser, name=name)
+    assert name in unescape(browser.get(gatebell.url + PAGES).text)
+    assert name not in browser.get(gatebell.url + PAGES).text
+    others = signed_in(gatebell, alice(gatebell)).get(gatebell.url + PAGES)
+    assert name not in unescape(others.text)
+
+
+@pytest.mark.spec("A8", "F1")
+def test_several_redirect_uris_may_be_registered_one_a_line(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    uris = f"{CALLBACK}\r\n\r\n  http://127.0.0.1/cb \ncom.example.app:/cb\n{CALLBACK}"
+    client = credentials_on(
+        follow(gatebell, browser, register(gatebell, browser, redirect_uris=uris))
+    )
+    edit = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
+    kept = form_with(edit, "redirect_uris").value("redirect_uris")
+    assert kept.split() == [CALLBACK, "http://127.0.0.1/cb", "com.example.app:/cb"]
+
+
+REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
+    {"name": ""},
+    {"name": "   "},
+    {"name": "x" * 101},
+    {"name": "a\x00b"},
+    {"redirect_uris": "nonsense"},
+    {"redirect_uris": "view-source:https://client.example/"},
+    {"redirect_uris": "javascript:alert(1)"},
+    {"redirect_uris": f"{CALLBACK}\nhttps://client.example/#here"},
+    {"redirect_uris": "https://user@client.example/"},
+    {"redirect_uris": "https://client.example/?code=1"},
+    {"redirect_uris": "https://client.example;sandbox/"},
+    {"redirect_uris": "https://client.example/\x00"},
+    {"redirect_uris": "https://client.example/" + "x" * 3000},
+    {"scopes": None},
+    {"scopes": ["nonsense"]},
+    {"scopes": ["read_user", "nonsense"]},
+    {"scopes": ["read_user api"]},
+    {"scopes": ["a\x00b"]},
+)
+
+
+@pytest.mark.spec("F1", "F3")
+@pytest.mark.rfc("rfc6749-3.1.2.2-a")
+@pytest.mark.parametrize("changes", REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_be_registered_is_said_on_the_page(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    changes: dict[str, str | list[str] | None],
+) -> None:
+    answer = register(gatebell, browser, **changes)
+    assert answer.status_code == 422, answer.text
+    assert 'role="alert"' in answer.text
+    assert secrets_on(answer) == set()
+
+
+@pytest.mark.spec("A8")
+@pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.1-c")
+def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    plain = register(gatebell, browser, redirect_uris="http://client.example/cb")
+    assert "without https" in follow(gatebell, browser, plain).text
+    local = register(gatebell, browser, redirect_uris="http://127.0.0.1/cb\nhttp://localhost/cb")
+    assert "without https" not in follow(gatebell, browser, local).text
+
+
+@pytest.mark.spec("F4")
+def test_what_is_edited_counts_from_then_on(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
+    form = form_with(page, "redirect_uris")
+    new = "https://elsewhere.example/cb"
+    answer = submit(browser, page, form, name="Renamed", redirect_uris=new, scopes=["read_api"])
+    shown = follow(gatebell, browser, answer)
+    assert "Renamed" in shown.text
+    assert secrets_on(shown) == set()
+    visitor = signed_in(gatebell, alice(gatebell))
+    assert_refused_on_a_page(ask(visitor, gatebell, client))
+    moved = decide(visitor, ask(visitor, gatebell, client, redirect_uri=new, scope="read_api"))
+    assert "code" in landing(moved)
+    assert landing(ask(visitor, gatebell, client, redirect_uri=new))["error"] == "invalid_scope"
+
+
+@pytest.mark.spec("F4")
+def test_an_edit_that_is_refused_changes_nothing(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
+    form = form_with(page, "redirect_uris")
+    answer = submit(browser, page, form, name="Renamed", redirect_uris="javascript:x")
+    assert answer.status_code == 422
+    again = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
+    assert form_with(again, "redirect_uris").filled() == [
+        (name, value if name != "csrf_token" else form_with(again, "name").value("csrf_token"))
+        for name, value in form.fields
+    ]
+
+
+@pytest.mark.spec("F4")
+def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}")
+    answer = submit(browser, page, form_to(page, "/renew_secret"))
+    renewed = follow(gatebell, browser, answer)
+    (secret,) = secrets_on(renewed)
+    assert secrets_on(browser.get(renewed.url)) == set()
+    assert_refused(refresh(gatebell, client, pair.refresh), "invalid_client", 401)
+    new = refresh(gatebell, client, pair.refresh, client_secret=secret)
+    assert is_live(gatebell, pair_in(new).access)
+
+
+@pytest.mark.spec("F4")
+def test_deleting_an_application_kills_its_codes_and_tokens(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    code = new_code(gatebell, client)
+    pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/delete")
+    assert is_live(gatebell, pair.access)
+    answer = submit(browser, page, form_to(page, f"{client.id}/delete"))
+    assert follow(gatebell, browser, answer).status_code == 200
+    assert not is_live(gatebell, pair.access)
+    assert_refused(redeem(gatebell, client, code), "invalid_client", 401)
+    visitor = signed_in(gatebell, alice(gatebell))
+    assert_refused_on_a_page(ask(visitor, gatebell, client))
+    assert browser.get(f"{gatebell.url}{PAGES}/{client.id}").status_code == 404
+
+
+@pytest.mark.parametrize("ending", ["", "/edit", "/delete"])
+def test_an_application_of_somebody_else_is_not_there(
+    gatebell: LiveGatebell, client: ClientCredentials, ending: str
+) -> None:
+    other = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}{PAGES}/{client.id}"
+    assert other.get(address + ending).status_code == 404
+    token = form_with(other.get(f"{gatebell.url}{PAGES}/new"), "name").value("csrf_token")
+    form = {
+        "csrf_token": token,
+        "name": "Mine now",
+        "redirect_uris": "https://evil.example/",
+        "scopes": "read_user",
+    }
+    for action in ("/edit", "/renew_secret", "/delete"):
+        assert other.post(address + action, form).status_code == 404
+    assert redeem(gatebell, client, new_code(gatebell, client)).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["0", "99999999", "9" * 18, "9" * 30])
+def test_a_number_that_is_no_application_is_not_there(
+    gatebell: LiveGatebell, browser: requests.Session, number: str
+) -> None:
+    assert browser.get(f"{gatebell.url}{PAGES}/{number}").status_code == 404
+
+
+def test_nothing_is_done_without_the_token_of_the_form(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    for action in ("new", f"{client.id}/edit", f"{client.id}/renew_secret", f"{client.id}/delete"):
+        form = {"name": "x", "redirect_uris": CALLBACK, "scopes": "read_user"}
+        answer = browser.post(f"{gatebell.url}{PAGES}/{action}", form, allow_redirects=False)
+        assert answer.status_code == 400
+    assert redeem(gatebell, client, new_code(gatebell, client)).status_code == 200
+
+
+@pytest.mark.parametrize("ending", ["", "/new", "/1", "/1/edit", "/1/delete"])
+def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, ending: str) -> None:
+    answer = gatebell.http().get(gatebell.url + PAGES + ending, allow_redirects=False)
+    assert answer.headers["Location"].startswith("/users/sign_in?next=")
+
+
+def test_an_application_for_devices_alone_needs_no_redirect_uri(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    page = follow(gatebell, browser, register(gatebell, browser, redirect_uris=""))
+    assert "None: it can use device codes and passwords" in page.text
+    telly = credentials_on(page)
+    told = codes(gatebell, telly, client_secret=telly.secret)
+    visitor = signed_in(gatebell, alice(gatebell))
+    approve(visitor, gatebell, told["user_code"])
+    answer = poll(gatebell, telly, told["device_code"], client_secret=telly.secret)
+    assert is_live(gatebell, answer.json()["access_token"])
+    assert_refused_on_a_page(ask(visitor, gatebell, telly))
+    assert_refused_on_a_page(ask(visitor, gatebell, telly, redirect_uri=""))
+    # The day after it gets a browser as well.
+    edit = browser.get(f"{gatebell.url}{PAGES}/{telly.id}/edit")
+    submit(browser, edit, form_with(edit, "redirect_uris"), redirect_uris=CALLBACK)
+    assert ask(visitor, gatebell, telly).status_code == 200
+
+
+def test_scopes_that_open_nothing_are_not_offered_and_not_taken_away(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    offered = browser.get(f"{gatebell.url}{PAGES}/new").text
+    for scope in ("read_repository", "write_repository", "read_registry", "write_registry"):
+        assert f'value="{scope}"' not in offered
+    old = make_application(gatebell, bob(gatebell), scopes="read_user read_repository")
+    page = browser.get(f"{gatebell.url}{PAGES}/{old.id}/edit")
+    assert 'value="read_repository"' in page.text
+    submit(browser, page, form_with(page, "redirect_uris"), name="Renamed")
+    visitor = signed_in(gatebell, alice(gatebell))
+    asked = ask(visitor, gatebell, old, scope="read_user read_repository")
+    assert asked.status_code == 200

@@ -1,0 +1,378 @@
+"""Clients that register themselves (RFC 7591), on the wire."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from sqlalchemy import select, update
+
+from domain.clock import system_clock
+from domain.pruning import Retention, prune
+from models import Application, AuditEvent, User
+from tests.support.oauth_wire import PKCE
+from tests.support.registrations import (
+    CALLBACK,
+    DEVICE,
+    GOOD,
+    Open,
+    assert_wrong,
+    opened,
+    register,
+    row_of,
+    token_of,
+)
+from web.extensions import db
+from web.services import now
+
+__all__ = ["opened"]
+
+
+def test_it_is_off_until_somebody_switches_it_on(opened: Open) -> None:
+    visitor = opened(dynamic_client_registration=False)
+    for method in ("post", "get", "put", "delete"):
+        path = "/oauth/register" + ("" if method == "post" else "/x")
+        answer = getattr(visitor, method)(path, json=GOOD)
+        assert (answer.status_code, answer.get_json()["error"]) == (404, "invalid_request")
+    assert (
+        "registration_endpoint"
+        not in visitor.get("/.well-known/oauth-authorization-server").get_json()
+    )
+
+
+@pytest.mark.rfc("rfc7591-3-a")
+def test_the_metadata_says_where_to_register(opened: Open) -> None:
+    visitor = opened()
+    for name in ("oauth-authorization-server", "openid-configuration"):
+        document = visitor.get(f"/.well-known/{name}").get_json()
+        assert document["registration_endpoint"] == "http://localhost/oauth/register"
+
+
+@pytest.mark.rfc("rfc7591-3.2.1-a", "rfc7591-3.2.1-b", "rfc7591-2-a")
+def test_a_client_is_told_all_that_it_is_registered_with(opened: Open) -> None:
+    visitor = opened()
+    answer = register(visitor)
+    assert answer.status_code == 201
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    body = answer.get_json()
+    assert len(body.pop("client_id")) == 64
+    assert body.pop("client_secret").startswith("gbs-")
+    assert body.pop("registration_access_token").startswith("gbg-")
+    assert abs(body.pop("client_id_issued_at") - system_clock().timestamp()) < 60
+    assert body.pop("registration_client_uri").startswith("http://localhost/oauth/register/")
+    assert body == {
+        "client_secret_expires_at": 0,
+        "client_name": "Robot",
+        "redirect_uris": [CALLBACK],
+        "scope": "read_user openid profile email",
+        "token_endpoint_auth_method": "client_secret_basic",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "dpop_bound_access_tokens": False,
+    }
+
+
+@pytest.mark.rfc("rfc7591-2-b", "rfc7591-2-c", "rfc7591-2.3-a")
+def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(
+    opened: Open,
+) -> None:
+    said = {
+        **GOOD,
+        "scope": "api openid",
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", DEVICE, "implicit", "password"],
+        "response_types": ["code", "token"],
+        "client_uri": "https://client.example/#about",
+        "logo_uri": "https://client.example:8443/logo.png?a=b&c=d",
+        "policy_uri": "https://client.example/privacy",
+        "tos_uri": "https://client.example/terms",
+        "contacts": ["somebody@client.example"],
+        "software_id": "4NRB1-0XZABZI9E6-5SM3R",
+        "software_version": "2.2 “beta”",
+        "dpop_bound_access_tokens": True,
+        "require_pushed_authorization_requests": True,
+        "client_name#fr": "Le robot",
+        "jwks": 5,
+        "software_statement": "e30.e30.",
+        "colour": {"a": [1, None, {}]},
+        "trusted": True,
+        "client_secret": "mine",
+        "default_max_age": None,
+    }
+    visitor = opened()
+    answer = register(visitor, said)
+    assert answer.status_code == 201, answer.text
+    body = answer.get_json()
+    same = (
+        "client_uri", "logo_uri", "policy_uri", "tos_uri", "contacts", "software_id",
+        "software_version", "dpop_bound_access_tokens", "require_pushed_authorization_requests",
+        "scope",
+    )  # fmt: skip
+    assert {name: body[name] for name in same} == {name: said[name] for name in same}
+    assert body["grant_types"] == ["authorization_code", "refresh_token", DEVICE]
+    assert body["response_types"] == ["code"]
+    assert "client_secret" not in body
+    assert not {"colour", "jwks", "trusted", "client_name#fr", "software_statement"} & set(body)
+    row = row_of(visitor, answer)
+    assert (row.trusted, row.require_pkce, row.confidential, row.require_dpop) == (
+        False,
+        True,
+        False,
+        True,
+    )
+
+
+WRONG_URIS: tuple[Any, ...] = (
+    None,
+    [],
+    "https://client.example/",
+    [5],
+    [None],
+    ["https://client.example/#x"],
+    ["javascript:alert(1)"],
+    ["https://user@client.example/"],
+    ["https://client.example/“"],
+    ["https://client.example/\ud800"],
+    ["https://client.example/\x00"],
+    ["https://client.example/" + "x" * 2000],
+    [f"https://client.example/{number}" for number in range(51)],
+    {"a": "b"},
+)
+
+
+@pytest.mark.rfc("rfc7591-3.2.2-a", "rfc7591-2-d")
+def test_a_wrong_redirect_uri_has_an_error_of_its_own(opened: Open) -> None:
+    visitor = opened()
+    for uris in WRONG_URIS:
+        answer = register(visitor, {**GOOD, "redirect_uris": uris})
+        assert_wrong(answer, "invalid_redirect_uri")
+
+
+def test_the_instance_may_want_https(opened: Open) -> None:
+    visitor = opened(require_https_redirect_uris=True)
+    plain = {**GOOD, "redirect_uris": ["http://client.example/"]}
+    assert_wrong(register(visitor, plain), "invalid_redirect_uri")
+
+
+WRONG_METADATA: tuple[dict[str, Any], ...] = (
+    {"client_name": 5},
+    {"client_name": "x" * 101},
+    {"client_name": "two\nlines"},
+    {"client_name": "half a \ud83d"},
+    {"scope": "everything"},
+    {"scope": ["api"]},
+    {"scope": "   "},
+    {"token_endpoint_auth_method": "private_key_jwt"},
+    {"token_endpoint_auth_method": []},
+    {"grant_types": "authorization_code"},
+    {"grant_types": ["implicit"]},
+    {"grant_types": ["client_credentials", "refresh_token"]},
+    {"response_types": ["token"]},
+    {"response_types": [["code"]]},
+    {"client_uri": "http://client.example/"},
+    {"client_uri": "https://"},
+    {"client_uri": "https://user@client.example/"},
+    {"client_uri": 'https://client.example/"onclick='},
+    {"client_uri": "https://client.example:x/"},
+    {"client_uri": "https://[::1/"},
+    {"logo_uri": "javascript:alert(1)"},
+    {"policy_uri": 5},
+    {"tos_uri": "https://client.example/\u202e"},
+    {"contacts": "me"},
+    {"contacts": [{}]},
+    {"software_id": 1},
+    {"dpop_bound_access_tokens": "true"},
+    {"require_pushed_authorization_requests": 1},
+)
+
+
+@pytest.mark.rfc("rfc7591-3.2.2-b")
+def test_wrong_metadata_is_refused(opened: Open) -> None:
+    visitor = opened()
+    for changes in WRONG_METADATA:
+        assert_wrong(register(visitor, {**GOOD, **changes}), "invalid_client_metadata")
+
+
+@pytest.mark.rfc("rfc7591-3.1-a")
+def test_a_body_that_is_no_json_object_is_refused(opened: Open) -> None:
+    visitor = opened()
+    for body in (b"", b"{", b"[]", b"null", b"5", b"\xff", b'"x"', b"[" * 9_000, b"{\x00}"):
+        answer = visitor.post("/oauth/register", data=body, content_type="application/json")
+        assert_wrong(answer, "invalid_request")
+    form = visitor.post("/oauth/register", data={"client_name": "x"})
+    assert_wrong(form, "invalid_request", 415)
+    assert_wrong(register(visitor, {**GOOD, "x": "y" * 70_000}), "invalid_request", 413)
+    answer = visitor.get("/oauth/register")
+    assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (
+        405,
+        {"OPTIONS", "POST"},
+    )
+
+
+@pytest.mark.rfc("rfc7591-3-b")
+def test_without_an_open_door_a_token_is_needed_and_its_user_owns_the_client(
+    opened: Open,
+) -> None:
+    visitor = opened(open_client_registration=False)
+    refused = register(visitor)
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"] == 'Bearer realm="Gatebell"'
+    weak = register(visitor, headers=token_of(visitor, "ada", "read_user"))
+    assert (weak.status_code, weak.get_json()["error"]) == (403, "insufficient_scope")
+    wrong = register(visitor, headers={"Authorization": "Bearer gbp-nothing"})
+    assert (wrong.status_code, wrong.get_json()["error"]) == (401, "invalid_token")
+    answer = register(visitor, headers=token_of(visitor, "ada"))
+    assert answer.status_code == 201
+    row = row_of(visitor, answer)
+    with visitor.application.app_context():
+        assert db.session.get_one(User, row.owner_id).username == "ada"
+    assert not row.is_instance_wide
+
+
+def test_a_bot_registers_nothing(opened: Open) -> None:
+    visitor = opened()
+    headers = token_of(visitor, "ada")
+    with visitor.application.app_context():
+        db.session.execute(update(User).where(User.username == "ada").values(kind="bot"))
+        db.session.commit()
+    assert_wrong(register(visitor, headers=headers), "access_denied", 403)
+
+
+@pytest.mark.rfc("rfc7591-3-c")
+def test_what_registers_without_a_token_belongs_to_the_instance(opened: Open) -> None:
+    visitor = opened()
+    row = row_of(visitor, register(visitor))
+    with visitor.application.app_context():
+        assert db.session.get_one(User, row.owner_id).username == "root"
+        event = db.session.scalars(select(AuditEvent)).one()
+    assert row.is_instance_wide
+    assert (event.kind, event.subject) == ("application.registered", "Robot")
+    assert event.details == {"application_id": row.uid, "by": "the client itself"}
+
+
+def test_without_an_administrator_nobody_keeps_such_clients(opened: Open) -> None:
+    visitor = opened()
+    with visitor.application.app_context():
+        db.session.execute(update(User).values(state="locked"))
+        db.session.commit()
+    assert_wrong(register(visitor), "access_denied", 403)
+
+
+@pytest.mark.rfc("rfc7591-5-a")
+def test_an_address_registers_only_so_many(opened: Open) -> None:
+    visitor = opened(client_registration_rate_limit="1/hour")
+    assert register(visitor).status_code == 201
+    answer = register(visitor)
+    assert_wrong(answer, "temporarily_unavailable", 429)
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+@pytest.mark.rfc("rfc7591-2-e")
+def test_a_client_can_use_only_the_grants_that_it_named(opened: Open) -> None:
+    visitor = opened()
+    said = {**GOOD, "token_endpoint_auth_method": "none", "scope": "read_user"}
+    browser_only = register(visitor, said).get_json()["client_id"]
+    device_only = register(visitor, {**said, "grant_types": [DEVICE]}).get_json()
+    assert device_only["response_types"] == []
+    form = {"client_id": browser_only, "grant_type": DEVICE, "device_code": "x"}
+    assert_wrong(visitor.post("/oauth/token", data=form), "unauthorized_client")
+    password = {**form, "grant_type": "password", "username": "ada", "password": "x"}
+    assert_wrong(visitor.post("/oauth/token", data=password), "unauthorized_client")
+    codes = {"client_id": browser_only}
+    assert_wrong(visitor.post("/oauth/authorize_device", data=codes), "unauthorized_client")
+    codes["client_id"] = device_only["client_id"]
+    assert visitor.post("/oauth/authorize_device", data=codes).status_code == 200
+    query = {"client_id": device_only["client_id"], "redirect_uri": CALLBACK, **PKCE}
+    answer = visitor.get("/oauth/authorize", query_string={**query, "response_type": "code"})
+    # On a page: nobody is sent to what anybody could register before they signed in.
+    assert (answer.status_code, "error=unauthorized_client" in answer.text) == (400, True)
+
+
+@pytest.mark.rfc("rfc9126-6-a", "rfc9449-5.2-b")
+def test_a_client_can_tie_its_own_hands(opened: Open) -> None:
+    visitor = opened()
+    said = {
+        **GOOD,
+        "token_endpoint_auth_method": "none",
+        "dpop_bound_access_tokens": True,
+        "require_pushed_authorization_requests": True,
+    }
+    uid = register(visitor, said).get_json()["client_id"]
+    query = {"client_id": uid, "redirect_uri": CALLBACK, "scope": "read_user", **PKCE}
+    query["response_type"] = "code"
+    answer = visitor.get("/oauth/authorize", query_string=query)
+    assert (answer.status_code, "error=invalid_request" in answer.text) == (400, True)
+    assert visitor.post("/oauth/par", data=query).status_code == 201
+    form = {"client_id": uid, "grant_type": "refresh_token", "refresh_token": "x"}
+    assert_wrong(visitor.post("/oauth/token", data=form), "invalid_dpop_proof")
+
+
+@pytest.mark.rfc("rfc9126-5-b")
+def test_an_instance_may_want_every_request_to_be_pushed(opened: Open) -> None:
+    visitor = opened(require_pushed_authorization_requests=True)
+    document = visitor.get("/.well-known/oauth-authorization-server").get_json()
+    assert document["require_pushed_authorization_requests"] is True
+    uid = register(visitor, {**GOOD, "token_endpoint_auth_method": "none"}).get_json()["client_id"]
+    query = {"client_id": uid, "redirect_uri": CALLBACK, "scope": "read_user", **PKCE}
+    query["response_type"] = "code"
+    refused = visitor.get("/oauth/authorize", query_string=query)
+    assert (refused.status_code, "error=invalid_request" in refused.text) == (400, True)
+    uri = visitor.post("/oauth/par", data=query).get_json()["request_uri"]
+    taken = visitor.get("/oauth/authorize", query_string={"client_id": uid, "request_uri": uri})
+    assert taken.headers["Location"].startswith("/users/sign_in")
+
+
+def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
+    visitor = opened()
+    idle, used = (row_of(visitor, register(visitor)) for _ in range(2))
+    owned = row_of(visitor, register(visitor, headers=token_of(visitor, "ada")))
+    kept = Retention(keep_deliveries=1, keep_for=timedelta(1))
+    with visitor.application.app_context():
+        session = db.session()
+        session.execute(
+            update(Application).where(Application.id == used.id).values(last_used_at=now())
+        )
+        for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
+            later = now() + timedelta(days=days)
+            prune(kept, session=session, now=later, between=session.commit)
+            assert set(session.scalars(select(Application.id))) == expected
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    [
+        "redirect_uris",
+        "client_name",
+        "scope",
+        "token_endpoint_auth_method",
+        "grant_types",
+        "response_types",
+        "client_uri",
+        "contacts",
+        "software_id",
+        "dpop_bound_access_tokens",
+        "client_id",
+    ]
+)
+
+
+@hypothesis_settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(said=st.dictionaries(NAMES, JSON, max_size=4))
+def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any]) -> None:
+    for body in (said, {**GOOD, **said}):
+        assert register(any_visitor, body).status_code in {201, 400}
+
+
+@pytest.fixture
+def any_visitor(opened: Open) -> FlaskClient:
+    return opened()

@@ -1,0 +1,346 @@
+"""GET /oauth/authorize: what is asked of the service, and where errors go."""
+
+import pytest
+import requests
+
+from tests.support.html_forms import form_with
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    CHALLENGE,
+    PKCE,
+    STATE,
+    Changes,
+    ask,
+    assert_refused_on_a_page,
+    authorization_url,
+    decide,
+    landing,
+    machine,
+    phone_application,
+    redeem,
+    server_application,
+)
+from tests.support.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    make_application,
+    signed_in,
+)
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Alice's browser."""
+    return signed_in(gatebell, alice(gatebell))
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application that keeps a secret and need not ask."""
+    return server_application(gatebell)
+
+
+#: Each is wrong in more ways than one: nothing else may matter.
+UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
+    {"client_id": "0" * 64},
+    {"client_id": None},
+    {"client_id": ""},
+    {"client_id": "\x00"},
+    {"client_id": "é" * 500},
+    {"client_id": "0" * 64, "redirect_uri": "https://evil.example/"},
+    {"client_id": "0" * 64, "response_type": "token", "scope": None},
+    {"client_id": "0" * 64, "prompt": "none"},
+    {"client_id": ["0" * 64, "1" * 64]},
+)
+
+
+@pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc6749-4.1.1-a", "rfc6749-4.1.1-b", "rfc6749-4.1.2.1-a", "rfc9700-4.11.2-a")
+@pytest.mark.parametrize("changes", UNKNOWN_CLIENTS)
+def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    client: ClientCredentials,
+    changes: dict[str, Changes],
+) -> None:
+    assert_refused_on_a_page(ask(browser, gatebell, client, **changes))
+    assert_refused_on_a_page(ask(machine(gatebell), gatebell, client, **changes))
+
+
+@pytest.mark.spec("A4")
+@pytest.mark.rfc(
+    "rfc6749-3.1.2.2-a",
+    "rfc6749-3.1.2.4-a",
+    "rfc6749-3.1.2.4-b",
+    "rfc6749-4.1.2.1-a",
+    "rfc9700-4.11.2-a",
+)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"redirect_uri": None},
+        {"redirect_uri": ""},
+        {"redirect_uri": [CALLBACK, CALLBACK]},
+        {"redirect_uri": [CALLBACK, "https://evil.example/"]},
+        {"redirect_uri": "https://evil.example/", "response_type": "token"},
+        {"redirect_uri": "https://evil.example/", "prompt": "none"},
+        {"redirect_uri": "https://evil.example/", "scope": "nonsense"},
+    ],
+)
+def test_a_redirect_uri_that_is_not_registered_is_refused_on_a_page(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    client: ClientCredentials,
+    changes: dict[str, Changes],
+) -> None:
+    assert_refused_on_a_page(ask(browser, gatebell, client, **changes))
+
+
+@pytest.mark.spec("A4")
+@pytest.mark.rfc("rfc6749-3.1-f")
+def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    twice = ask(browser, gatebell, client, client_id=[client.client_id, client.client_id])
+    assert_refused_on_a_page(twice)
+
+
+ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
+    ({"scope": " "}, "invalid_scope"),
+    ({"scope": "nonsense"}, "invalid_scope"),
+    ({"scope": "read_user nonsense"}, "invalid_scope"),
+    ({"scope": "read_user api"}, "invalid_scope"),
+    ({"scope": "read_user\x00"}, "invalid_scope"),
+    ({"scope": ["read_user", "read_user"]}, "invalid_request"),
+    ({"response_type": None}, "invalid_request"),
+    ({"response_type": ["code", "code"]}, "invalid_request"),
+    ({"response_type": "token"}, "unsupported_response_type"),
+    ({"response_type": "id_token"}, "unsupported_response_type"),
+    ({"response_type": "code token"}, "unsupported_response_type"),
+    ({"response_type": "CODE"}, "unsupported_response_type"),
+    ({"response_mode": "fragment"}, "invalid_request"),
+    ({"response_mode": "form_post"}, "invalid_request"),
+    ({"prompt": "always"}, "invalid_request"),
+    ({"prompt": "none login"}, "invalid_request"),
+    ({"max_age": "soon"}, "invalid_request"),
+    ({"max_age": "-1"}, "invalid_request"),
+    ({"max_age": "9" * 400}, "invalid_request"),
+    ({"code_challenge": CHALLENGE}, "invalid_request"),
+    ({"code_challenge": CHALLENGE, "code_challenge_method": "plain"}, "invalid_request"),
+    ({"code_challenge": CHALLENGE, "code_challenge_method": "s256"}, "invalid_request"),
+    ({"code_challenge": CHALLENGE[:-1], "code_challenge_method": "S256"}, "invalid_request"),
+    ({"code_challenge": CHALLENGE + "=", "code_challenge_method": "S256"}, "invalid_request"),
+    ({"code_challenge": CHALLENGE + "A", "code_challenge_method": "S256"}, "invalid_request"),
+    ({"code_challenge_method": "S256"}, "invalid_request"),
+    ({**PKCE, "code_challenge": [CHALLENGE, CHALLENGE]}, "invalid_request"),
+    ({"nonce": "\x00"}, "invalid_request"),
+)
+
+
+@pytest.mark.spec("A5", "A6", "A7")
+@pytest.mark.rfc(
+    "rfc6749-3.1-f",
+    "rfc6749-3.1.1-a",
+    "rfc6749-3.3-c",
+    "rfc6749-4.1.1-a",
+    "rfc6749-4.1.1-b",
+    "rfc6749-4.1.2.1-b",
+    "rfc6749-4.1.2.1-d",
+    "rfc6749-4.1.2.1-e",
+    "rfc6749-4.1.2.1-f",
+    "rfc6749-4.2-a",
+    "rfc7636-4.2-b",
+    "rfc7636-4.3-a",
+    "rfc7636-4.4.1-b",
+    "rfc9207-2-b",
+    "rfc9700-2.1.2-a",
+    "rfc9700-4.4.2-a",
+    "oidc-core-3.1.2.1-c",
+    "oidc-core-3.1.2.1-j",
+    "oidc-core-3.1.2.2-a",
+    "oidc-core-3.2-a",
+)
+@pytest.mark.parametrize(("changes", "error"), ERRORS)
+def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    client: ClientCredentials,
+    changes: dict[str, Changes],
+    error: str,
+) -> None:
+    answer = ask(browser, gatebell, client, **changes)
+    brought = landing(answer)
+    assert answer.headers["Location"].startswith(CALLBACK + "?")
+    assert brought.pop("error_description")
+    assert brought == {"error": error, "state": STATE, "iss": gatebell.url}
+
+
+@pytest.mark.rfc("rfc6749-4.1.2.1-b", "rfc9700-4.11.2-b")
+def test_an_error_does_not_wait_for_a_sign_in(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    brought = landing(ask(gatebell.http(), gatebell, client, response_type="token"))
+    assert brought["error"] == "unsupported_response_type"
+
+
+@pytest.mark.spec("A6")
+@pytest.mark.rfc(
+    "rfc7636-4.2-b",
+    "rfc7636-4.4.1-a",
+    "rfc8252-6-a",
+    "rfc8252-8.1-a",
+    "rfc8252-8.1-b",
+    "rfc9700-2.1.1-a",
+)
+@pytest.mark.parametrize("method", [None, "plain"])
+def test_a_public_application_cannot_do_without_pkce(
+    gatebell: LiveGatebell, browser: requests.Session, method: str | None
+) -> None:
+    challenge = CHALLENGE if method else None
+    phone = phone_application(gatebell)
+    answer = ask(browser, gatebell, phone, code_challenge=challenge, code_challenge_method=method)
+    assert landing(answer)["error"] == "invalid_request"
+
+
+@pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.4.1-a", "rfc7636-5-a")
+def test_an_application_that_keeps_a_secret_can_be_held_to_pkce_all_the_same(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    strict = make_application(gatebell, bob(gatebell), require_pkce=True, trusted=True)
+    assert landing(ask(browser, gatebell, strict))["error"] == "invalid_request"
+    assert "code" in landing(ask(browser, gatebell, strict, **PKCE))
+
+
+STATES = (
+    "plain",
+    "with spaces and + signs",
+    "a=b&c=d;e#f?g/h\\i%20j%2B",
+    "café ☃ 🔔 \u202e",
+    "\"<script>alert('x')</script>{{7*7}}%s",
+    "line\r\nLocation: https://evil.example/",
+    "nul\x00",
+    " edges ",
+    "long" * 1000,
+)
+
+
+@pytest.mark.spec("A2")
+@pytest.mark.rfc(
+    "rfc6749-4.1.2-f",
+    "rfc6749-4.1.2.1-f",
+    "rfc6749-10.14-a",
+    "rfc9700-4.7.1-a",
+    "oidc-core-3.1.2.5-a",
+)
+@pytest.mark.parametrize("state", STATES, ids=range(len(STATES)))
+def test_state_comes_back_unchanged(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, state: str
+) -> None:
+    approved = landing(ask(browser, gatebell, client, state=state))
+    assert (approved["state"], "code" in approved) == (state, True)
+    refused = landing(ask(browser, gatebell, client, state=state, scope="nonsense"))
+    assert (refused["state"], refused["error"]) == (state, "invalid_scope")
+
+
+@pytest.mark.spec("A10")
+@pytest.mark.rfc("rfc6749-4.1.2-f")
+def test_without_state_none_comes_back(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    assert set(landing(ask(browser, gatebell, client, state=None))) == {"code", "iss"}
+
+
+@pytest.mark.spec("A2")
+@pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
+def test_the_issuer_comes_with_the_code(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    assert landing(ask(browser, gatebell, client))["iss"] == gatebell.url
+
+
+@pytest.mark.rfc("rfc9207-2-c")
+def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil"}
+    url = authorization_url(gatebell, client, scope="nonsense")
+    answer = machine(gatebell).get(url, allow_redirects=False, headers=forged)
+    assert landing(answer)["iss"] == gatebell.url
+
+
+@pytest.mark.spec("A5")
+@pytest.mark.rfc("rfc6749-3.3-a")
+def test_scopes_may_be_joined_by_plus_signs(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    url = authorization_url(gatebell, client, scope=None) + "&scope=read_user+read_api"
+    assert "code" in landing(browser.get(url, allow_redirects=False))
+
+
+@pytest.mark.rfc("rfc6749-3.3-c")
+@pytest.mark.parametrize("scope", [None, ""])
+@pytest.mark.parametrize(
+    ("registered", "granted"),
+    [("read_user api", "read_user"), ("read_api read_user", "read_user"), ("api", "api")],
+)
+def test_who_names_no_scope_gets_the_least_or_the_one_that_there_is(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    scope: str | None,
+    registered: str,
+    granted: str,
+) -> None:
+    client = make_application(gatebell, bob(gatebell), scopes=registered)
+    page = ask(browser, gatebell, client, scope=scope)
+    code = landing(decide(browser, page))["code"]
+    answer = redeem(gatebell, client, code)
+    assert answer.json()["scope"] == granted
+    assert "code" in landing(ask(browser, gatebell, client, scope=granted))  # it is remembered
+
+
+@pytest.mark.rfc("rfc6749-3.3-c")
+def test_who_names_no_scope_of_several_that_are_none_the_least_is_told_so(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), scopes="api openid")
+    brought = landing(ask(browser, gatebell, client, scope=None))
+    assert (brought["error"], brought["state"]) == ("invalid_scope", STATE)
+
+
+@pytest.mark.rfc("rfc6749-3.1-e")
+def test_parameters_that_nobody_knows_are_passed_over(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    assert "code" in landing(ask(browser, gatebell, client, audience=["x", "y"], ui_locales="fr"))
+
+
+@pytest.mark.rfc(
+    "rfc6749-3.1.2.5-a",
+    "rfc6749-10.13-a",
+    "rfc9700-4.2.4-a",
+    "rfc9700-4.16-a",
+    "oidc-core-3.1.2.3-c",
+)
+def test_no_other_page_may_frame_the_question_or_read_it(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
+    policy = shown.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert shown.headers["X-Frame-Options"] == "DENY"
+    assert shown.headers["Referrer-Policy"] == "no-referrer"
+    assert "no-cache" in shown.headers["Cache-Control"]
+    assert not [name for name in shown.headers if name.startswith("Access-Control")]
+
+
+@pytest.mark.rfc("rfc6749-10.12-a", "oidc-core-3.1.2.3-c")
+def test_an_answer_without_the_token_of_the_page_is_refused(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
+    form = form_with(shown, "decision")
+    fields = form.filled(decision="authorize", csrf_token=None)
+    answer = browser.post(f"{gatebell.url}{form.action}", fields, allow_redirects=False)
+    assert_refused_on_a_page(answer)
+    assert "code" in landing(decide(browser, shown))

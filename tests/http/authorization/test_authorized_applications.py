@@ -1,0 +1,226 @@
+"""The page of applications that one let in."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from models import AccessToken
+from tests.support.html_forms import form_to, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    ask,
+    decide,
+    landing,
+    pair_in,
+    post_token,
+    redeem,
+    refresh,
+    revoke,
+    token_info,
+)
+from tests.support.people import (
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    sign_in,
+    unique,
+)
+from tests.support.personal_tokens import Api
+
+PAGE = "/-/user_settings/authorized_applications"
+
+
+@pytest.mark.spec("F5")
+@pytest.mark.rfc("rfc9700-4.9.1-a", "rfc9700-4.14.2-c")
+def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
+    gatebell: LiveGatebell,
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    pair = pair_in(redeem(gatebell, board, code))
+
+    page = browser.get(gatebell.url + PAGE)
+    assert page.text.count("Deploy Board") >= 1
+    assert "read_user" in page.text
+    answer = submit(browser, page, form_to(page, "/revoke"))
+
+    assert answer.status_code == 302
+    assert token_info(gatebell, pair.access).status_code == 401
+    assert refresh(gatebell, board, pair.refresh).json()["error"] == "invalid_grant"
+    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    asked_again = ask(browser, gatebell, board)
+    assert asked_again.status_code == 200
+    assert "Authorize Deploy Board" in asked_again.text.replace("<bdi>", "").replace("</bdi>", "")
+
+
+@pytest.mark.spec("F5")
+def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(
+    gatebell: LiveGatebell,
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    first = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    pair_in(redeem(gatebell, board, first))
+    second = landing(ask(browser, gatebell, board))["code"]
+
+    page = browser.get(gatebell.url + PAGE)
+    submit(browser, page, form_to(page, "/revoke"))
+
+    assert redeem(gatebell, board, second).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.spec("F5")
+@pytest.mark.parametrize("is_redeemed", [False, True])
+def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_taken_back(
+    gatebell: LiveGatebell,
+    is_redeemed: bool,  # noqa: FBT001
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    if is_redeemed:
+        revoke(gatebell, board, pair_in(redeem(gatebell, board, code)).access)
+    assert "code" in landing(ask(browser, gatebell, board))
+
+    page = browser.get(gatebell.url + PAGE)
+    assert "Deploy Board" in page.text
+    assert "read_user, read_api" in words(page) or "read_api, read_user" in words(page)
+    assert "Approval remembered" in page.text
+    assert "1 application may get access again without asking." in words(page)
+    assert submit(browser, page, form_to(page, "/revoke")).status_code == 302
+
+    assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text
+    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "decision" in ask(browser, gatebell, board).text
+
+
+@pytest.mark.spec("F5")
+def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_it(
+    gatebell: LiveGatebell,
+) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    browser = sign_in(gatebell, make_user(gatebell))
+    small = landing(decide(browser, ask(browser, gatebell, board, scope="read_user")))["code"]
+    pair_in(redeem(gatebell, board, small))
+    decide(browser, ask(browser, gatebell, board))
+    page = words(browser.get(gatebell.url + PAGE))
+    assert "1 application can use your account." in page
+    assert "Approval remembered" not in page
+    assert "read_api" in page
+
+
+@pytest.mark.spec("F5")
+def test_nobody_revokes_what_others_authorized(gatebell: LiveGatebell) -> None:
+    board = make_application(gatebell, bob(gatebell), name="Deploy Board")
+    alice = sign_in(gatebell, make_user(gatebell))
+    code = landing(decide(alice, ask(alice, gatebell, board)))["code"]
+    pair = pair_in(redeem(gatebell, board, code))
+    charlie = sign_in(gatebell, make_user(gatebell, name="charlie"))
+
+    page = charlie.get(gatebell.url + PAGE)
+    token = form_to(page, "/users/sign_out").value("csrf_token")
+    address = f"{gatebell.url}{PAGE}/{board.id}/revoke"
+    charlie.post(address, data={"csrf_token": token}, allow_redirects=False)
+
+    assert token_info(gatebell, pair.access).status_code == 200
+
+
+def words(page: requests.Response) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+
+
+def password_token(gatebell: LiveGatebell, person: Person, user_agent: str) -> str:
+    """Get a token for a name and a password, without an application."""
+    form = {"grant_type": "password", "username": person.username, "password": person.password}
+    answer = post_token(gatebell, form, headers={"User-Agent": user_agent})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["access_token"])
+
+
+@pytest.mark.spec("F5")
+def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: LiveGatebell) -> None:
+    name = unique("board")
+    board = make_application(gatebell, bob(gatebell), name=name)
+    alice = make_user(gatebell)
+    browser = sign_in(gatebell, alice)
+    code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
+    pair_in(redeem(gatebell, board, code))
+    with database_of(gatebell) as session:
+        tokens = select(AccessToken.id).where(AccessToken.application_id == board.id)
+        session.execute(
+            update(AccessToken)
+            .where(AccessToken.id.in_(tokens))
+            .values(
+                created_at=now() - timedelta(days=40),
+                last_used_at=now() - timedelta(days=3, minutes=1),
+                last_used_address="2001:db8::17",
+            )
+        )
+
+    page = words(browser.get(gatebell.url + PAGE))
+
+    assert f"{name} by Bob" in page
+    # What asked, and where: the tests' own program on this machine; then where it was used.
+    assert "a Python program at 2001:db8::17 a Python program at 127.0.0.1" in page
+    assert "3 days ago" in page
+
+
+@pytest.mark.spec("B7")
+def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    tokens = [password_token(gatebell, alice, "backup/2.1") for _ in range(2)]
+    others = password_token(gatebell, make_user(gatebell), "curl/8.5")
+    browser = sign_in(gatebell, alice)
+
+    page = browser.get(gatebell.url + PAGE)
+    assert words(page).count("Password sign-in without an application") >= 1
+    assert "backup at 127.0.0.1" in words(page)
+    answer = submit(browser, page, form_to(page, "/without_application/revoke"))
+
+    assert answer.status_code == 302
+    assert [token_info(gatebell, token).status_code for token in tokens] == [401, 401]
+    assert token_info(gatebell, others).status_code == 200
+    assert "Nobody acts for you" in browser.get(gatebell.url + PAGE).text
+
+
+@pytest.mark.spec("G1")
+def test_the_use_of_a_token_is_noted_by_the_api_and_not_by_token_info(
+    gatebell: LiveGatebell,
+) -> None:
+    alice = make_user(gatebell)
+    token = password_token(gatebell, alice, "curl/8.5")
+
+    def noted() -> tuple[object, ...] | None:
+        columns = AccessToken.last_used_at, AccessToken.last_used_address
+        with database_of(gatebell) as session:
+            newest = select(*columns).order_by(AccessToken.id.desc()).limit(1)
+            row = session.execute(newest).first()
+            return tuple(row) if row else None
+
+    assert token_info(gatebell, token).status_code == 200
+    assert noted() == (None, None)
+    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    first = noted()
+    assert first is not None
+    assert first[1] == "127.0.0.1"
+    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    assert noted() == first
+
+
+def test_a_hostile_user_agent_is_shown_as_text(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    password_token(gatebell, alice, "A<b>x</b>{{7*7}}" + "y" * 5000)
+
+    page = sign_in(gatebell, alice).get(gatebell.url + PAGE)
+
+    assert page.status_code == 200
+    assert "<b>x" not in page.text
+    assert "49" not in words(page)

@@ -1,0 +1,396 @@
+"""The question that a person is asked, when it is asked, and who may answer it."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from urllib.parse import urljoin
+
+import pytest
+import requests
+from sqlalchemy import delete, select, update
+
+from models import Application, SignIn, User
+from tests.support.html_forms import form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    STATE,
+    Changes,
+    ask,
+    ask_at,
+    assert_refused_on_a_page,
+    decide,
+    landing,
+    phone_application,
+    server_application,
+    sign_in_on,
+)
+from tests.support.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    set_state,
+    sign_in,
+    signed_in,
+)
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Alice's browser."""
+    return signed_in(gatebell, alice(gatebell))
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application of Bob's that nobody has approved yet."""
+    return make_application(gatebell, bob(gatebell), name="Deploy & Board")
+
+
+def words(page: requests.Response) -> str:
+    """Return what a person reads."""
+    assert page.status_code == 200, page.text
+    main = re.sub(r"(?s).*<main.*?>|</main>.*", "", page.text)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", main)).split())
+
+
+def is_question(page: requests.Response) -> bool:
+    return page.status_code == 200 and 'name="decision"' in page.text
+
+
+def is_sign_in(page: requests.Response) -> bool:
+    return page.status_code == 200 and 'name="password"' in page.text
+
+
+@pytest.mark.spec("A9")
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
+def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    text = words(ask(browser, gatebell, client, scope="read_user read_api"))
+    assert "Deploy & Board" in text
+    assert "By Bob" in text
+    assert alice(gatebell).username in text
+    assert "Know who you are" in text
+    assert "Read everything you can see" in text
+    assert "Act as you" not in text
+    assert "client.example" in text
+
+
+@pytest.mark.spec("A8", "A9")
+@pytest.mark.rfc("rfc6749-3.1.2.1-a")
+def test_the_question_warns_of_a_way_back_in_the_clear(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    assert "not encrypted" not in words(ask(browser, gatebell, client))
+    plain = make_application(gatebell, bob(gatebell), redirect_uris=("http://client.example/cb",))
+    assert "not encrypted" in words(ask(browser, gatebell, plain))
+
+
+@pytest.mark.spec("A1", "A2")
+@pytest.mark.rfc("rfc6749-3.1-a", "rfc6749-3.1-b", "oidc-core-3.1.2.3-a")
+def test_a_person_signs_in_first_and_comes_back_to_the_question(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    fresh = gatebell.http()
+    page = ask(fresh, gatebell, client, state="a&b=c d")
+    assert is_sign_in(page)
+    assert "Deploy & Board" in words(page)
+    question = sign_in_on(fresh, page, alice(gatebell))
+    assert landing(decide(fresh, question))["state"] == "a&b=c d"
+
+
+@pytest.mark.spec("A3")
+@pytest.mark.rfc("rfc6749-4.1.2.1-c", "rfc9207-2-b")
+def test_a_no_goes_back_as_access_denied(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    brought = landing(decide(browser, ask(browser, gatebell, client, state="s"), "cancel"))
+    assert brought.pop("error_description")
+    assert brought == {"error": "access_denied", "state": "s", "iss": gatebell.url}
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
+def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    decide(browser, ask(browser, gatebell, client, scope="read_user"))
+    assert "code" in landing(ask(browser, gatebell, client, scope="read_user"))
+    page = ask(browser, gatebell, client, scope="read_user read_api")
+    text = words(page)
+    asked, _, granted = text.partition("before")
+    assert "Read everything you can see" in asked
+    assert "Know who you are" in granted
+    assert "Know who you are" not in asked
+    decide(browser, page)
+    assert "code" in landing(ask(browser, gatebell, client, scope="read_user read_api"))
+
+
+def test_a_no_is_not_remembered_and_is_no_yes(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    decide(browser, ask(browser, gatebell, client), "cancel")
+    assert is_question(ask(browser, gatebell, client))
+
+
+def test_what_one_person_approved_another_is_still_asked(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    decide(browser, ask(browser, gatebell, client))
+    assert is_question(ask(signed_in(gatebell, bob(gatebell)), gatebell, client))
+
+
+@pytest.mark.rfc("rfc6749-10.2-a", "rfc8252-8.6-a")
+def test_a_public_application_is_asked_about_each_time(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    phone = make_application(gatebell, bob(gatebell), confidential=False)
+    decide(browser, ask(browser, gatebell, phone, **PKCE))
+    page = ask(browser, gatebell, phone, **PKCE)
+    assert is_question(page)
+    assert "Know who you are" in words(page)
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.4-a")
+def test_nobody_is_asked_about_a_trusted_application(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    assert "code" in landing(ask(browser, gatebell, server_application(gatebell)))
+    assert "code" in landing(ask(browser, gatebell, phone_application(gatebell), **PKCE))
+
+
+def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), trusted=True)
+    assert "code" in landing(ask(browser, gatebell, client))
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(trusted=False))
+    assert is_question(ask(browser, gatebell, client))
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.3-b", "oidc-core-3.1.2.6-a")
+def test_prompt_none_shows_no_page_in_any_case(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    stranger = landing(ask(gatebell.http(), gatebell, client, prompt="none"))
+    assert stranger["error"] == "login_required"
+    assert stranger["iss"] == gatebell.url
+    known = landing(ask(browser, gatebell, client, prompt="none"))
+    assert known["error"] == "consent_required"
+    decide(browser, ask(browser, gatebell, client))
+    assert "code" in landing(ask(browser, gatebell, client, prompt="none"))
+
+
+def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    public = make_application(gatebell, bob(gatebell), confidential=False)
+    decide(browser, ask(browser, gatebell, public, **PKCE))
+    told = landing(ask(browser, gatebell, public, prompt="none", **PKCE))
+    assert told["error"] == "consent_required"
+    assert "asked each time" in told["error_description"]
+    assert "has not approved" not in told["error_description"]
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")
+@pytest.mark.parametrize("prompt", ["consent", "select_account", "consent select_account"])
+def test_a_client_can_have_the_person_asked_although_they_approved(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, prompt: str
+) -> None:
+    decide(browser, ask(browser, gatebell, client))
+    page = ask(browser, gatebell, client, prompt=prompt)
+    assert is_question(page)
+    assert "Sign in as somebody else" in page.text
+    assert "code" in landing(decide(browser, page))
+
+
+@pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
+@pytest.mark.parametrize("changes", [{"prompt": "login"}, {"max_age": "0"}])
+def test_a_client_can_ask_for_a_new_sign_in_and_is_asked_for_it_once(
+    gatebell: LiveGatebell, changes: dict[str, Changes]
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, server_application(gatebell), **changes)
+    assert is_sign_in(page)
+    assert "code" in landing(sign_in_on(browser, page, alice(gatebell)))
+
+
+def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
+    gatebell: LiveGatebell,
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, server_application(gatebell), prompt="login consent")
+    assert is_sign_in(page)
+    assert is_question(sign_in_on(browser, page, alice(gatebell)))
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-k")
+def test_max_age_lets_a_recent_sign_in_pass_and_an_old_one_not(gatebell: LiveGatebell) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    client = server_application(gatebell)
+    assert "code" in landing(ask(browser, gatebell, client, max_age="3600"))
+    _age_sign_ins(gatebell, charlie, timedelta(hours=2))
+    silent = landing(ask(browser, gatebell, client, max_age="3600", prompt="none"))
+    assert silent["error"] == "login_required"
+    assert "code" in landing(ask(browser, gatebell, client))
+    assert is_sign_in(ask(browser, gatebell, client, max_age="3600"))
+
+
+def _age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> None:
+    with database_of(gatebell) as session:
+        user_id = select(User.id).where(User.username == person.username).scalar_subquery()
+        for sign_in_row in session.scalars(select(SignIn).where(SignIn.user_id == user_id)):
+            sign_in_row.created_at -= age
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-n")
+def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    hint = '"><script>alert(1)</script>@example'
+    page = ask(gatebell.http(), gatebell, client, login_hint=hint)
+    assert form_with(page, "login").value("login") == hint
+    assert "<script>alert" not in page.text
+
+
+@pytest.mark.rfc("rfc6749-10.12-a")
+def test_a_question_of_one_session_cannot_be_answered_in_another(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    asked_of_alice = form_with(ask(browser, gatebell, client), "decision").value("request")
+    for other in (signed_in(gatebell, bob(gatebell)), sign_in(gatebell, alice(gatebell))):
+        page = ask(other, gatebell, client)
+        form = form_with(page, "decision")
+        answer = submit(other, page, form, request=asked_of_alice, decision="authorize")
+        assert_refused_on_a_page(answer)
+
+
+@pytest.mark.parametrize("first", ["authorize", "cancel"])
+@pytest.mark.parametrize("is_confidential", [True, False])
+def test_a_page_is_good_for_one_answer_and_the_next_is_asked_for_anew(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    first: str,
+    is_confidential: bool,  # noqa: FBT001
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=is_confidential)
+    page = ask(browser, gatebell, client, state="s", **PKCE)
+    assert landing(decide(browser, page, first))["state"] == "s"
+    second = decide(browser, page)
+    assert second.status_code == 303
+    asked_anew = ask_at(browser, urljoin(page.url, second.headers["Location"]))
+    assert is_question(asked_anew)
+    brought = landing(decide(browser, asked_anew))
+    assert (brought["state"], "code" in brought) == ("s", True)
+
+
+def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    page = ask(browser, gatebell, client)
+    with database_of(gatebell) as session:
+        user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
+        session.execute(delete(SignIn).where(SignIn.user_id == user_id))
+    answer = decide(browser, page)
+    sign_in_page = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    question = sign_in_on(browser, sign_in_page, charlie)
+    assert is_question(question)
+    assert landing(decide(browser, question))["state"] == STATE
+
+
+@pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])
+def test_a_question_that_was_tampered_with_is_refused(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    client: ClientCredentials,
+    change: str | None,
+) -> None:
+    page = ask(browser, gatebell, client)
+    form = form_with(page, "decision")
+    forged = None if change is None else change.format(form.value("request"))
+    assert_refused_on_a_page(submit(browser, page, form, request=forged, decision="authorize"))
+    assert is_question(ask(browser, gatebell, client))
+
+
+def test_what_is_added_to_the_answer_changes_nothing(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    page = ask(browser, gatebell, client, scope="read_user")
+    form = form_with(page, "decision")
+    answer = submit(
+        browser,
+        page,
+        form,
+        decision="authorize",
+        scope="api",
+        state="another",
+        redirect_uri="https://evil.example/",
+    )
+    assert answer.headers["Location"].startswith(client.redirect_uri + "?code=")
+    assert landing(answer)["state"] != "another"
+    assert is_question(ask(browser, gatebell, client, scope="read_user read_api"))
+
+
+@pytest.mark.parametrize("decision", ["cancel", "deny", "Authorize", "", None, "authorize\x00"])
+def test_only_the_button_that_says_so_authorizes(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    client: ClientCredentials,
+    decision: str | None,
+) -> None:
+    page = ask(browser, gatebell, client)
+    answer = submit(browser, page, form_with(page, "decision"), decision=decision)
+    assert landing(answer)["error"] == "access_denied"
+
+
+def test_what_changed_since_the_question_counts_and_the_error_keeps_the_state(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    page = ask(browser, gatebell, client, state="s")
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(scopes="read_user"))
+    brought = landing(decide(browser, page))
+    assert (brought["error"], brought["state"]) == ("invalid_scope", "s")
+
+
+def test_an_application_that_is_gone_gets_no_answer(
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+) -> None:
+    page = ask(browser, gatebell, client)
+    with database_of(gatebell) as session:
+        session.delete(session.get_one(Application, client.id))
+    assert_refused_on_a_page(decide(browser, page))
+
+
+def test_a_person_who_is_locked_meanwhile_approves_nothing(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = sign_in(gatebell, charlie)
+    page = ask(browser, gatebell, client)
+    set_state(gatebell, charlie, "locked")
+    answer = decide(browser, page)
+    assert "code=" not in answer.headers.get("Location", "")
+    assert is_sign_in(ask(browser, gatebell, client))
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-i")
+def test_somebody_else_can_take_over_and_is_asked_the_same(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, client)
+    form = next(each for each in forms_in(page.text) if "sign_out?next=" in each.action)
+    answer = submit(browser, page, form)
+    sign_in_page = browser.get(gatebell.url + answer.headers["Location"], allow_redirects=False)
+    question = sign_in_on(browser, sign_in_page, bob(gatebell))
+    assert is_question(question)
+    assert bob(gatebell).username in words(question)

@@ -1,0 +1,400 @@
+"""POST /oauth/authorize_device: what a device is told, and what its polls bring."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from models import Application, DeviceAuthorization
+from tests.support.device_wire import (
+    approve,
+    ask_for_codes,
+    codes,
+    poll,
+    press,
+    television,
+    type_code,
+    words,
+)
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    age_refreshes,
+    assert_refused,
+    is_live,
+    machine,
+    new_code,
+    phone_application,
+    redeem,
+    refresh,
+    revoke,
+    token_info,
+)
+from tests.support.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    set_state,
+    sign_in,
+    signed_in,
+)
+
+
+@pytest.fixture
+def tv(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application for devices, without a secret."""
+    return television(gatebell)
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Alice's browser."""
+    return signed_in(gatebell, alice(gatebell))
+
+
+def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
+    """Change the newest device's row behind the service's back."""
+    with database_of(gatebell) as session:
+        newest = select(DeviceAuthorization.id).order_by(DeviceAuthorization.id.desc()).limit(1)
+        row = DeviceAuthorization.id == newest.scalar_subquery()
+        session.execute(update(DeviceAuthorization).where(row).values(**values))
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.rfc("rfc8628-3.1-a", "rfc8628-3.2-a", "rfc8628-3.2-b", "rfc8628-5.2-a")
+def test_a_device_is_told_two_codes_and_where_to_go(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    answer = ask_for_codes(gatebell, tv)
+    assert answer.status_code == 200
+    assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
+    body = answer.json()
+    assert list(body) == [
+        "device_code",
+        "user_code",
+        "verification_uri",
+        "verification_uri_complete",
+        "expires_in",
+        "interval",
+    ]
+    assert re.fullmatch("[0-9a-f]{64}", body["device_code"])
+    letters = "[BCDFGHJKLMNPQRSTVWXZ]{4}"
+    assert re.fullmatch(f"{letters}-{letters}", body["user_code"])
+    page = f"{gatebell.url}/oauth/device"
+    assert body["verification_uri"] == page
+    assert body["verification_uri_complete"] == f"{page}?user_code={body['user_code']}"
+    assert (body["expires_in"], body["interval"]) == (300, 5)
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.rfc("rfc8628-3.1-b")
+def test_a_confidential_client_has_to_prove_itself(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    assert_refused(ask_for_codes(gatebell, client), "invalid_client", 401)
+    assert_refused(ask_for_codes(gatebell, client, client_secret="x"), "invalid_client", 401)
+    assert ask_for_codes(gatebell, client, client_secret=client.secret).status_code == 200
+    by_basic = machine(gatebell).post(
+        f"{gatebell.url}/oauth/authorize_device",
+        data={"scope": "read_user"},
+        auth=(client.client_id, client.secret),
+    )
+    assert by_basic.status_code == 200
+
+
+@pytest.mark.rfc("rfc8628-3.1-a")
+@pytest.mark.parametrize("client_id", [None, "unknown", "x\x00y"])
+def test_a_client_that_nobody_knows_gets_no_code(
+    gatebell: LiveGatebell, tv: ClientCredentials, client_id: str | None
+) -> None:
+    assert_refused(ask_for_codes(gatebell, tv, client_id=client_id), "invalid_client", 401)
+
+
+@pytest.mark.parametrize("scope", ["api", "read_user api", "nonsense", " ", "\x00", "é"])
+def test_a_scope_that_the_application_may_not_have_is_refused(
+    gatebell: LiveGatebell, tv: ClientCredentials, scope: str
+) -> None:
+    assert_refused(ask_for_codes(gatebell, tv, scope=scope), "invalid_scope")
+
+
+@pytest.mark.rfc("rfc6749-3.3-c")
+def test_who_asks_for_no_scope_gets_the_least(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv, scope=None)
+    approve(browser, gatebell, device["user_code"])
+    assert poll(gatebell, tv, device["device_code"]).json()["scope"] == "read_user"
+    other = make_application(gatebell, bob(gatebell), confidential=False, scopes="api")
+    assert_refused(ask_for_codes(gatebell, other, scope=None), "invalid_scope")
+
+
+@pytest.mark.rfc("rfc8628-3.1-c")
+@pytest.mark.parametrize("name", ["client_id", "scope"])
+def test_a_parameter_that_is_given_twice_is_refused(
+    gatebell: LiveGatebell, tv: ClientCredentials, name: str
+) -> None:
+    answer = ask_for_codes(gatebell, tv, **{name: [tv.client_id, "x"]})
+    assert_refused(answer, "invalid_request")
+
+
+@pytest.mark.rfc("rfc8628-3.1-a")
+def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCredentials) -> None:
+    address = f"{gatebell.url}/oauth/authorize_device"
+    answer = machine(gatebell).post(address, params={"client_id": tv.client_id})
+    assert_refused(answer, "invalid_client", 401)
+    wrong = machine(gatebell).get(address)
+    assert (wrong.status_code, wrong.json()["error"]) == (405, "invalid_request")
+
+
+@pytest.mark.spec("B10", "C4", "C8")
+@pytest.mark.rfc("rfc6749-4.5-a", "rfc8628-3.3-a", "rfc8628-3.4-a", "rfc8628-3.5-a")
+def test_a_device_waits_and_is_served_once_when_it_is_approved(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv, scope="read_user read_api")
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+    approve(browser, gatebell, device["user_code"])
+    answer = poll(gatebell, tv, device["device_code"])
+    assert answer.status_code == 200, answer.text
+    assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
+    body = answer.json()
+    assert list(body) == ["access_token", "token_type", "expires_in", "scope", "created_at"]
+    assert (body["token_type"], body["expires_in"]) == ("Bearer", 7200)
+    assert body["scope"] == "read_api read_user"
+    assert token_info(gatebell, body["access_token"]).json()["application"] == {"uid": tv.client_id}
+    assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
+    assert is_live(gatebell, body["access_token"])
+
+
+@pytest.mark.spec("C5")
+@pytest.mark.rfc("rfc8628-3.5-b")
+def test_each_poll_that_comes_too_early_makes_the_pause_longer(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    device = codes(gatebell, tv)
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+    for pause in (10, 15, 20):
+        early = poll(gatebell, tv, device["device_code"])
+        assert_refused(early, "slow_down")
+        assert f"{pause} seconds" in early.json()["error_description"]
+    change_rows(gatebell, last_polled_at=now() - timedelta(seconds=19))
+    assert_refused(poll(gatebell, tv, device["device_code"]), "slow_down")
+    change_rows(gatebell, last_polled_at=now() - timedelta(seconds=25))
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+
+
+@pytest.mark.spec("C5", "C8")
+def test_an_approved_device_is_served_at_once_however_early_it_comes(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    for _ in range(3):
+        poll(gatebell, tv, device["device_code"])
+    approve(browser, gatebell, device["user_code"])
+    assert poll(gatebell, tv, device["device_code"]).status_code == 200
+
+
+@pytest.mark.spec("C7")
+@pytest.mark.rfc("rfc8628-3.5-c")
+def test_a_device_hears_that_the_person_said_no(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    done = press(browser, type_code(browser, gatebell, device["user_code"]), "deny")
+    assert done.status_code == 200
+    assert "You said no" in words(done)
+    for _ in range(2):
+        assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
+
+
+@pytest.mark.rfc("rfc8628-3.4-a")
+@pytest.mark.parametrize("code", ["", "0" * 64, "x", "\x00", "é", "F" * 64, "0" * 9000])
+def test_what_is_no_device_code_is_refused(
+    gatebell: LiveGatebell, tv: ClientCredentials, code: str
+) -> None:
+    error = "invalid_grant" if code else "invalid_request"
+    assert_refused(poll(gatebell, tv, code), error)
+
+
+def test_no_other_credential_passes_for_a_device_code_nor_it_for_another(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = phone_application(gatebell)
+    device = codes(gatebell, client)
+    for other in (device["user_code"], client.secret, new_code(gatebell, client, **_pkce())):
+        assert_refused(poll(gatebell, client, other), "invalid_grant")
+    approve(browser, gatebell, device["user_code"])
+    for answer in (
+        redeem(gatebell, client, device["device_code"]),
+        refresh(gatebell, client, device["device_code"]),
+    ):
+        assert_refused(answer, "invalid_grant")
+    assert not is_live(gatebell, device["device_code"])
+    assert poll(gatebell, client, device["device_code"]).status_code == 200
+
+
+def _pkce() -> dict[str, str]:
+    return {"code_challenge": "x" * 43, "code_challenge_method": "S256"}
+
+
+def test_a_device_code_of_another_client_is_refused_and_lives_on(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    thief = make_application(gatebell, bob(gatebell), confidential=False)
+    device = codes(gatebell, tv)
+    assert_refused(poll(gatebell, thief, device["device_code"]), "invalid_grant")
+    approve(browser, gatebell, device["user_code"])
+    assert_refused(poll(gatebell, thief, device["device_code"]), "invalid_grant")
+    assert poll(gatebell, tv, device["device_code"]).status_code == 200
+
+
+@pytest.mark.rfc("rfc8628-3.4-b")
+def test_a_confidential_client_proves_itself_at_each_poll(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    device = codes(gatebell, client, client_secret=client.secret)
+    approve(browser, gatebell, device["user_code"])
+    assert_refused(poll(gatebell, client, device["device_code"]), "invalid_client", 401)
+    answer = poll(gatebell, client, device["device_code"], client_secret=client.secret)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("state", ["locked", "blocked"])
+def test_who_is_locked_after_approving_gives_nothing(
+    gatebell: LiveGatebell, tv: ClientCredentials, state: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    device = codes(gatebell, tv)
+    approve(sign_in(gatebell, charlie), gatebell, device["user_code"])
+    set_state(gatebell, charlie, state)
+    assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
+    set_state(gatebell, charlie, "active")
+    assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
+
+
+def test_who_revokes_the_application_before_the_device_comes_has_taken_it_back(
+    gatebell: LiveGatebell,
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    charlie = sign_in(gatebell, make_user(gatebell, name="charlie"))
+    first, second = codes(gatebell, client), codes(gatebell, client)
+    for device in (first, second):
+        approve(charlie, gatebell, device["user_code"])
+    token = poll(gatebell, client, first["device_code"]).json()["access_token"]
+    page = charlie.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    submit(charlie, page, form_to(page, "/revoke"))
+    assert not is_live(gatebell, token)
+    assert_refused(poll(gatebell, client, second["device_code"]), "invalid_grant")
+
+
+@pytest.mark.spec("D3")
+def test_a_device_gives_its_token_back(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    approve(browser, gatebell, device["user_code"])
+    token = poll(gatebell, tv, device["device_code"]).json()["access_token"]
+    assert revoke(gatebell, tv, token, client_secret=None).status_code == 200
+    assert not is_live(gatebell, token)
+
+
+def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_so(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv, scope="read_user offline_access")
+    approve(browser, gatebell, device["user_code"])
+    offline = poll(gatebell, tv, device["device_code"]).json()
+    assert offline["scope"] == "read_user offline_access"
+    renewed = refresh(gatebell, tv, offline["refresh_token"], client_secret=None)
+    assert renewed.status_code == 200
+    assert renewed.json()["token_type"] == "bearer"
+
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(refresh_for_devices=True))
+    device = codes(gatebell, client)
+    approve(browser, gatebell, device["user_code"])
+    first = poll(gatebell, client, device["device_code"]).json()["refresh_token"]
+    second = refresh(gatebell, client, first, client_secret=None).json()
+    # A family as every other: a dead token of a public client ends it.
+    age_refreshes(gatebell, timedelta(minutes=1))
+    assert_refused(refresh(gatebell, client, first, client_secret=None), "invalid_grant")
+    assert not is_live(gatebell, second["access_token"])
+
+
+def test_a_device_that_asks_who_it_is_gets_an_id_token(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(
+        gatebell, bob(gatebell), confidential=False, scopes="openid read_user"
+    )
+    device = codes(gatebell, client, scope="openid")
+    approve(browser, gatebell, device["user_code"])
+    assert poll(gatebell, client, device["device_code"]).json()["id_token"].count(".") == 2
+
+
+@pytest.mark.spec("F1")
+def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    owner = signed_in(gatebell, bob(gatebell))
+    address = f"{gatebell.url}/-/user_settings/applications/{client.id}"
+    for wanted in ("y", None):
+        page = owner.get(f"{address}/edit")
+        form = form_with(page, "redirect_uris")
+        scopes = ["read_user", "read_api"]
+        submit(owner, page, form, refresh_for_devices=wanted, scopes=scopes, confidential=None)
+        assert ("For every way to get access" in owner.get(address).text) == bool(wanted)
+        device = codes(gatebell, client)
+        approve(browser, gatebell, device["user_code"])
+        token = poll(gatebell, client, device["device_code"]).json()
+        assert ("refresh_token" in token) == bool(wanted)
+
+
+def test_an_operator_turns_them_on_when_registering(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    made = gatebell.cli(
+        *("applications", "create", "Telly", "--owner", bob(gatebell).username),
+        *("--redirect-uri", CALLBACK, "--scopes", "read_user", "--public"),
+        "--refresh-for-devices",
+    )
+    client = replace(television(gatebell), client_id=made["application_id"])
+    device = codes(gatebell, client)
+    approve(browser, gatebell, device["user_code"])
+    assert "refresh_token" in poll(gatebell, client, device["device_code"]).json()
+
+
+def expire(gatebell: LiveGatebell, ago: timedelta) -> None:
+    """Let all devices' time have run out so long ago."""
+    with database_of(gatebell) as session:
+        session.execute(update(DeviceAuthorization).values(expires_at=now() - ago))
+
+
+def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll(
+    gatebell: LiveGatebell,
+) -> None:
+    telly, browser = television(gatebell), signed_in(gatebell, alice(gatebell))
+    served, late, waiting = (codes(gatebell, telly) for _ in range(3))
+    approve(browser, gatebell, served["user_code"])
+    expire(gatebell, timedelta(seconds=4))
+    assert poll(gatebell, telly, served["device_code"]).status_code == 200
+    # Who was not approved in time gets no more of it, and who comes much later neither.
+    assert_refused(poll(gatebell, telly, waiting["device_code"]), "expired_token")
+    with database_of(gatebell) as session:
+        session.execute(update(DeviceAuthorization).values(expires_at=now() + timedelta(minutes=1)))
+    approve(browser, gatebell, late["user_code"])
+    expire(gatebell, timedelta(seconds=10))
+    assert_refused(poll(gatebell, telly, late["device_code"]), "expired_token")

@@ -1,0 +1,236 @@
+"""Devices and time, guesses, and the flag, on a service with short lives and few guesses."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from time import sleep
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import delete, update
+
+from domain.keyring import Keyring
+from domain.oauth.user_codes import new_user_code, shown
+from models import AttemptCount, DeviceAuthorization
+from tests.conftest import KINDS
+from tests.support.device_wire import (
+    approve,
+    ask_for_codes,
+    codes,
+    is_asking,
+    poll,
+    press,
+    television,
+    type_code,
+    words,
+)
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.oauth_wire import (
+    assert_refused,
+    machine,
+)
+from tests.support.people import (
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    settings_of,
+    sign_in,
+)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service with short lives and few guesses."""
+    live = new_service(
+        request.param,
+        DEVICE_CODE_LIFETIME_SECONDS="2",
+        DEVICE_POLL_INTERVAL_SECONDS="1",
+        USER_CODE_ATTEMPTS_PER_USER="4",
+        USER_CODE_ATTEMPTS_PER_ADDRESS="6",
+        USER_CODE_ATTEMPTS_IN_ALL="9",
+    )
+    with running(live):
+        yield live
+
+
+@pytest.mark.spec("C5")
+@pytest.mark.rfc("rfc8628-3.5-e")
+def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) -> None:
+    with_time = make_application(own, bob(own), confidential=False)
+    device = codes(own, with_time)
+    assert device["interval"] == 1
+    assert_refused(poll(own, with_time, device["device_code"]), "authorization_pending")
+    sleep(1)
+    assert_refused(poll(own, with_time, device["device_code"]), "authorization_pending")
+
+
+@pytest.mark.rfc("rfc8628-3.5-e")
+def test_the_longest_pause_is_an_hour_and_whoever_keeps_it_is_told_how_it_stands(
+    own: LiveGatebell,
+) -> None:
+    client = television(own)
+    device = codes(own, client)["device_code"]
+    row = DeviceAuthorization.device_code_digest == (
+        Keyring(settings_of(own).secret_key).digest(device)
+    )
+    for seconds, told in ((3594, "3599 seconds"), (3596, "3596 seconds"), (3600, "3600 seconds")):
+        with database_of(own) as session:
+            session.execute(
+                update(DeviceAuthorization)
+                .where(row)
+                .values(interval=seconds, last_polled_at=now() - timedelta(seconds=60))
+            )
+        answer = poll(own, client, device)
+        assert_refused(answer, "slow_down")
+        assert told in answer.json()["error_description"]
+    with database_of(own) as session:
+        long_ago = now() - timedelta(seconds=3601)
+        session.execute(update(DeviceAuthorization).where(row).values(last_polled_at=long_ago))
+    assert_refused(poll(own, client, device), "authorization_pending")
+    assert_refused(poll(own, client, device), "slow_down")
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.rfc("rfc8628-3.5-d")
+def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveGatebell) -> None:
+    client = television(own)
+    browser = sign_in(own, alice(own))
+    waiting, approved, opened = (codes(own, client) for _ in range(3))
+    assert waiting["expires_in"] == 2
+    approve(browser, own, approved["user_code"])
+    page = type_code(browser, own, opened["user_code"])
+    assert is_asking(page)
+    sleep(2.1)
+    for device in (waiting, opened):
+        assert_refused(poll(own, client, device["device_code"]), "expired_token")
+    # Its user was told that it is connected, so its next poll is served.
+    assert poll(own, client, approved["device_code"]).status_code == 200
+    late = press(browser, page, "approve")
+    assert late.status_code == 409
+    assert "no longer open" in words(late)
+    assert type_code(browser, own, waiting["user_code"]).status_code == 422
+    assert_refused(poll(own, client, opened["device_code"]), "expired_token")
+
+
+def fresh_counts(gatebell: LiveGatebell) -> None:
+    with database_of(gatebell) as session:
+        session.execute(delete(AttemptCount))
+
+
+def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
+    return type_code(browser, gatebell, shown(new_user_code())).status_code
+
+
+@pytest.mark.rfc("rfc8628-5.1-a")
+def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    browser = sign_in(own, alice(own))
+    right = codes(own, television(own))["user_code"]
+    # One of one's own in between does not wipe the wrong ones out.
+    assert [guess(own, browser) for _ in range(3)] == [422, 422, 422]
+    assert is_asking(type_code(browser, own, right))
+    assert guess(own, browser) == 422
+    over = type_code(browser, own, right)
+    assert over.status_code == 429
+    assert 0 < int(over.headers["Retry-After"]) <= 600
+    assert "Too many attempts" in words(over)
+    assert guess(own, sign_in(own, bob(own))) == 422
+
+
+@pytest.mark.rfc("rfc8628-5.1-a")
+def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    statuses = []
+    for name in ("alice", "charlie"):
+        browser = sign_in(own, make_user(own, name=name))
+        statuses += [guess(own, browser) for _ in range(4)]
+    assert statuses == [422] * 6 + [429] * 2
+
+
+@pytest.mark.rfc("rfc8628-5.1-a")
+def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    own.cli("settings", "set", "user_code_attempts_per_address", "100")
+    sleep(1.2)
+    try:
+        statuses = []
+        for name in ("alice", "bob", "charlie"):
+            browser = sign_in(own, make_user(own, name=name))
+            statuses += [guess(own, browser) for _ in range(4)]
+        assert statuses == [422] * 9 + [429] * 3
+    finally:
+        own.cli("settings", "set", "user_code_attempts_per_address", "6")
+        sleep(1.2)
+
+
+def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    browser = sign_in(own, alice(own))
+    for _ in range(6):
+        assert type_code(browser, own, "BCDF-GHJ").status_code == 422
+    assert is_asking(type_code(browser, own, codes(own, television(own))["user_code"]))
+
+
+@pytest.mark.spec("C2")
+@pytest.mark.rfc("rfc8628-4-a")
+def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None:
+    client = television(own)
+    browser = sign_in(own, alice(own))
+    page = browser.get(f"{own.url}/oauth/device")
+    device = codes(own, client)
+    own.cli("settings", "set", "oauth2_device_grant_flow", "off")
+    sleep(1.2)
+    try:
+        gone = ask_for_codes(own, client)
+        assert gone.status_code == 404
+        assert gone.json()["error"] == "invalid_request"
+        for visitor in (own.http(), browser):
+            assert visitor.get(f"{own.url}/oauth/device").status_code == 404
+        form = form_with(page, "user_code")
+        assert submit(browser, page, form, user_code=device["user_code"]).status_code == 404
+        assert_refused(poll(own, client, device["device_code"]), "unsupported_grant_type")
+        document = _metadata(own)
+        assert "device_authorization_endpoint" not in document
+        assert not any("device" in each for each in document["grant_types_supported"])
+    finally:
+        own.cli("settings", "set", "oauth2_device_grant_flow", "on")
+        sleep(1.2)
+    assert ask_for_codes(own, client).status_code == 200
+
+
+@pytest.mark.spec("C2")
+@pytest.mark.rfc("rfc8628-4-a")
+def test_the_metadata_names_the_endpoint_and_the_grant_in_full(gatebell: LiveGatebell) -> None:
+    document = _metadata(gatebell)
+    endpoint = f"{gatebell.url}/oauth/authorize_device"
+    assert document["device_authorization_endpoint"] == endpoint
+    assert set(document["grant_types_supported"]) == {
+        "authorization_code",
+        "refresh_token",
+        "password",
+        "urn:ietf:params:oauth:grant-type:device_code",
+    }
+
+
+def _metadata(gatebell: LiveGatebell) -> dict[str, Any]:
+    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
+    document: dict[str, Any] = machine(gatebell).get(address).json()
+    return document
+
+
+def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
+    client = television(own)
+    old, fresh = codes(own, client), codes(own, client)
+    with database_of(own) as session:
+        row = DeviceAuthorization.device_code_digest == (
+            Keyring(settings_of(own).secret_key).digest(old["device_code"])
+        )
+        past = now() - timedelta(hours=25)
+        session.execute(update(DeviceAuthorization).where(row).values(expires_at=past))
+    assert own.cli("prune")["device_authorizations"] == 1
+    assert_refused(poll(own, client, old["device_code"]), "invalid_grant")
+    assert poll(own, client, fresh["device_code"]).json()["error"] != "invalid_grant"

@@ -1,0 +1,243 @@
+"""/oauth/device: typing a code, and deciding."""
+
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import Application
+from tests.support.device_wire import (
+    approve,
+    codes,
+    is_asking,
+    poll,
+    press,
+    television,
+    type_code,
+    words,
+)
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    assert_refused,
+    phone_application,
+)
+from tests.support.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    sign_in,
+    signed_in,
+)
+
+
+@pytest.fixture
+def tv(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application for devices, without a secret."""
+    return television(gatebell)
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Alice's browser."""
+    return signed_in(gatebell, alice(gatebell))
+
+
+@pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-3.3-a")
+def test_a_stranger_signs_in_first_and_comes_back_with_the_code(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    stranger = gatebell.http()
+    device = codes(gatebell, tv)
+    page = stranger.get(device["verification_uri_complete"])
+    form = form_with(page, "password")
+    person = alice(gatebell)
+    answer = submit(stranger, page, form, login=person.username, password=person.password)
+    page = stranger.get(gatebell.url + answer.headers["Location"])
+    assert form_with(page, "user_code").value("user_code") == device["user_code"]
+
+
+@pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-6.1-a")
+@pytest.mark.parametrize(
+    "change",
+    [
+        str,
+        str.lower,
+        lambda code: code.replace("-", ""),
+        lambda code: f"  {code.replace('-', ' ').lower()}  ",
+        lambda code: "-".join(code.replace("-", "")),
+    ],
+)
+def test_the_field_forgives_case_spaces_and_dashes(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: Any
+) -> None:
+    assert is_asking(type_code(browser, gatebell, change(codes(gatebell, tv)["user_code"])))
+
+
+@pytest.mark.spec("C3")
+@pytest.mark.rfc("rfc8628-3.3-b", "rfc8628-5.4-a")
+def test_the_request_names_all_that_a_person_needs_to_decide(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv, scope="read_user read_api")
+    page = type_code(browser, gatebell, device["user_code"])
+    text = words(page)
+    assert "Telly & Co" in text
+    assert "By Bob" in text
+    assert "Know who you are" in text
+    assert "Read everything you can see" in text
+    assert "Act as you" not in text
+    assert "127.0.0.1" in text
+    assert "A Python program" in text
+    assert "just now" in text
+    assert "Make sure that you started this yourself" in text
+    assert device["user_code"] in text
+    assert f"@{alice(gatebell).username}" in text
+    assert device["device_code"] not in page.text
+
+
+def test_a_trusted_application_is_asked_about_as_well(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    device = codes(gatebell, phone_application(gatebell))
+    assert is_asking(type_code(browser, gatebell, device["user_code"]))
+
+
+def test_an_approval_is_not_remembered(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    for _ in range(2):
+        device = codes(gatebell, client, client_secret=client.secret)
+        assert_refused(
+            poll(gatebell, client, device["device_code"], client_secret=client.secret),
+            "authorization_pending",
+        )
+        approve(browser, gatebell, device["user_code"])
+
+
+@pytest.mark.rfc("rfc8628-3.3.1-a", "rfc8628-5.4-b")
+def test_opening_the_address_with_the_code_decides_nothing(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    page = browser.get(device["verification_uri_complete"])
+    assert not is_asking(page)
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+    assert is_asking(type_code(signed_in(gatebell, bob(gatebell)), gatebell, device["user_code"]))
+
+
+@pytest.mark.rfc("rfc8628-5.5-a")
+def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    page = type_code(browser, gatebell, device["user_code"])
+    other = signed_in(gatebell, bob(gatebell))
+    refused = type_code(other, gatebell, device["user_code"])
+    assert refused.status_code == 422
+    assert "No device is waiting with this code" in words(refused)
+    # Alice's sealed question is of no use to him either.
+    own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
+    ticket = form_with(page, "decision").value("request")
+    form = form_with(own_page, "decision")
+    stolen = submit(other, own_page, form, request=ticket, decision="approve")
+    assert stolen.status_code == 409
+    assert is_asking(type_code(browser, gatebell, device["user_code"]))
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+
+
+def test_another_session_of_the_same_person_has_to_open_it_itself(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    ticket = form_with(type_code(browser, gatebell, device["user_code"]), "decision").value(
+        "request"
+    )
+    phone = sign_in(gatebell, alice(gatebell))
+    page = type_code(phone, gatebell, codes(gatebell, tv)["user_code"])
+    refused = submit(phone, page, form_with(page, "decision"), request=ticket, decision="approve")
+    assert refused.status_code == 409
+    approve(phone, gatebell, device["user_code"])
+
+
+@pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])
+def test_a_question_that_was_tampered_with_is_refused(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: str | None
+) -> None:
+    device = codes(gatebell, tv)
+    page = type_code(browser, gatebell, device["user_code"])
+    form = form_with(page, "decision")
+    forged = None if change is None else change.format(form.value("request"))
+    assert submit(browser, page, form, request=forged, decision="approve").status_code == 409
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+
+
+def test_without_the_form_token_nothing_is_decided(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    page = type_code(browser, gatebell, device["user_code"])
+    form = form_with(page, "decision")
+    forged = submit(browser, page, form, csrf_token=None, decision="approve")
+    assert forged.status_code == 400
+    typed = submit(browser, page, form_with(page, "decision"), csrf_token="x", decision="approve")
+    assert typed.status_code == 400
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+
+
+@pytest.mark.parametrize("decision", ["deny", "Approve", "", None, "approve\x00", "authorize"])
+def test_only_the_button_that_says_so_approves(
+    gatebell: LiveGatebell,
+    tv: ClientCredentials,
+    browser: requests.Session,
+    decision: str | None,
+) -> None:
+    device = codes(gatebell, tv)
+    press(browser, type_code(browser, gatebell, device["user_code"]), decision)
+    assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
+
+
+def test_pressing_twice_is_fine_and_changing_ones_mind_is_not(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    page = type_code(browser, gatebell, device["user_code"])
+    for _ in range(2):
+        assert "is connected" in words(press(browser, page, "approve"))
+    changed_mind = press(browser, page, "deny")
+    assert changed_mind.status_code == 409
+    assert poll(gatebell, tv, device["device_code"]).status_code == 200
+    assert type_code(browser, gatebell, device["user_code"]).status_code == 422
+
+
+def test_what_the_application_may_no_longer_have_nobody_can_approve(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    device = codes(gatebell, client, scope="read_api")
+    page = type_code(browser, gatebell, device["user_code"])
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(scopes="read_user"))
+    assert press(browser, page, "approve").status_code == 409
+    assert type_code(browser, gatebell, device["user_code"]).status_code == 422
+
+
+def test_who_signed_out_meanwhile_signs_in_and_begins_again(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = type_code(browser, gatebell, codes(gatebell, tv)["user_code"])
+    form = form_with(page, "decision")
+    away = form_to(page, "/users/sign_out")
+    submit(browser, page, away)
+    home = browser.get(f"{gatebell.url}/users/sign_in")
+    token = form_with(home, "password").value("csrf_token")
+    answer = submit(browser, page, form, csrf_token=token, decision="approve")
+    assert answer.headers["Location"] == "/users/sign_in?next=/oauth/device"
+    again = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/oauth/device/decision")
+    assert again.url == f"{gatebell.url}/oauth/device"

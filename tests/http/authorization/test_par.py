@@ -1,0 +1,375 @@
+"""Pushed authorization requests (RFC 9126): POST /oauth/par, and what a browser does with them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+import pytest
+from flask import Flask
+from sqlalchemy import func, select, update
+
+from models import Application, PushedRequest
+from tests.support.html_forms import form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    STATE,
+    Changes,
+    ask_at,
+    assert_refused,
+    assert_refused_on_a_page,
+    decide,
+    landing,
+    machine,
+    pair_in,
+    phone_application,
+    redeem,
+    redeem_publicly,
+    server_application,
+    sign_in_on,
+)
+from tests.support.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    now,
+    sign_in,
+    signed_in,
+)
+from tests.support.proofs import Prover, redeem_with_key
+from tests.support.pushes import PREFIX, address, push, pushed, request_form
+from tests.support.stored import change
+from web.settings import Settings
+
+
+def only(client: ClientCredentials) -> Any:
+    return PushedRequest.application_id == client.id
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application that has to ask."""
+    return make_application(gatebell, bob(gatebell), name="Pusher")
+
+
+@pytest.mark.rfc("rfc9126-2.2-a", "rfc9126-2.2-b", "rfc9126-2.2-c")
+def test_the_answer_is_a_reference_that_nobody_can_guess(gatebell: LiveGatebell) -> None:
+    answer = push(gatebell, server_application(gatebell))
+    assert answer.status_code == 201
+    assert answer.headers["Content-Type"] == "application/json"
+    assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
+    body = answer.json()
+    assert set(body) == {"request_uri", "expires_in"}
+    assert body["expires_in"] == 90
+    assert len(body["request_uri"].removeprefix(PREFIX)) == 53
+    again = push(gatebell, server_application(gatebell)).json()
+    assert again["request_uri"] != body["request_uri"]
+
+
+@pytest.mark.rfc("rfc9126-4-a", "rfc9126-2.1-a", "rfc9126-2.1-b")
+def test_the_browser_brings_the_reference_and_goes_back_with_a_code(
+    gatebell: LiveGatebell,
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    server, phone = server_application(gatebell), phone_application(gatebell)
+    back = landing(ask_at(browser, pushed(gatebell, server)))
+    assert (back["state"], back["iss"]) == (STATE, gatebell.url)
+    assert redeem(gatebell, server, back["code"]).ok
+    url = pushed(gatebell, phone, client_secret=None, **PKCE)
+    assert redeem_publicly(gatebell, phone, landing(ask_at(browser, url))["code"]).ok
+
+
+@pytest.mark.rfc("rfc9126-2-a")
+def test_a_client_may_say_who_it_is_by_basic_alone(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    form = request_form(client, client_id=None, client_secret=None)
+    auth = (client.client_id, client.secret)
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/par", data=form, auth=auth)
+    assert answer.status_code == 201, answer.text
+    url = address(gatebell, client, answer.json()["request_uri"])
+    assert "code" in landing(ask_at(signed_in(gatebell, alice(gatebell)), url))
+
+
+@pytest.mark.rfc("rfc9126-2-a", "rfc9126-2.3-a")
+@pytest.mark.parametrize(
+    "changes", [{"client_secret": None}, {"client_secret": "gbs-wrong"}, {"client_id": "nobody"}]
+)
+def test_a_client_that_is_not_who_it_says_leaves_nothing(
+    gatebell: LiveGatebell, changes: dict[str, Changes]
+) -> None:
+    answer = push(gatebell, server_application(gatebell), **changes)
+    assert_refused(answer, "invalid_client", 401)
+
+
+@pytest.mark.rfc("rfc9126-2.1-c", "rfc9126-2.1-d", "rfc9126-2.3-a")
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"request_uri": f"{PREFIX}x"}, "invalid_request"),
+        ({"request_uri": "https://client.example/request.jwt"}, "invalid_request"),
+        ({"request": "e30.e30."}, "request_not_supported"),
+        ({"redirect_uri": "https://evil.example/"}, "invalid_request"),
+        ({"redirect_uri": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": None}, "invalid_request"),
+        ({"scope": "nonsense"}, "invalid_scope"),
+        ({"scope": "api"}, "invalid_scope"),
+        ({"code_challenge": "x"}, "invalid_request"),
+        ({"prompt": "none login"}, "invalid_request"),
+        ({"max_age": "soon"}, "invalid_request"),
+        ({"dpop_jkt": "x"}, "invalid_request"),
+        ({"state": ["a", "b"]}, "invalid_request"),
+        ({"client_id": ["a", "b"]}, "invalid_request"),
+        ({"nonce": "a\x00b"}, "invalid_request"),
+    ],
+)
+def test_what_the_browser_could_not_ask_cannot_be_pushed(
+    gatebell: LiveGatebell, changes: dict[str, Changes], error: str
+) -> None:
+    assert_refused(push(gatebell, server_application(gatebell), **changes), error)
+
+
+def test_a_public_client_needs_pkce_here_too(gatebell: LiveGatebell) -> None:
+    answer = push(gatebell, phone_application(gatebell), client_secret=None)
+    assert_refused(answer, "invalid_request")
+
+
+@pytest.mark.rfc("rfc9126-2.3-b", "rfc9126-2.3-c")
+def test_only_a_form_of_a_decent_size_can_be_pushed(gatebell: LiveGatebell) -> None:
+    url, client = f"{gatebell.url}/oauth/par", server_application(gatebell)
+    for method in ("GET", "PUT", "DELETE"):
+        answer = machine(gatebell).request(method, url)
+        assert (answer.status_code, answer.json()["error"]) == (405, "invalid_request")
+        assert "POST" in answer.headers["Allow"]
+    answer = push(gatebell, client, state="x" * 40_000)
+    assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
+    assert push(gatebell, client, state="x" * 10_000).status_code == 201
+
+
+@pytest.mark.rfc("rfc9126-2.3-d")
+def test_who_pushes_too_often_is_told_so(
+    make_app: Callable[[Settings], Flask], settings: Settings
+) -> None:
+    visitor = make_app(replace(settings, oauth_rate_limit="1/minute")).test_client()
+    first, second = (visitor.post("/oauth/par") for _ in range(2))
+    assert (first.status_code, second.status_code) == (401, 429)
+    assert second.get_json()["error"] == "temporarily_unavailable"
+    assert int(second.headers["Retry-After"]) > 0
+
+
+@pytest.mark.rfc("rfc9126-4-b")
+def test_nothing_but_what_an_authorization_request_says_is_kept(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    pushed(gatebell, client, password="a secret", colour="green", code_verifier="x", **PKCE)
+    with database_of(gatebell) as session:
+        kept = session.scalars(select(PushedRequest.parameters).where(only(client))).one()
+    assert set(kept) == {
+        "client_id",
+        "code_challenge",
+        "code_challenge_method",
+        "redirect_uri",
+        "response_type",
+        "scope",
+        "state",
+    }
+
+
+@pytest.mark.rfc("rfc9126-4-c")
+def test_the_page_may_be_loaded_again_until_it_is_answered(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    url = pushed(gatebell, client)
+    first, page = ask_at(browser, url), ask_at(browser, url)
+    assert "code" in landing(decide(browser, page))
+    asked_anew = ask_at(browser, urljoin(url, decide(browser, page).headers["Location"]))
+    for again in (decide(browser, first), asked_anew, ask_at(browser, url)):
+        assert_refused_on_a_page(again)
+        assert "invalid_request_uri" in again.text
+
+
+def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    url = pushed(gatebell, client)
+    page = ask_at(browser, url)
+    back = landing(decide(browser, page, "cancel"))
+    assert (back["error"], back["state"]) == ("access_denied", STATE)
+    asked_anew = ask_at(browser, urljoin(url, decide(browser, page).headers["Location"]))
+    assert_refused_on_a_page(asked_anew)
+    assert_refused_on_a_page(ask_at(browser, url))
+
+
+def test_a_request_that_nobody_is_asked_about_works_once(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    url = pushed(gatebell, server_application(gatebell))
+    assert "code" in landing(ask_at(browser, url))
+    assert_refused_on_a_page(ask_at(browser, url))
+
+
+def test_who_has_to_sign_in_first_is_told_for_whom_and_finds_the_question_again(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = gatebell.http()
+    page = ask_at(browser, pushed(gatebell, client, login_hint="somebody"))
+    assert "Pusher" in page.text
+    assert form_with(page, "password").value("login") == "somebody"
+    question = sign_in_on(browser, page, alice(gatebell))
+    assert "code" in landing(decide(browser, question))
+
+
+@pytest.mark.parametrize("changes", [{"prompt": "login"}, {"max_age": "0"}])
+def test_a_new_sign_in_that_was_pushed_for_is_asked_for_once(
+    gatebell: LiveGatebell, changes: dict[str, Changes]
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask_at(browser, pushed(gatebell, server_application(gatebell), **changes))
+    assert 'name="password"' in page.text
+    assert "code" in landing(sign_in_on(browser, page, alice(gatebell)))
+
+
+def test_prompt_none_shows_no_page(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    url = pushed(gatebell, client, prompt="none")
+    assert landing(ask_at(gatebell.http(), url))["error"] == "login_required"
+    silent = landing(ask_at(signed_in(gatebell, alice(gatebell)), url))
+    assert (silent["error"], silent["state"]) == ("consent_required", STATE)
+
+
+@pytest.mark.rfc("rfc9126-2.2-d", "rfc9126-4-d")
+def test_only_the_client_that_pushed_it_may_use_it(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    uri = push(gatebell, client).json()["request_uri"]
+    other = server_application(gatebell)
+    assert_refused_on_a_page(ask_at(browser, address(gatebell, other, uri)))
+    nobody = f"{gatebell.url}/oauth/authorize?{urlencode({'request_uri': uri})}"
+    assert_refused_on_a_page(ask_at(browser, nobody))
+    assert 'name="decision"' in ask_at(browser, address(gatebell, client, uri)).text
+
+
+@pytest.mark.rfc("rfc9126-4-e")
+@pytest.mark.parametrize("uri", ["", "x", "gbq-" + "0" * 49, "\x00", "é", "a" * 2000])
+def test_a_reference_that_stands_for_nothing_ends_on_a_page(
+    gatebell: LiveGatebell, uri: str
+) -> None:
+    client = server_application(gatebell)
+    url = address(gatebell, client, PREFIX + uri, redirect_uri=client.redirect_uri)
+    answer = ask_at(signed_in(gatebell, alice(gatebell)), url)
+    assert_refused_on_a_page(answer)
+    assert "invalid_request_uri" in answer.text
+
+
+@pytest.mark.rfc("rfc9126-4-e", "rfc9126-2.2-c")
+def test_a_reference_that_no_browser_brought_in_time_is_too_old(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
+    change(gatebell, update(PushedRequest).where(only(client)).values(expires_at=now()))
+    assert_refused_on_a_page(ask_at(browser, url))
+
+
+def test_who_came_in_time_may_take_their_time(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
+    page = ask_at(browser, url)
+    with database_of(gatebell) as session:
+        row = session.scalars(select(PushedRequest).where(only(client))).one()
+        assert row.expires_at == row.created_at + timedelta(hours=1)
+        row.expires_at = now() + timedelta(seconds=20)
+    assert 'name="decision"' in ask_at(browser, url).text
+    change(gatebell, update(PushedRequest).where(only(client)).values(expires_at=now()))
+    assert_refused_on_a_page(decide(browser, page))
+
+
+@pytest.mark.rfc("rfc9126-4-f")
+def test_what_the_address_says_besides_is_passed_over(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    uri = push(gatebell, client, scope="read_user").json()["request_uri"]
+    more = {"scope": "api", "state": "another", "redirect_uri": "https://evil.example/"}
+    page = ask_at(browser, address(gatebell, client, uri, **more, response_type="token"))
+    assert "Act as you" not in page.text
+    answer = decide(browser, page)
+    assert answer.headers["Location"].startswith(client.redirect_uri + "?code=")
+    assert landing(answer)["state"] == STATE
+    issued = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    assert issued.answer["scope"] == "read_user"
+
+
+@pytest.mark.parametrize("extra", ["request=e30.e30.", "client_id=x", f"request_uri={PREFIX}x"])
+def test_two_requests_at_once_end_on_a_page(
+    gatebell: LiveGatebell, client: ClientCredentials, extra: str
+) -> None:
+    url = f"{pushed(gatebell, client)}&{extra}"
+    assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
+
+
+def test_what_changed_since_it_was_pushed_counts(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    url = pushed(gatebell, client)
+    row = Application.uid == client.client_id
+    change(gatebell, update(Application).where(row).values(redirect_uris=["https://new.example/"]))
+    assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
+
+
+def test_somebody_else_can_take_over_and_is_asked_the_same(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    page = ask_at(browser, pushed(gatebell, client))
+    form = next(each for each in forms_in(page.text) if "sign_out?next=" in each.action)
+    answer = submit(browser, page, form)
+    sign_in_page = browser.get(gatebell.url + answer.headers["Location"], allow_redirects=False)
+    question = sign_in_on(browser, sign_in_page, bob(gatebell))
+    assert 'name="decision"' in question.text
+
+
+@pytest.mark.rfc("rfc9449-10.1-a", "rfc9449-10.1-b")
+def test_a_proof_binds_the_request_and_its_code_to_the_key(gatebell: LiveGatebell) -> None:
+    phone, key = phone_application(gatebell), Prover()
+    endpoint = f"{gatebell.url}/oauth/par"
+    form = request_form(phone, client_secret=None, **PKCE)
+    headers = {"DPoP": key.proof("POST", endpoint)}
+    answer = machine(gatebell).post(endpoint, data=form, headers=headers)
+    assert answer.status_code == 201, answer.text
+    replayed = machine(gatebell).post(endpoint, data=form, headers=headers)
+    assert_refused(replayed, "invalid_dpop_proof")
+    url = address(gatebell, phone, answer.json()["request_uri"])
+    code = landing(ask_at(signed_in(gatebell, alice(gatebell)), url))["code"]
+    assert_refused(redeem_publicly(gatebell, phone, code), "invalid_grant")
+    assert_refused(redeem_with_key(gatebell, phone, code, Prover()), "invalid_grant")
+    assert redeem_with_key(gatebell, phone, code, key).ok
+
+
+@pytest.mark.rfc("rfc9449-10.1-c")
+def test_a_proof_of_another_key_than_the_named_one_is_refused(gatebell: LiveGatebell) -> None:
+    phone, key, endpoint = phone_application(gatebell), Prover(), f"{gatebell.url}/oauth/par"
+    for named, status in ((key.thumbprint, 201), (Prover().thumbprint, 400)):
+        form = request_form(phone, client_secret=None, dpop_jkt=named, **PKCE)
+        headers = {"DPoP": key.proof("POST", endpoint)}
+        assert machine(gatebell).post(endpoint, data=form, headers=headers).status_code == status
+
+
+@pytest.mark.rfc("rfc9126-5-a", "rfc9126-5-b")
+def test_the_metadata_says_where_to_push(gatebell: LiveGatebell) -> None:
+    for name in ("oauth-authorization-server", "openid-configuration"):
+        document = machine(gatebell).get(f"{gatebell.url}/.well-known/{name}").json()
+        assert document["pushed_authorization_request_endpoint"] == f"{gatebell.url}/oauth/par"
+        assert document["require_pushed_authorization_requests"] is False
+
+
+def test_used_and_old_requests_do_not_stay(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = sign_in(gatebell, alice(gatebell))
+    assert "code" in landing(decide(browser, ask_at(browser, pushed(gatebell, client))))
+    with database_of(gatebell) as session:
+        assert session.scalar(select(func.count()).where(only(client))) == 0

@@ -1,0 +1,236 @@
+"""The delivery log of an integration: what is in it, how it is searched, and sent again."""
+
+import re
+
+import pytest
+from sqlalchemy import update
+
+from models import Integration
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.integration_pages import address, opened, words
+from tests.support.live import LiveGatebell
+from tests.support.senders import Endpoint, captured, connect, item, webhook
+from tests.support.stored import alerts_of, change, deliveries_of
+
+
+def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
+    endpoint.post(b'{"title": "<script>1</script>"}')
+    endpoint.post(b"{}", Authorization="Bearer wrong")
+    browser, page = opened(gatebell, endpoint, "{id}/deliveries")
+    assert page.status_code == 200
+    for text in ("Accepted", "2 opened", "3 alerts left out", "422", "401", "key is missing or"):
+        assert text in page.text
+    truncated, refused, stranger = deliveries_of(gatebell, endpoint.project)
+    shown = []
+    for delivery in (truncated, refused, stranger):
+        url = address(gatebell, endpoint.project, f"{{id}}/deliveries/{delivery.id}", endpoint.id)
+        answer = browser.get(url)
+        assert answer.status_code == 200
+        shown.append(answer.text)
+    assert "truncatedAlerts" in shown[0]
+    assert "&lt;script&gt;1" in shown[1]
+    assert "<script>1" not in shown[1]
+    assert "body was not kept" in shown[2]
+
+
+def test_the_delivery_log_has_pages(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number in range(23):
+        endpoint.send(title=str(number))
+    browser, first = opened(gatebell, endpoint, "{id}/deliveries")
+    assert first.text.count("Accepted ·") == 20
+    older = re.search(r'href="([^"]*)" rel="next"', first.text)
+    assert older is not None
+    second = browser.get(gatebell.url + older[1].replace("&amp;", "&"))
+    assert second.text.count("Accepted ·") == 3
+
+
+@pytest.mark.parametrize("cursor", ["-1", "1e3", "x", "9" * 30, "٣", "1 OR 1=1", "%00"])
+def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, cursor: str) -> None:
+    endpoint = connect(gatebell)
+    _, answer = opened(gatebell, endpoint, f"{{id}}/deliveries?before={cursor}")
+    assert answer.status_code == 400
+    assert "Traceback" not in answer.text
+
+
+def shown(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
+    """Return the outcome of each delivery that the log shows with these filters."""
+    _, page = opened(gatebell, endpoint, f"{{id}}/deliveries?{query}")
+    assert page.status_code == 200, page.text
+    return re.findall(r"(?:Accepted|Refused) · (\d+)", page.text)
+
+
+def test_the_delivery_log_is_filtered(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send(title="good")
+    endpoint.send(start_time="whenever")
+    endpoint.post(b"{")
+    endpoint.post(b"{}", Content_Type="text/plain")
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    submit(browser, page, form_with(page, "payload"))
+    assert shown(gatebell, endpoint, "") == ["200", "415", "400", "200", "200"]
+    assert shown(gatebell, endpoint, "show=accepted") == ["200"] * 3
+    assert shown(gatebell, endpoint, "show=refused") == ["415", "400"]
+    assert shown(gatebell, endpoint, "show=remarks") == ["200"]
+    assert shown(gatebell, endpoint, "show=tests") == ["200"]
+    assert shown(gatebell, endpoint, "status=415") == ["415"]
+    assert shown(gatebell, endpoint, "status=415&show=accepted") == []
+    _, nothing = opened(gatebell, endpoint, "{id}/deliveries?status=503")
+    assert "No such delivery is kept" in nothing.text
+
+
+@pytest.mark.parametrize(
+    "query", ["show=some", "status=x", "status=٤٠٤", "status=-1", "status=1e2"]
+)
+def test_a_filter_that_is_none_is_refused(gatebell: LiveGatebell, query: str) -> None:
+    endpoint = connect(gatebell)
+    _, answer = opened(gatebell, endpoint, f"{{id}}/deliveries?{query}")
+    assert answer.status_code == 400
+
+
+def test_every_delivery_tells_how_long_it_took(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    for body in (webhook(item("a")), webhook(item("a"), item("b")), b"{"):
+        endpoint.post(body)
+    log = deliveries_of(gatebell, endpoint.project)
+    assert all(delivery.duration and 0 < delivery.duration < 60_000_000 for delivery in log)
+    _, page = opened(gatebell, endpoint, "{id}/deliveries")
+    assert len(re.findall(r"\d\.\d ms", page.text)) == 3
+
+
+@pytest.mark.spec("I19")
+def test_a_body_that_was_too_large_to_read_is_told_of(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    too_large = b"x" * (1024 * 1024 + 5)
+    assert endpoint.post(too_large, Authorization="").status_code == 413
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert (delivery.status_code, delivery.size, delivery.body) == (413, len(too_large), None)
+
+
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_a_body_in_the_format_of_the_other_type_is_told_of(
+    gatebell: LiveGatebell, kind: str
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    if kind == "http":
+        assert endpoint.post(captured("grafana.json")).status_code == 200
+        sentence = "looks like a webhook of Prometheus Alertmanager or Grafana"
+    else:
+        assert endpoint.post(captured("apprise.json")).status_code == 422
+        sentence = "looks like a single alert"
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    _, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{delivery.id}")
+    assert sentence in page.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "told"),
+    [
+        ("http", "grafana.json", "type “Prometheus Alertmanager”"),
+        ("prometheus", "apprise.json", "type “HTTP Endpoint”"),
+    ],
+)
+def test_wrong_formats_are_told_once_above_the_log(
+    gatebell: LiveGatebell, kind: str, body: str, told: str
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    assert "another type's format" not in log_of(gatebell, endpoint)
+    endpoint.post(captured(body))
+    assert "1 delivery looks like another type's format, the last one " in log_of(
+        gatebell, endpoint
+    )
+    endpoint.post(captured(body))
+    seen = log_of(gatebell, endpoint)
+    assert seen.count("2 deliveries look like another type's format") == 1
+    assert told in seen
+
+
+def test_alerts_that_were_left_out_are_told_once_above_the_log(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    assert "Senders left out" not in log_of(gatebell, endpoint)
+    for _ in range(2):
+        endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
+    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, the last time ") == 1
+
+
+def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
+    """Return what a maintainer reads on the page of the log."""
+    return words(opened(gatebell, endpoint, "{id}/deliveries")[1].text).replace(" ,", ",")
+
+
+def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    body = webhook(item("x", labels={}), "nonsense")
+    assert endpoint.post(body).status_code == 422
+    browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=remarks")
+    assert "(2 remarks)" in page.text
+    first = deliveries_of(gatebell, endpoint.project)[0]
+    page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")[1]
+    assert "Item 1 was refused: it has no title" in page.text
+    assert "Item 2 was refused: it is not an object" in page.text
+    submit(browser, page, form_to(page, "/send_again"))
+    again = deliveries_of(gatebell, endpoint.project)[-1]
+    assert (again.status_code, again.remarks) == (422, first.remarks)
+
+
+def test_of_very_many_remarks_the_log_says_how_many_there_were(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    strange = [item(f"t{number}", startsAt="soon") for number in range(120)]
+    assert endpoint.post(webhook(*strange, *["nonsense"] * 30)).status_code == 200
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert len(delivery.remarks) == 100
+    # What is lost comes before what is only strange.
+    assert [" was refused: " in remark for remark in delivery.remarks[:31]] == [True] * 30 + [False]
+    assert delivery.remarks[-1] == "And 51 more remarks, which are not kept."
+
+
+def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send(event="Disk full", id=7)
+    mapping = {"title": [["event"]], "fingerprint": [["id"]]}
+    mine = update(Integration).where(Integration.id == endpoint.id)
+    change(gatebell, mine.values(mapping=mapping))
+    (first,) = deliveries_of(gatebell, endpoint.project)
+    browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")
+    answers = [submit(browser, page, form_to(page, "/send_again")) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [302, 302]
+    second = browser.get(gatebell.url + answers[1].headers["Location"])
+    assert "1 joined" in second.text
+    assert f"Sent again: it first came as delivery {first.id}." in second.text
+    assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
+        ("New: Alert", 1),
+        ("Disk full", 2),
+    ]
+    log = deliveries_of(gatebell, endpoint.project)
+    assert {delivery.body for delivery in log} == {first.body}
+    assert log[-1].sender.startswith("maintainer")
+
+
+def test_what_is_refused_again_is_a_delivery_as_well(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(b'{"title": "x"}')
+    (first,) = deliveries_of(gatebell, endpoint.project)
+    browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")
+    answer = submit(browser, page, form_to(page, "/send_again"))
+    again = browser.get(gatebell.url + answer.headers["Location"])
+    assert "read once more, and refused" in again.text
+    assert [each.status_code for each in deliveries_of(gatebell, endpoint.project)] == [422, 422]
+
+
+def test_what_was_not_kept_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post(b"{}", Authorization="Bearer wrong")
+    endpoint.send()
+    stranger, good = deliveries_of(gatebell, endpoint.project)
+    browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{stranger.id}")
+    assert "Send again" not in page.text
+    page = browser.get(page.url.replace(f"/deliveries/{stranger.id}", f"/deliveries/{good.id}"))
+    form = form_to(page, "/send_again")
+    form.action = form.action.replace(f"/deliveries/{good.id}/", f"/deliveries/{stranger.id}/")
+    assert submit(browser, page, form).status_code == 404
+    change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(active=False))
+    assert submit(browser, page, form_to(page, "/send_again")).status_code == 403
+    assert len(deliveries_of(gatebell, endpoint.project)) == 2

@@ -1,0 +1,61 @@
+"""Pruning the delivery log: what alerts still need stays, and so does what is recent."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert, select, text, update
+
+from domain.alerts.lifecycle import Action
+from models import Alert, Delivery
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, database_of, now, settings_of, signed_in
+from tests.support.senders import connect, item, webhook
+from tests.support.stored import change, deliveries_of, occurrences_of
+from web.maintenance import prune_database
+
+
+@pytest.mark.spec("J5")
+def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for _ in range(14):
+        endpoint.accepted(title="Disk full", note="kept whole", fingerprint="d")
+    log = deliveries_of(gatebell, endpoint.project)
+    old = update(Delivery).where(Delivery.project_id == log[0].project_id)
+    change(gatebell, old.values(received_at=now() - timedelta(days=400)))
+    gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "10")
+    try:
+        assert gatebell.cli("prune")["deliveries"] >= 3
+    finally:
+        gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "1000")
+    kept = [delivery.id for delivery in deliveries_of(gatebell, endpoint.project)]
+    assert kept == [log[0].id, *(delivery.id for delivery in log[-10:])]
+    touched = occurrences_of(gatebell, endpoint.project)
+    assert touched == [(1, 0, Action.OPENED), *[(1, 0, Action.JOINED)] * 10]
+    page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert "kept whole" in page.text
+
+
+def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(*(item(f"a{number}") for number in range(3))))
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    with database_of(gatebell) as session:
+        alerts = session.scalars(select(Alert.id).where(Alert.delivery_id == delivery.id)).all()
+        row = session.execute(select(Delivery.__table__).where(Delivery.id == delivery.id)).one()
+        # More than are removed at once lie before, between and behind what opened an alert.
+        old = {**row._asdict(), "received_at": now() - timedelta(days=400)}
+        first = delivery.id + 1
+        rows = [{**old, "id": first + number} for number in range(1_800)]
+        session.execute(insert(Delivery), rows)
+        if gatebell.database_url.startswith("postgres"):
+            session.execute(text(f"SELECT setval('deliveries_id_seq', {rows[-1]['id']})"))
+        openers = [first + 600 * (number + 1) for number in range(2)]
+        for opener, alert in zip(openers, alerts, strict=False):
+            session.execute(update(Alert).where(Alert.id == alert).values(delivery_id=opener))
+    gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "10")
+    try:
+        prune_database(settings_of(gatebell))
+    finally:
+        gatebell.cli("settings", "set", "DELIVERY_KEEP_COUNT", "1000")
+    kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]

@@ -1,0 +1,278 @@
+"""The receivers: who may send, in what order it is checked, and what comes back."""
+
+import json
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import Integration
+from tests.support.live import LiveGatebell
+from tests.support.senders import Endpoint, basic, connect, item, request_head, spoken, webhook
+from tests.support.stored import alerts_of, change, deliveries_of
+
+RECEIVERS = ("http", "prometheus")
+FIRING = {"http": b'{"title": "Disk full"}', "prometheus": webhook(item("Disk full"))}
+
+
+@pytest.mark.spec("I1", "I2")
+@pytest.mark.parametrize("kind", RECEIVERS)
+def test_an_alert_is_answered_with_its_number_and_title(gatebell: LiveGatebell, kind: str) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    answer = endpoint.post(FIRING[kind])
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json() == [{"iid": 1, "title": "Disk full"}]
+
+
+@pytest.mark.spec("I2")
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer {key}", "bearer {key}", "BEARER  {key}", "Basic {basic}", "BASIC  {basic}"],
+)
+def test_the_key_comes_as_a_bearer_token_or_as_a_password_without_a_user(
+    gatebell: LiveGatebell, header: str
+) -> None:
+    endpoint = connect(gatebell)
+    packed = basic("", endpoint.key).partition(" ")[2]
+    value = header.format(key=endpoint.key, basic=packed)
+    assert endpoint.post(b"{}", Authorization=value).status_code == 200
+
+
+@pytest.mark.spec("I2")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        "Bearer {key}x",
+        "{key}",
+        "Token {key}",
+        "Basic",
+        "Basic !!!",
+        "Basic {key}",
+        "Basic bm9jb2xvbg==",
+        "Basic /////w==",
+        "Bearer \xe9\xff",
+        "\xe9 {key}",
+    ],
+)
+def test_a_missing_or_wrong_key_is_refused_and_the_answer_says_how_to_send_one(
+    gatebell: LiveGatebell, header: str
+) -> None:
+    endpoint = connect(gatebell)
+    answer = endpoint.post(b"{}", Authorization=header.format(key=endpoint.key))
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+    assert "Basic " in answer.headers["WWW-Authenticate"]
+    assert answer.json() == {
+        "message": "401 Unauthorized: The authorization key is missing or wrong."
+    }
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.spec("I2")
+def test_basic_authentication_with_a_user_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.post(b"{}", Authorization=basic("alice", endpoint.key)).status_code == 401
+
+
+@pytest.mark.spec("I2")
+def test_the_key_of_another_integration_opens_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    other = connect(gatebell, endpoint.project, name="Other")
+    assert endpoint.post(b"{}", **other.bearer).status_code == 401
+
+
+@pytest.mark.spec("I1")
+def test_the_slug_is_for_people_and_never_checked(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for slug in ("renamed", "100%25", "%C3%A9", "a.json"):
+        url = endpoint.url.replace("/hook/", f"/{slug}/")
+        assert at(endpoint, url).post(b"{}").status_code == 200
+
+
+@pytest.mark.spec("I1")
+def test_the_path_of_the_project_may_be_in_any_case(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    shouted = endpoint.url.replace(endpoint.project, endpoint.project.upper())
+    assert at(endpoint, shouted).post(b"{}").status_code == 200
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    ("kind", "short"), [("http", "alerts/notify"), ("prometheus", "prometheus/alerts/notify")]
+)
+def test_a_short_address_is_the_oldest_endpoint_of_that_type(
+    gatebell: LiveGatebell, kind: str, short: str
+) -> None:
+    other = connect(gatebell, kind="prometheus" if kind == "http" else "http")
+    oldest = connect(gatebell, other.project, kind=kind, name="Oldest")
+    younger = connect(gatebell, other.project, kind=kind, name="Younger")
+    url = f"{gatebell.url}/{other.project}/{short}.json"
+    assert at(oldest, url).post(FIRING[kind]).json() == [{"iid": 1, "title": "Disk full"}]
+    assert at(younger, url).post(FIRING[kind]).status_code == 401
+    assert at(other, url).post(FIRING[kind]).status_code == 401
+
+
+@pytest.mark.spec("I1")
+def test_a_short_address_without_an_endpoint_of_that_type_is_not_found(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    url = f"{gatebell.url}/{endpoint.project}/prometheus/alerts/notify.json"
+    assert at(endpoint, url).post(FIRING["prometheus"]).status_code == 404
+
+
+@pytest.mark.spec("I1")
+def test_the_type_of_the_integration_decides_how_the_body_is_read(gatebell: LiveGatebell) -> None:
+    generic = connect(gatebell)
+    answer = generic.post(FIRING["prometheus"])
+    assert answer.json() == [{"iid": 1, "title": "New: Alert"}]
+    metrics = connect(gatebell, generic.project, kind="prometheus", name="Metrics")
+    refused = metrics.post(b'{"title": "x", "alerts": []}')
+    assert refused.status_code == 422
+    assert refused.json()["missing"] == [
+        "commonAnnotations",
+        "commonLabels",
+        "externalURL",
+        "groupKey",
+        "groupLabels",
+        "receiver",
+        "status",
+        "version",
+    ]
+
+
+@pytest.mark.spec("H4", "I1")
+def test_an_integration_that_is_turned_off_takes_nothing(gatebell: LiveGatebell) -> None:
+    off = connect(gatebell, active=False)
+    answer = off.post(b"{}")
+    assert answer.status_code == 403
+    assert answer.json() == {"message": "403 Forbidden: This integration is turned off."}
+    assert alerts_of(gatebell, off.project) == []
+
+
+@pytest.mark.spec("I1", "I19")
+def test_the_first_check_that_fails_is_the_answer(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    text = {"Content_Type": "text/plain"}
+    wrong = {"Authorization": "Bearer wrong"}
+    too_large = b"[" * (1024 * 1024 + 1)
+    nowhere = at(endpoint, endpoint.url[:-21] + "0123456789abcdef.json")
+    assert nowhere.post(too_large, **wrong, **text).status_code == 413
+    assert nowhere.post(b"[", **wrong, **text).status_code == 404
+    assert endpoint.post(b"[", **wrong, **text).status_code == 401
+    assert endpoint.post(b"[", **text).status_code == 415
+    assert endpoint.post(b"[").status_code == 400
+    assert endpoint.post(b"{}").status_code == 422
+    assert endpoint.post(webhook()).status_code == 422
+
+
+@pytest.mark.spec("I1", "I2")
+def test_packed_nonsense_is_no_reason_to_skip_the_other_checks(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for encoding, last in (("gzip", 400), ("br", 415)):
+        packed = {"Content_Encoding": encoding}
+        nowhere = at(endpoint, endpoint.url[:-21] + "0123456789abcdef.json")
+        assert nowhere.post(b"nonsense", **packed).status_code == 404
+        assert endpoint.post(b"nonsense", Authorization="", **packed).status_code == 401
+        assert endpoint.post(b"nonsense", Content_Type="text/plain", **packed).status_code == 415
+        assert endpoint.post(b"nonsense", **packed).status_code == last
+    refused = [delivery.status_code for delivery in deliveries_of(gatebell, endpoint.project)]
+    assert refused == [401, 415, 400, 401, 415, 415]
+
+
+@pytest.mark.spec("H11", "I1")
+def test_while_the_link_to_an_external_tool_is_active_no_other_endpoint_is(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    pager = connect(gatebell, endpoint.project, kind="external", active=False)
+    assert endpoint.post(b"{}").status_code == 200
+    # No page makes both active, but nothing in the database forbids it.
+    change(gatebell, update(Integration).where(Integration.id == pager.id).values(active=True))
+    answer = endpoint.post(b"{}")
+    assert answer.status_code == 403
+    assert "external on-call tool" in answer.json()["message"]
+    assert pager.post(b"{}").status_code == 404
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    "media_type",
+    ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON",
+     "application/vnd.alert+json", "application/cloudevents+json;charset=utf-8"],
+)  # fmt: skip
+def test_json_has_these_media_types(gatebell: LiveGatebell, media_type: str) -> None:
+    assert connect(gatebell).post(b"{}", Content_Type=media_type).status_code == 200
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    "media_type",
+    ["", "text/json", "text/plain", "application/x-www-form-urlencoded", "application/xml",
+     "application/jsonp", "multipart/form-data; boundary=x", "text/x+json", "é", ";"],
+)  # fmt: skip
+def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell, media_type: str) -> None:
+    endpoint = connect(gatebell)
+    answer = endpoint.post(b"{}", Content_Type=media_type)
+    assert answer.status_code == 415
+    assert answer.json()["message"].endswith("The Content-Type must be application/json.")
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert (delivery.status_code, delivery.body) == (415, b"{}")
+
+
+@pytest.mark.spec("I1")
+def test_a_body_that_does_not_say_its_type_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    key = f"Authorization: Bearer {endpoint.key}"
+    head = request_head(endpoint, key, "Content-Length: 2")
+    assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    answers = [
+        endpoint.post(b"{}"),
+        endpoint.post(b"["),
+        endpoint.post(b"{}", Authorization=""),
+        endpoint.post(b"{}", Cookie="gatebell_session=forged"),
+    ]
+    for answer in answers:
+        assert "Set-Cookie" not in answer.headers
+        assert "Cookie" not in answer.headers.get("Vary", "")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_another_method_is_refused_and_told_the_right_one(
+    gatebell: LiveGatebell, method: str
+) -> None:
+    endpoint = connect(gatebell)
+    answer = requests.request(method, endpoint.url, headers=endpoint.bearer, timeout=10)
+    assert answer.status_code == 405
+    assert "POST" in answer.headers["Allow"]
+    assert answer.json() == {"message": "405 Method Not Allowed"}
+
+
+def test_a_refused_stranger_leaves_no_body_in_the_log(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post(b'{"title": "spam"}', Authorization="Bearer wrong")
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert (delivery.status_code, delivery.body) == (401, None)
+
+
+def test_neither_key_nor_body_is_logged(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post(json.dumps({"title": "not for the log"}).encode())
+    endpoint.post(b"{", Authorization=f"Bearer {endpoint.key}x")
+    assert endpoint.key not in gatebell.log_text()
+    assert "not for the log" not in gatebell.log_text()
+
+
+def at(endpoint: Endpoint, url: str) -> Endpoint:
+    """Return the same key for another address."""
+    return Endpoint(endpoint.id, endpoint.project, url, endpoint.key, endpoint.service)

@@ -1,0 +1,74 @@
+"""An array at an HTTP endpoint: each of its objects is an alert."""
+
+import json
+
+import pytest
+
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.senders import connect
+from tests.support.stored import alerts_of, newest_delivery, occurrences_of
+
+#: As collectd's write_http posts it.
+COLLECTD = [
+    {
+        "labels": {"host": "web-1", "plugin": "df", "alertname": "collectd_df"},
+        "title": f"df is at {value} %",
+        "severity": "high",
+    }
+    for value in (91, 97)
+]
+
+
+def test_each_object_is_an_alert(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.post_json(COLLECTD) == [
+        {"iid": 1, "title": "df is at 91 %"},
+        {"iid": 2, "title": "df is at 97 %"},
+    ]
+    first, second = alerts_of(gatebell, endpoint.project)
+    assert (first.item_index, second.item_index) == (0, 1)
+    assert first.delivery_id == second.delivery_id
+    page = signed_in(gatebell, alice(gatebell)).get(
+        f"{gatebell.url}/{endpoint.project}/-/alerts/2", timeout=20
+    )
+    assert "df is at 97 %" in page.text
+    assert "labels.plugin" in page.text
+
+
+def test_the_same_again_is_counted_and_one_is_as_good_as_alone(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post_json(COLLECTD)
+    endpoint.post_json(COLLECTD[::-1])
+    endpoint.post_json(COLLECTD[:1])
+    endpoint.post_json(COLLECTD[0])
+    assert [alert.events for alert in alerts_of(gatebell, endpoint.project)] == [4, 2]
+
+
+def test_what_is_no_object_is_refused_and_sinks_nobody(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.post_json(["x", COLLECTD[0], [], None]) == [
+        {"iid": 1, "title": "df is at 91 %"}
+    ]
+    assert [(iid, item) for iid, item, _ in occurrences_of(gatebell, endpoint.project)] == [(1, 1)]
+    assert newest_delivery(gatebell, endpoint.project).remarks == [
+        f"Item {number} was refused: it is not an object" for number in (1, 3, 4)
+    ]
+
+
+@pytest.mark.parametrize(("body", "refused"), [([], 0), ([1, "x"], 2)])
+def test_an_array_without_an_object_is_refused(
+    gatebell: LiveGatebell, body: list[object], refused: int
+) -> None:
+    endpoint = connect(gatebell)
+    answer = endpoint.post(json.dumps(body).encode())
+    assert answer.status_code == 422
+    assert len(answer.json().get("errors", [])) == refused
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+def test_a_metrics_endpoint_takes_none(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    answer = endpoint.post(json.dumps(COLLECTD).encode())
+    assert answer.status_code == 400
+    assert "The body is an array; a JSON object is expected." in answer.json()["message"]

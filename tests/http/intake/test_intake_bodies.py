@@ -1,0 +1,212 @@
+"""Bodies of every size and wrapping: at the limit, over it, packed, chunked, and broken off."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.live import LiveGatebell
+from tests.support.senders import Endpoint, captured, connect, request_head, spoken
+from tests.support.stored import alerts_of, deliveries_of
+
+LIMIT = 1024 * 1024
+TOO_LARGE = {"message": f"413 Request Entity Too Large: The body is larger than {LIMIT} bytes."}
+
+
+def body_of(size: int) -> bytes:
+    """Return an alert of exactly so many bytes."""
+    start, end = b'{"title": "Large", "filling": "', b'"}'
+    return start + b"x" * (size - len(start) - len(end)) + end
+
+
+@pytest.mark.spec("I19")
+def test_a_body_at_the_limit_is_kept_byte_for_byte(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert endpoint.post(body_of(LIMIT)).json() == [{"iid": 1, "title": "Large"}]
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert delivery.size == LIMIT
+    assert delivery.body == body_of(LIMIT)
+
+
+@pytest.mark.spec("I19")
+def test_one_byte_more_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    answer = endpoint.post(body_of(LIMIT + 1))
+    assert answer.status_code == 413
+    assert answer.json() == TOO_LARGE
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.spec("I19")
+def test_what_is_declared_too_large_is_refused_before_it_is_sent(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    head = request_head(endpoint, "Content-Length: 99999999999", "Content-Type: application/json")
+    assert status_of(spoken(endpoint, head)) == 413
+
+
+def chunked(endpoint: Endpoint, body: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
+    head = request_head(
+        endpoint,
+        "Transfer-Encoding: chunked",
+        "Content-Type: application/json",
+        f"Authorization: Bearer {endpoint.key}",
+    )
+    pieces = (body[start : start + 50_000] for start in range(0, len(body), 50_000))
+    sent = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return spoken(endpoint, head + sent + end)
+
+
+@pytest.mark.spec("I19")
+def test_a_body_of_unknown_length_has_the_same_limit(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert status_of(chunked(endpoint, body_of(LIMIT))) == 200
+    over = chunked(endpoint, body_of(LIMIT + 1))
+    assert status_of(over) == 413
+    assert json.loads(over.rpartition(b"\r\n\r\n")[2]) == TOO_LARGE
+    assert len(alerts_of(gatebell, endpoint.project)) == 1
+
+
+@pytest.mark.parametrize("end", [b"zz\r\n", b"-5\r\n\r\n", b"5\r\nab\r\n0\r\n\r\n"])
+def test_chunks_that_are_none_are_a_bad_request(gatebell: LiveGatebell, end: bytes) -> None:
+    endpoint = connect(gatebell)
+    answer = chunked(endpoint, b'{"title": "Half"}', end)
+    assert status_of(answer) == 400
+    assert json.loads(answer.rpartition(b"\r\n\r\n")[2]) == {
+        "message": "400 Bad Request: The body breaks the rules of HTTP."
+    }
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Content-Length: -1",),
+        ("Content-Length: +2",),
+        ("Content-Length: 2x",),
+        ("Content-Length: 2", "Content-Length: 3"),
+        ("Content-Length: 2", "Transfer-Encoding: chunked"),
+        ("Transfer-Encoding: gzip",),
+    ],
+)
+def test_a_length_that_lies_is_a_bad_request(
+    gatebell: LiveGatebell, lines: tuple[str, ...]
+) -> None:
+    endpoint = connect(gatebell)
+    head = request_head(
+        endpoint, *lines, "Content-Type: application/json", f"Authorization: Bearer {endpoint.key}"
+    )
+    answer = spoken(endpoint, head + b"{}")
+    assert status_of(answer) in {400, 501}, answer
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+def test_bytes_beyond_the_declared_length_are_not_part_of_the_alert(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    head = request_head(
+        endpoint,
+        "Content-Length: 2",
+        "Content-Type: application/json",
+        f"Authorization: Bearer {endpoint.key}",
+    )
+    assert status_of(spoken(endpoint, head + b'{}{"title": "smuggled"}')) == 200
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert delivery.body == b"{}"
+
+
+def test_a_sender_that_hangs_up_half_way_has_sent_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    head = request_head(
+        endpoint,
+        "Content-Length: 200",
+        "Content-Type: application/json",
+        f"Authorization: Bearer {endpoint.key}",
+    )
+    answer = spoken(endpoint, head + b'{"title": "Half"}', hangs_up=True)
+    assert status_of(answer) == 400
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+def as_gzip(body: bytes) -> bytes:
+    return gzip.compress(body, mtime=0)
+
+
+@pytest.mark.spec("I1", "I19")
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [("gzip", as_gzip), ("x-gzip", as_gzip), ("GZIP", as_gzip), ("deflate", zlib.compress)],
+)
+def test_a_packed_body_is_unpacked_and_kept_so(
+    gatebell: LiveGatebell, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    body = captured("01_firing_unicode_bearer.json")
+    assert endpoint.post(pack(body), Content_Encoding=encoding).status_code == 200
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert delivery.body == body
+
+
+@pytest.mark.spec("I19")
+@pytest.mark.parametrize(("encoding", "pack"), [("gzip", as_gzip), ("deflate", zlib.compress)])
+def test_the_limit_is_the_same_after_unpacking(
+    gatebell: LiveGatebell, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    endpoint = connect(gatebell)
+    packed = {"Content_Encoding": encoding}
+    assert endpoint.post(pack(body_of(LIMIT)), **packed).status_code == 200
+    assert endpoint.post(pack(body_of(LIMIT + 1)), **packed).status_code == 413
+    bomb = pack(b" " * 100 * LIMIT)
+    assert len(bomb) < LIMIT
+    answer = endpoint.post(bomb, **packed)
+    assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
+
+
+@pytest.mark.spec("I1")
+def test_a_packed_body_may_come_in_several_members(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    members = b"".join(
+        as_gzip(b'{"title": "Large"}'[place : place + 3]) for place in range(0, 18, 3)
+    )
+    answer = endpoint.post(members, Content_Encoding="gzip")
+    assert answer.json() == [{"iid": 1, "title": "Large"}]
+    # All of them together are within the limit, however small each of them is.
+    bomb = as_gzip(b" " * LIMIT) * 100
+    assert len(bomb) < LIMIT
+    answer = endpoint.post(bomb, Content_Encoding="gzip")
+    assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"{}", as_gzip(b"{}")[:-1], as_gzip(b"{}")[:-4] + b"wrong", as_gzip(b"{}") + b"more"],
+)
+def test_a_packed_body_that_is_damaged_is_a_bad_request(
+    gatebell: LiveGatebell, damaged: bytes
+) -> None:
+    endpoint = connect(gatebell)
+    answer = endpoint.post(damaged, Content_Encoding="gzip")
+    assert answer.status_code == 400
+    assert "gzip" in answer.json()["message"]
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert (delivery.status_code, delivery.size) == (400, len(damaged))
+
+
+@pytest.mark.spec("I1")
+def test_as_many_items_as_fit_are_all_stored(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    shell = json.loads(captured("17_prometheus_instance_down_2.json"))
+    shell["alerts"] = [
+        {"labels": {"alertname": f"a{number}"}, "startsAt": "2026-11-21T07:52:39Z"}
+        for number in range(6_000)
+    ]
+    answer = endpoint.post(json.dumps(shell).encode())
+    assert [each["iid"] for each in answer.json()] == list(range(1, 6_001))
+    assert len(alerts_of(gatebell, endpoint.project)) == 6_000
+
+
+def status_of(answer: bytes) -> int | None:
+    """Return the status of an answer as it came over the wire, if one came."""
+    return int(answer[9:12]) if answer else None

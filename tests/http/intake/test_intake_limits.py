@@ -1,0 +1,139 @@
+"""How many deliveries an integration accepts, on services that were started with such a limit."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep, time
+
+import pytest
+
+from tests.support.integration_pages import opened, words
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect, item, webhook
+from tests.support.stored import alerts_of, deliveries_of
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    path: Path = tmp_path_factory.mktemp("limited")
+    # Counted in memory, so by each web process for itself.
+    live = LiveGatebell(
+        instance_path=path,
+        database_url="",
+        ALERT_RATE_LIMIT="3/hour",
+        WEB_CONCURRENCY="1",
+        REFUSED_DELIVERY_SAMPLES_PER_MINUTE="2",
+        ALERT_BODY_LIMIT_BYTES="2000000",
+    )
+    live.start()
+    yield live
+    live.stop()
+
+
+@pytest.mark.spec("L1", "I1")
+def test_over_the_limit_the_generic_receiver_asks_for_patience(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    assert [endpoint.send(title=title).status_code for title in "abc"] == [200] * 3
+    answer = endpoint.send(title="d")
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 3600
+    assert answer.json()["message"].startswith("429 Too Many Requests: This integration accepts 3")
+    assert [alert.title for alert in alerts_of(limited, endpoint.project)] == ["a", "b", "c"]
+
+
+@pytest.mark.spec("L1", "I11")
+def test_the_metrics_receiver_answers_what_alertmanager_tries_again(limited: LiveGatebell) -> None:
+    endpoint = connect(limited, kind="prometheus")
+    body = webhook(item("a"))
+    assert [endpoint.post(body).status_code for _ in range(3)] == [200] * 3
+    answer = endpoint.post(body)
+    assert answer.status_code == 503
+    assert 0 < int(answer.headers["Retry-After"]) <= 3600
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize(("kind", "over"), [("http", 429), ("prometheus", 503)])
+def test_a_receiver_with_a_limit_says_what_is_left(
+    limited: LiveGatebell, kind: str, over: int
+) -> None:
+    endpoint = connect(limited, kind=kind)
+    body = webhook(item("a"))
+    answers = [endpoint.post(body) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, over]
+    told = [
+        [answer.headers[f"RateLimit-{name}"] for name in ("Limit", "Observed", "Remaining")]
+        for answer in answers
+    ]
+    assert told == [["3", "1", "2"], ["3", "2", "1"], ["3", "3", "0"], ["3", "4", "0"]]
+    last = answers[-1].headers
+    assert abs(int(last["RateLimit-Reset"]) - time() - int(last["Retry-After"])) <= 2
+
+
+@pytest.mark.spec("L1")
+def test_a_receiver_without_a_limit_says_nothing_of_limits(gatebell: LiveGatebell) -> None:
+    answer = connect(gatebell).send(title="a")
+    assert answer.status_code == 200
+    assert not [name for name in answer.headers if name.lower().startswith("ratelimit")]
+
+
+@pytest.mark.spec("L1")
+def test_integrations_are_limited_each_for_itself(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    other = connect(limited, endpoint.project, name="Other")
+    assert {endpoint.send().status_code for _ in range(5)} == {200, 429}
+    assert other.send().status_code == 200
+
+
+@pytest.mark.spec("L1")
+def test_what_was_refused_for_another_reason_does_not_count(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    for _ in range(5):
+        assert endpoint.post(b"[").status_code == 400
+        assert endpoint.post(b"{}", Authorization="Bearer wrong").status_code == 401
+    assert endpoint.send().status_code == 200
+
+
+def test_a_flood_of_refusals_does_not_fill_the_disk(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    for _ in range(20):
+        assert endpoint.post(b"{", Authorization="Bearer wrong").status_code == 401
+    # Two of each minute are kept, and the minute may change while we send.
+    assert 2 <= len(deliveries_of(limited, endpoint.project)) <= 4
+
+
+@pytest.mark.spec("I19")
+def test_the_limit_of_a_body_may_be_above_that_of_a_form(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    assert endpoint.post(b'{"a": "%s"}' % (b"x" * 1_900_000)).status_code == 200
+    assert endpoint.post(b'{"a": "%s"}' % (b"x" * 2_000_000)).status_code == 413
+
+
+def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
+    endpoint = connect(limited)
+    for _ in range(20):
+        assert endpoint.post(b"{", Authorization="Bearer wrong").status_code == 401
+    # The count is written at most once a second, with the next request.
+    sleep(1.1)
+    endpoint.post(b"{")
+    log = deliveries_of(limited, endpoint.project)
+    told = sum(1 + row.skipped for row in log if row.status_code == 401)
+    assert told == 20
+    _, page = opened(limited, endpoint, "{id}/deliveries")
+    seen = words(page.text)
+    assert "401 20 refused with this status" in seen
+    assert "more like it)" in seen
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize(("kind", "status"), [("http", 429), ("prometheus", 503)])
+def test_what_was_turned_away_is_told_once_on_the_page(
+    limited: LiveGatebell, kind: str, status: int
+) -> None:
+    endpoint = connect(limited, kind=kind)
+    body = b'{"title": "a"}' if kind == "http" else webhook(item("a"))
+    answers = [endpoint.post(body).status_code for _ in range(13)]
+    assert answers == [200] * 3 + [status] * 10
+    sleep(1.1)
+    assert endpoint.post(body).status_code == status
+    _, page = opened(limited, endpoint, "{id}/deliveries")
+    assert words(page.text).count("were turned away because more came") == 1
+    assert "11 deliveries were turned away" in words(page.text)

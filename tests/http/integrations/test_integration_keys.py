@@ -1,0 +1,149 @@
+"""The keys of an integration: reset with and without overlap, ended, and what to paste."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import Integration
+from tests.support.html_forms import form_to, submit
+from tests.support.integration_pages import opened, snippets_on
+from tests.support.live import LiveGatebell
+from tests.support.people import now
+from tests.support.senders import Endpoint, connect
+from tests.support.stored import alerts_of, change, integrations_of
+
+
+@pytest.mark.spec("H5")
+def test_a_reset_key_replaces_the_old_one_at_once(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/credentials")
+    assert endpoint.key in page.text
+    assert endpoint.url in page.text
+    answer = submit(browser, page, form_to(page, "/reset_key"))
+    assert answer.status_code == 302
+    again = browser.get(gatebell.url + answer.headers["Location"])
+    assert endpoint.key not in again.text
+    assert endpoint.send().status_code == 401
+    key = re.search(r"gbk-\w+", again.text)
+    assert key is not None
+    renewed = Endpoint(endpoint.id, endpoint.project, endpoint.url, key[0], gatebell.url)
+    assert renewed.send().status_code == 200
+
+
+def reset(
+    gatebell: LiveGatebell, endpoint: Endpoint, overlap: str = "now"
+) -> tuple[requests.Response, Endpoint]:
+    """Reset the key on the page; return the page that follows, and the new key."""
+    browser, page = opened(gatebell, endpoint, "{id}/credentials")
+    answer = submit(browser, page, form_to(page, "/reset_key"), overlap=overlap)
+    assert answer.status_code == 302, answer.text
+    again = browser.get(gatebell.url + answer.headers["Location"])
+    return again, replace(endpoint, key=key_on(again))
+
+
+def key_on(page: requests.Response) -> str:
+    found = re.search(r'id="authorization-key">(gbk-\w+)<', page.text)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.spec("H5", "I2")
+@pytest.mark.parametrize("overlap", ["1h", "1d", "7d", "30d"])
+def test_an_overlap_lets_both_keys_in(gatebell: LiveGatebell, overlap: str) -> None:
+    endpoint = connect(gatebell)
+    page, renewed = reset(gatebell, endpoint, overlap)
+    assert "Being replaced" in page.text
+    assert endpoint.key not in page.text
+    assert (endpoint.send().status_code, renewed.send().status_code) == (200, 200)
+    (row,) = integrations_of(gatebell, endpoint.project)
+    assert row.previous_key_expires_at is not None
+    lengths = {"1h": 3_600, "1d": 86_400, "7d": 604_800, "30d": 2_592_000}
+    left = (row.previous_key_expires_at - now()).total_seconds()
+    assert lengths[overlap] - 60 < left <= lengths[overlap]
+
+
+@pytest.mark.spec("H5", "I2")
+def test_after_its_time_the_old_key_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    _, renewed = reset(gatebell, endpoint, "1h")
+    mine = update(Integration).where(Integration.id == endpoint.id)
+    change(gatebell, mine.values(previous_key_expires_at=now()))
+    assert (endpoint.send().status_code, renewed.send().status_code) == (401, 200)
+    _, page = opened(gatebell, endpoint, "{id}/credentials")
+    assert "Being replaced" not in page.text
+
+
+@pytest.mark.spec("H5")
+def test_the_use_of_each_key_is_noted_for_itself(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    _, renewed = reset(gatebell, endpoint, "1d")
+    assert noted(gatebell, endpoint) == (False, False)
+    endpoint.send()
+    assert noted(gatebell, endpoint) == (False, True)
+    renewed.send()
+    assert noted(gatebell, endpoint) == (True, True)
+    third = reset(gatebell, renewed, "1d")[1]
+    assert noted(gatebell, endpoint) == (False, True)
+    assert [each.send().status_code for each in (endpoint, renewed, third)] == [401, 200, 200]
+
+
+def noted(gatebell: LiveGatebell, endpoint: Endpoint) -> tuple[bool, bool]:
+    (row,) = integrations_of(gatebell, endpoint.project)
+    return row.key_last_used_at is not None, row.previous_key_last_used_at is not None
+
+
+@pytest.mark.spec("H5")
+def test_the_old_key_can_be_ended_before_its_time(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    _, renewed = reset(gatebell, endpoint, "30d")
+    browser, page = opened(gatebell, endpoint, "{id}/credentials")
+    assert submit(browser, page, form_to(page, "/end_previous_key")).status_code == 302
+    assert (endpoint.send().status_code, renewed.send().status_code) == (401, 200)
+
+
+def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, stale = opened(gatebell, endpoint, "{id}/credentials")
+    _, renewed = reset(gatebell, endpoint, "7d")
+    again = submit(browser, stale, form_to(stale, "/reset_key"), overlap="now")
+    assert again.status_code == 422
+    assert "The key was replaced meanwhile" in again.text
+    page = browser.get(stale.url)
+    ending = form_to(page, "/end_previous_key")
+    assert submit(browser, page, ending, seen="0" * 16).status_code == 409
+    assert (endpoint.send().status_code, renewed.send().status_code) == (200, 200)
+
+
+@pytest.mark.parametrize("overlap", ["", "soon", "99d", "-1"])
+def test_an_overlap_that_is_none_changes_nothing(gatebell: LiveGatebell, overlap: str) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/credentials")
+    answer = submit(browser, page, form_to(page, "/reset_key"), overlap=overlap)
+    assert answer.status_code == 422
+    assert endpoint.send().status_code == 200
+
+
+@pytest.mark.spec("H5", "I1", "I2")
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_snippets_for_the_command_line_work_as_they_are_pasted(
+    gatebell: LiveGatebell, kind: str
+) -> None:
+    endpoint = connect(gatebell, kind=kind, name="It's O'Brien's")
+    texts = snippets_on(opened(gatebell, endpoint, "{id}/credentials")[1])
+    curl = run("sh", "-c", texts["curl"])
+    assert [each["iid"] for each in json.loads(curl)] == [1]
+    python = run(sys.executable, "-c", texts["Python, with nothing installed"])
+    assert [each["iid"] for each in json.loads(python)] == [1]
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.events == 2
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout

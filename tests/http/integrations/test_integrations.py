@@ -1,0 +1,290 @@
+"""The pages of a project's integrations: who sees them, and what they do."""
+
+import re
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_with, forms_in, submit
+from tests.support.integration_pages import address, opened
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, make_project, signed_in
+from tests.support.senders import Endpoint, captured, connect
+from tests.support.stored import deliveries_of, integrations_of
+from tests.support.team import browser_of
+
+PAGES = ("new", "{id}/configure", "{id}/credentials", "{id}/deliveries", "{id}/delete")
+FOR_DEVELOPERS = ("", "{id}/test")
+
+
+@pytest.mark.spec("H7")
+@pytest.mark.parametrize("role", [Role.OWNER, Role.MAINTAINER])
+def test_owners_and_maintainers_see_every_page(gatebell: LiveGatebell, role: Role) -> None:
+    endpoint = connect(gatebell)
+    for page in (*FOR_DEVELOPERS, *PAGES):
+        _, answer = opened(gatebell, endpoint, page, role)
+        assert answer.status_code == 200, page
+
+
+@pytest.mark.spec("H7")
+def test_developers_only_send_test_alerts(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for page in PAGES:
+        _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
+        assert answer.status_code == 403, page
+        assert "needs the role Maintainer" in answer.text
+    for page in FOR_DEVELOPERS:
+        _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
+        assert answer.status_code == 200
+        assert endpoint.key not in answer.text
+        assert "/configure" not in answer.text
+
+
+@pytest.mark.spec("H7")
+@pytest.mark.parametrize("role", [Role.REPORTER, Role.PLANNER, Role.GUEST])
+def test_lower_roles_see_no_page(gatebell: LiveGatebell, role: Role) -> None:
+    endpoint = connect(gatebell)
+    for page in (*FOR_DEVELOPERS, *PAGES):
+        _, answer = opened(gatebell, endpoint, page, role)
+        assert answer.status_code == 403, page
+
+
+@pytest.mark.spec("H7")
+def test_strangers_do_not_learn_that_the_project_exists(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for page in (*FOR_DEVELOPERS, *PAGES):
+        _, answer = opened(gatebell, endpoint, page, None)
+        assert answer.status_code == 404, page
+        nobody = gatebell.http().get(
+            address(gatebell, endpoint.project, page, endpoint.id), allow_redirects=False
+        )
+        assert nobody.status_code == 302
+        assert "/users/sign_in" in nobody.headers["Location"]
+
+
+@pytest.mark.spec("H7")
+def test_developers_cannot_change_anything_by_hand_either(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send()
+    browser, page = opened(gatebell, endpoint, "{id}/test", Role.DEVELOPER)
+    token = {"csrf_token": form_with(page, "payload").value("csrf_token")}
+    delivery_id = deliveries_of(gatebell, endpoint.project)[0].id
+    for action in (
+        *("new", "{id}/configure", "{id}/reset_key", "{id}/end_previous_key", "{id}/delete"),
+        *("{id}/mapping", "{id}/mapping/preview", "{id}/mapping/remove"),
+        f"{{id}}/deliveries/{delivery_id}/send_again",
+    ):
+        url = address(gatebell, endpoint.project, action, endpoint.id)
+        assert browser.post(url, data=token).status_code == 403, action
+    (row,) = integrations_of(gatebell, endpoint.project)
+    assert endpoint.send().status_code == 200
+    assert (row.name, row.active) == ("Hook", True)
+
+
+@pytest.mark.spec("H1")
+def test_the_list_shows_name_type_and_status(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, name="Night shift <b>")
+    connect(gatebell, endpoint.project, kind="prometheus", name="Metrics", active=False)
+    _, page = opened(gatebell, endpoint, "")
+    lines = re.sub(r"<[^>]+>", " ", page.text.partition("<tbody")[2])
+    rows = " ".join(lines.split())
+    assert re.search(r"Night shift &lt;b&gt; HTTP Endpoint Active none yet", rows)
+    assert re.search(r"Metrics Prometheus Alertmanager Off", rows)
+    assert "<b>" not in page.text
+
+
+@pytest.mark.spec("H1", "H2", "H5")
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_a_maintainer_adds_an_integration_and_gets_its_credentials(
+    gatebell: LiveGatebell, kind: str
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    form = form_with(page, "name")
+    given = {"type": kind, "name": "Night shift", "api_url": "http://placeholder.example"}
+    answer = submit(browser, page, form, **given, active="y")
+    assert answer.status_code == 302
+    credentials = browser.get(gatebell.url + answer.headers["Location"])
+    assert credentials.headers["Cache-Control"] == "no-store"
+    (row,) = integrations_of(gatebell, project)
+    assert (row.type, row.name, row.active) == (kind, "Night shift", True)
+    assert re.fullmatch("[0-9a-f]{16}", row.endpoint_identifier)
+    url = f"{gatebell.url}/{project}/alerts/notify/night-shift/{row.endpoint_identifier}.json"
+    assert url in credentials.text
+    key = re.search(r"gbk-\w+", credentials.text)
+    assert key is not None
+    made = Endpoint(row.id, project, url, key[0], gatebell.url)
+    body = captured("apprise.json" if kind == "http" else "17_prometheus_instance_down_2.json")
+    assert made.post(body).status_code == 200
+
+
+@pytest.mark.spec("H3")
+def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    form = form_with(page, "name")
+    refused = submit(browser, page, form, type="http", name=" ", active="y")
+    assert refused.status_code == 422
+    assert "Give it a name" in refused.text
+    # It is the first of its type, so the type will do as a name.
+    metrics = {"type": "prometheus", "name": "", "api_url": "http://prometheus.example.com"}
+    assert submit(browser, page, form, **metrics, active="y").status_code == 302
+    names = [row.name for row in integrations_of(gatebell, endpoint.project)]
+    assert names == ["Hook", "Prometheus Alertmanager"]
+
+
+@pytest.mark.spec("H10")
+@pytest.mark.parametrize("api_url", ["http://prometheus.example", "https://x.example/api?a=b"])
+def test_the_metrics_type_takes_any_api_address(gatebell: LiveGatebell, api_url: str) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    form = form_with(page, "name")
+    answer = submit(browser, page, form, type="prometheus", name="M", api_url=api_url, active="y")
+    assert answer.status_code == 302
+    (row,) = integrations_of(gatebell, project)
+    assert row.api_url == api_url
+
+
+@pytest.mark.spec("H10")
+def test_the_metrics_type_asks_for_an_api_address_and_says_that_it_is_deprecated(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    form = form_with(page, "name")
+    refused = submit(browser, page, form, type="prometheus", name="M", api_url="", active="y")
+    assert refused.status_code == 422
+    assert "Any will do, such as http://prometheus.example.com" in refused.text
+    metrics = connect(gatebell, project, kind="prometheus")
+    configure = browser.get(address(gatebell, project, "{id}/configure", metrics.id))
+    assert "Deprecated: nothing is asked there" in configure.text
+
+
+@pytest.mark.spec("H3")
+def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    form = form_with(page, "name")
+    assert submit(browser, page, form, name="").status_code == 302
+    assert "(optional)" in page.text
+    connect(gatebell, endpoint.project, name="Other")
+    assert "(optional)" not in opened(gatebell, endpoint, "{id}/configure")[1].text
+    refused = submit(browser, page, form, name=" ")
+    assert refused.status_code == 422
+    assert "Give it a name" in refused.text
+    names = [row.name for row in integrations_of(gatebell, endpoint.project)]
+    assert names == ["HTTP Endpoint", "Other"]
+
+
+@pytest.mark.spec("H2", "H11")
+def test_a_link_to_an_external_tool_has_an_address_and_nothing_that_receives(
+    gatebell: LiveGatebell,
+) -> None:
+    link = connect(gatebell, kind="external", name="Pager")
+    browser, page = opened(gatebell, link, "{id}/configure")
+    assert "https://pager.example" in page.text
+    for tab in ("credentials", "test", "deliveries"):
+        assert f"/{link.id}/{tab}" not in page.text
+    assert browser.get(address(gatebell, link.project, "{id}/test", link.id)).status_code == 404
+    assert link.send().status_code == 404
+    refused = submit(browser, page, form_with(page, "name"), api_url="")
+    assert refused.status_code == 422
+    assert "address of the on-call tool" in refused.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"type": "smoke"},
+        {"type": ""},
+        {"name": "x" * 101},
+        {"name": "x\x00"},
+        {"api_url": "javascript:alert(1)"},
+        {"api_url": "https://" + "x" * 2000},
+        {"type": "external", "api_url": ""},
+        {"csrf_token": "forged"},
+    ],
+)
+def test_what_no_integration_can_be_is_refused(
+    gatebell: LiveGatebell, changes: dict[str, str]
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    given = {"type": "http", "name": "Hook", "active": "y", **changes}
+    answer = submit(browser, page, form_with(page, "name"), **given)
+    assert answer.status_code in {400, 422}
+    assert integrations_of(gatebell, project) == []
+
+
+@pytest.mark.spec("H4")
+def test_the_toggle_turns_it_off_and_on_when_saved(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    form = form_with(page, "name")
+    assert submit(browser, page, form, name="Renamed", active=None).status_code == 302
+    assert endpoint.send().status_code == 403
+    (row,) = integrations_of(gatebell, endpoint.project)
+    assert (row.name, row.active) == ("Renamed", False)
+    assert submit(browser, page, form, active="y").status_code == 302
+    assert endpoint.send().status_code == 200
+
+
+@pytest.mark.spec("H2", "H11")
+def test_the_external_link_is_active_alone(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    form = form_with(page, "name")
+    link = {"type": "external", "name": "Pager", "api_url": "https://pager.example"}
+    refused = submit(browser, page, form, **link, active="y")
+    assert refused.status_code == 422
+    assert "turn off “Hook” first" in refused.text
+    assert submit(browser, page, form, **link, active=None).status_code == 302
+    configure = browser.get(address(gatebell, endpoint.project, "{id}/configure", endpoint.id))
+    submit(browser, configure, form_with(configure, "name"), active=None)
+    pager = integrations_of(gatebell, endpoint.project)[1]
+    page = browser.get(address(gatebell, endpoint.project, "{id}/configure", pager.id))
+    assert submit(browser, page, form_with(page, "name"), active="y").status_code == 302
+    again = submit(browser, configure, form_with(configure, "name"), active="y")
+    assert again.status_code == 422
+    assert "on-call tool is active" in again.text
+
+
+@pytest.mark.spec("H7")
+def test_integrations_and_deliveries_of_other_projects_are_not_found(
+    gatebell: LiveGatebell,
+) -> None:
+    mine, other = connect(gatebell), connect(gatebell)
+    other.send()
+    (delivery,) = deliveries_of(gatebell, other.project)
+    browser = browser_of(gatebell, mine.project, Role.OWNER)
+    for page in (*PAGES[1:], "{id}/test", f"{{id}}/deliveries/{delivery.id}"):
+        url = address(gatebell, mine.project, page, other.id)
+        assert browser.get(url).status_code == 404, page
+    hidden = address(gatebell, mine.project, f"{{id}}/deliveries/{delivery.id}", mine.id)
+    assert browser.get(hidden).status_code == 404
+
+
+@pytest.mark.parametrize("number", ["0", "2147483648", "9223372036854775807", "9" * 19, "9" * 40])
+def test_numbers_that_no_row_can_have_are_not_found(gatebell: LiveGatebell, number: str) -> None:
+    endpoint = connect(gatebell)
+    browser = browser_of(gatebell, endpoint.project, Role.OWNER)
+    for page in (f"{number}/configure", f"{endpoint.id}/deliveries/{number}"):
+        assert browser.get(address(gatebell, endpoint.project, page)).status_code == 404, page
+
+
+@pytest.mark.spec("H7")
+def test_a_deleted_integration_is_not_found_and_its_alerts_stay(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send(title="Stays", note="kept whole")
+    browser, page = opened(gatebell, endpoint, "{id}/delete")
+    (form,) = (form for form in forms_in(page.text) if not form.action)
+    assert submit(browser, page, form).status_code == 302
+    assert endpoint.send().status_code == 404
+    alert = signed_in(gatebell, alice(gatebell)).get(
+        f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    )
+    assert "kept whole" in alert.text

@@ -1,0 +1,309 @@
+"""Custom mapping: chosen on a page from a sample, and what deliveries become by it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from domain.accounts.roles import Role
+from models import Integration
+from tests.support.html_forms import HtmlForm, form_to, form_with, submit
+from tests.support.integration_pages import opened, words
+from tests.support.live import LiveGatebell, NewService, running
+from tests.support.senders import Endpoint, connect
+from tests.support.stored import alerts_of, change, deliveries_of, integrations_of
+
+SAMPLE: dict[str, Any] = {
+    "event": {"name": "Disk full", "level": "High", "text": ""},
+    "machines": [{"fqdn": "db-1"}, {"fqdn": "db-2"}],
+    "recovered_at": None,
+    "id": 17,
+}
+TITLE, LEVEL, TEXT = '["event", "name"]', '["event", "level"]', '["event", "text"]'
+CHOSEN: dict[str, list[str]] = {
+    "map_title": [TITLE, ""],
+    "map_severity": [LEVEL, ""],
+    "map_end_time": ['["recovered_at"]', ""],
+    "map_hosts": ['["machines", 0, "fqdn"]', ""],
+    "map_fingerprint": ['["id"]', ""],
+    "map_description": [TEXT, TITLE],
+}
+STORED = {
+    "title": [["event", "name"]],
+    "severity": [["event", "level"]],
+    "end_time": [["recovered_at"]],
+    "hosts": [["machines", 0, "fqdn"]],
+    "fingerprint": [["id"]],
+    "description": [["event", "text"], ["event", "name"]],
+}
+
+
+class Editor:
+    """Somebody at the mapping of an integration."""
+
+    def __init__(self, gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+        self.gatebell, self.endpoint = gatebell, endpoint
+        self.browser, self.page = opened(gatebell, endpoint, "{id}/configure")
+
+    @property
+    def form(self) -> HtmlForm:
+        return form_with(self.page, "sample")
+
+    def press(self, button: str, **values: str | list[str]) -> requests.Response:
+        """Fill in and press a button; the page that follows stays open."""
+        answer = submit(self.browser, self.page, self.form, do=button, **values)
+        if answer.status_code == 302:
+            answer = self.browser.get(self.gatebell.url + answer.headers["Location"])
+        self.page = answer
+        return answer
+
+    def save(self) -> None:
+        """Map the sample and save it."""
+        self.press("read", sample=json.dumps(SAMPLE))
+        assert "The mapping is saved" in self.press("save", **CHOSEN).text
+
+    def saved(self) -> tuple[Any, Any]:
+        """Return sample and mapping as the database has them."""
+        (row,) = integrations_of(self.gatebell, self.endpoint.project)
+        return row.sample, row.mapping
+
+
+@pytest.mark.spec("H8", "I18")
+def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    read = editor.press("read", sample=json.dumps(SAMPLE))
+    assert "event.name = “Disk full”" in read.text
+    assert "machines[1].fqdn = “db-2”" in read.text
+    assert "recovered_at = null" in read.text
+    editor.press("save", **CHOSEN)
+    assert editor.saved() == (json.dumps(SAMPLE), STORED)
+    assert 'value="[&#34;event&#34;, &#34;name&#34;]" selected' in editor.page.text
+    assert dict(editor.form.fields)["map_title"] == TITLE
+
+
+@pytest.mark.spec("H8")
+def test_the_fields_of_a_sample_are_a_tree_with_types(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    assert "Fields of the sample" not in editor.page.text
+    seen = words(editor.press("read", sample=json.dumps(SAMPLE)).text)
+    for field in (
+        "event object 3 in it name string “Disk full” level string “High” text string “”",
+        "machines array 2 in it [0] object 1 in it fqdn string “db-1” [1] object",
+        "recovered_at null null id number 17",
+    ):
+        assert field in seen
+
+
+def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    for sample in ('{"a":' * 99 + "{}" + "}" * 99, json.dumps({"many": list(range(9_000))})):
+        page = editor.press("read", sample=sample)
+        assert page.status_code == 200
+        assert "Fields of the sample" in page.text
+    assert editor.press("read", sample="{}").status_code == 200
+
+
+@pytest.mark.spec("H8", "I5", "I18")
+def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    Editor(gatebell, endpoint).save()
+    assert endpoint.accepted(**SAMPLE) == {"iid": 1, "title": "Disk full"}
+    assert endpoint.accepted(**SAMPLE, title="not read", severity="info")["iid"] == 1
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.severity, alert.hosts, alert.events) == (1, "db-1", 2)
+    assert (alert.status, alert.description) == ("triggered", "Disk full")
+    over = {**SAMPLE, "recovered_at": "2026-11-21T08:00:00Z"}
+    assert endpoint.accepted(**over)["iid"] == 1
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.status == "resolved"
+    # Which was before anybody told of it, so it ends when it began.
+    assert alert.ended_at == alert.started_at
+
+
+@pytest.mark.spec("H8")
+def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    Editor(gatebell, endpoint).save()
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = json.dumps({**SAMPLE, "runbook": "https://r.example"})
+    result = submit(browser, page, form_with(page, "payload"), payload=payload)
+    assert "Fingerprint from the id field" in words(result.text)
+    shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert "severity is “High”" in words(shown.text)
+
+
+@pytest.mark.spec("H8")
+def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    editor.save()
+    other = {"summary": "Disk full", "event": SAMPLE["event"]}
+    told = editor.press("save", sample=json.dumps(other), **CHOSEN)
+    assert "This sample is new: choose its fields below." in told.text
+    assert "was made for another sample" in told.text
+    assert " selected" not in told.text
+    assert editor.saved() == (json.dumps(SAMPLE), STORED)
+    editor.press("save", map_title=['["summary"]', ""])
+    assert editor.saved() == (json.dumps(other), {"title": [["summary"]]})
+
+
+@pytest.mark.spec("H8")
+def test_a_sample_that_is_only_laid_out_differently_keeps_its_mapping(
+    gatebell: LiveGatebell,
+) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    editor.save()
+    editor.press("save", sample=json.dumps(SAMPLE, indent=4, sort_keys=True))
+    assert "The mapping is saved" in editor.page.text
+    assert editor.saved()[1] == STORED
+
+
+@pytest.mark.spec("H8")
+@pytest.mark.parametrize(
+    ("sample", "sentence"),
+    [
+        ("", "Paste a sample payload."),
+        ("{", "The sample is not JSON"),
+        ("[]", "The sample is an array; a JSON object is expected."),
+        ("null", "The sample is null"),
+        ('{"a": NaN}', "NaN is no JSON number"),
+        ('{"a":' * 101 + "1" + "}" * 101, "nested deeper than 100 levels"),
+        ('{"a": "' + "x" * 65_536 + '"}', "at most 64 KiB"),
+    ],
+)
+def test_a_sample_that_is_none_is_refused_in_a_sentence(
+    gatebell: LiveGatebell, sample: str, sentence: str
+) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    refused = editor.press("save", sample=sample)
+    assert refused.status_code == 422
+    assert sentence in refused.text
+    assert editor.saved() == (None, None)
+
+
+@pytest.mark.parametrize("path", ["title", "[]", '["no", "such"]', "[[", '["event"]', "{}"])
+def test_a_path_that_the_sample_does_not_have_is_refused(gatebell: LiveGatebell, path: str) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    editor.press("read", sample=json.dumps(SAMPLE))
+    refused = editor.press("save", map_title=["", path])
+    assert refused.status_code == 422
+    assert "Title: choose a field of the sample." in refused.text
+    assert editor.saved() == (None, None)
+
+
+@pytest.mark.spec("H8")
+def test_the_preview_shows_the_alert_that_the_sample_would_become(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    editor.press("read", sample=json.dumps({**SAMPLE, "recovered_at": "soon"}))
+    address = editor.page.url.partition("#")[0] + "/preview"
+    filled = editor.form.filled(**CHOSEN)
+    preview = words(editor.browser.post(address, data=filled).text)
+    assert preview.startswith("Disk full High Triggered ")
+    assert "Grouped by the id field" in preview
+    assert "recovered_at could not be read: “soon”" in preview
+    assert "<html" not in editor.browser.post(address, data=filled).text
+    broken = editor.browser.post(address, data=editor.form.filled(sample="{"))
+    assert (broken.status_code, "The sample is not JSON" in broken.text) == (422, True)
+    assert editor.saved() == (None, None)
+
+
+@pytest.mark.spec("H8", "I8", "I18")
+def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number, recovered in ((1, None), (2, None), (1, "2026-11-21T08:00:00Z")):
+        endpoint.send(**{**SAMPLE, "id": number, "recovered_at": recovered})
+    endpoint.post(b"{")
+    editor = Editor(gatebell, endpoint)
+    editor.press("read", sample=json.dumps(SAMPLE))
+    tried = words(editor.press("try", **CHOSEN).text)
+    assert "3 of 3 deliveries would be read differently." in tried
+    assert "reports of 3 alerts now, and would be of 2" in tried
+    assert "Disk full now: New: Alert High now: critical" in tried
+    assert "21 November 2026, 08:00:00 UTC now: still firing" in tried
+    assert editor.saved() == (None, None)
+    editor.press("save")
+    assert editor.saved()[1] == STORED
+    assert "0 of 3 deliveries would be read differently." in words(editor.press("try").text)
+
+
+@pytest.mark.spec("H8")
+def test_a_delivery_is_taken_as_the_sample(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send(**SAMPLE)
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    editor = Editor(gatebell, endpoint)
+    editor.page = editor.browser.get(f"{editor.page.url}?sample={delivery.id}")
+    assert "This sample is new" in editor.page.text
+    assert json.loads(editor.form.value("sample")) == SAMPLE
+    editor.press("save", **CHOSEN)
+    assert editor.saved()[1] == STORED
+    other = connect(gatebell)
+    foreign = Editor(gatebell, other)
+    assert foreign.browser.get(f"{foreign.page.url}?sample={delivery.id}").status_code == 404
+
+
+@pytest.mark.spec("H8")
+def test_a_mapping_can_be_removed(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    editor = Editor(gatebell, endpoint)
+    editor.save()
+    removal = form_to(editor.page, "/mapping/remove")
+    assert submit(editor.browser, editor.page, removal).status_code == 302
+    assert editor.saved() == (None, None)
+    assert endpoint.accepted(**SAMPLE)["title"] == "New: Alert"
+
+
+def test_what_a_sample_says_is_escaped(gatebell: LiveGatebell) -> None:
+    editor = Editor(gatebell, connect(gatebell))
+    nasty = '</textarea></option><script>alert("1")</script>'
+    page = editor.press("read", sample=json.dumps({nasty: nasty, "title": nasty}))
+    assert page.status_code == 200
+    assert "<script>alert" not in page.text
+
+
+@pytest.mark.spec("H7", "H9")
+def test_only_an_http_endpoint_is_mapped(gatebell: LiveGatebell) -> None:
+    metrics = connect(gatebell, kind="prometheus")
+    browser, page = opened(gatebell, metrics, "{id}/configure")
+    assert "Custom mapping" not in page.text
+    token = form_with(page, "name").value("csrf_token")
+    for action in ("mapping", "mapping/preview"):
+        address = page.url.replace("configure", action)
+        data = {"csrf_token": token, "sample": "{}"}
+        assert browser.post(address, data=data).status_code == 404
+    _, refused = opened(gatebell, connect(gatebell), "{id}/configure", Role.DEVELOPER)
+    assert refused.status_code == 403
+
+
+def test_a_mapping_of_a_later_release_does_not_cost_an_alert(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    mine = update(Integration).where(Integration.id == endpoint.id)
+    change(gatebell, mine.values(mapping={"colour": [["a"]]}))
+    assert endpoint.accepted(title="Kept")["title"] == "Kept"
+    assert opened(gatebell, endpoint, "{id}/configure")[1].status_code == 200
+
+
+@pytest.fixture(scope="module")
+def free(new_service: NewService) -> Iterator[LiveGatebell]:
+    with running(new_service(TIER="free", WEB_CONCURRENCY="1")) as live:
+        yield live
+
+
+@pytest.mark.spec("H9")
+def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGatebell) -> None:
+    endpoint = connect(free)
+    browser, page = opened(free, endpoint, "new")
+    refused = submit(browser, page, form_with(page, "name"), type="http", name="Two", active="y")
+    assert refused.status_code == 422
+    assert "tier allows one HTTP Endpoint" in refused.text
+    mine = update(Integration).where(Integration.id == endpoint.id)
+    change(free, mine.values(mapping={"title": [["event"]]}))
+    browser, page = opened(free, endpoint, "{id}/configure")
+    assert "Mapping belongs to the tiers Premium and Ultimate" in page.text
+    token = form_with(page, "name").value("csrf_token")
+    answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
+    assert answer.status_code == 404
+    # What was mapped under another tier stays in force, for the sake of the alerts.
+    assert endpoint.accepted(event="Disk full")["title"] == "Disk full"

@@ -1,0 +1,183 @@
+"""Test alerts: what they do, what they explain, and that a dry run does nothing."""
+
+import json
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_with, submit
+from tests.support.integration_pages import opened, words
+from tests.support.live import LiveGatebell
+from tests.support.senders import connect, item, resolved, webhook
+from tests.support.stored import alerts_of, deliveries_of
+
+ENDED = "2026-11-21T08:00:00Z"
+
+
+@pytest.mark.spec("H6")
+@pytest.mark.parametrize("role", [Role.MAINTAINER, Role.DEVELOPER])
+@pytest.mark.parametrize("kind", ["http", "prometheus"])
+def test_the_test_alert_that_the_page_offers_is_a_good_one(
+    gatebell: LiveGatebell, kind: str, role: Role
+) -> None:
+    endpoint = connect(gatebell, kind=kind)
+    browser, page = opened(gatebell, endpoint, "{id}/test", role)
+    form = form_with(page, "payload")
+    result = submit(browser, page, form)
+    assert result.status_code == 200
+    assert "The test alert arrived" in result.text
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.title in result.text
+    assert f"/{endpoint.project}/-/alerts/1" in result.text
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert delivery.is_test
+    assert delivery.sender.startswith(role.name.lower())
+
+
+@pytest.mark.spec("H6")
+@pytest.mark.parametrize(
+    ("payload", "sentence"),
+    [
+        ("", "Enter a JSON object."),
+        ("{", "The body is not JSON"),
+        ("[]", "The array is empty"),
+        ("3", "The body is a number"),
+        ("NaN", "NaN is no JSON number"),
+        ('{"a":' * 200 + "1" + "}" * 200, "nested deeper than 100 levels"),
+    ],
+)
+def test_a_test_alert_that_is_none_says_why(
+    gatebell: LiveGatebell, payload: str, sentence: str
+) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
+    assert answer.status_code == 422
+    assert sentence in answer.text
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.spec("H4", "H6")
+def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, active=False)
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    answer = submit(browser, page, form_with(page, "payload"), payload="{}")
+    assert answer.status_code == 422
+    assert "turned off" in answer.text
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
+@pytest.mark.spec("H6")
+def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = json.dumps({"title": "</textarea><script>1</script>", "severity": "<i>x</i>"})
+    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
+    assert answer.status_code == 200
+    assert "<script>1" not in answer.text
+    assert "<i>x" not in answer.text
+
+
+@pytest.mark.spec("H6", "I12")
+@pytest.mark.parametrize("button", ["send", "rehearse"])
+def test_a_webhook_without_a_good_item_is_explained_item_by_item(
+    gatebell: LiveGatebell, button: str
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = webhook(item("x", labels={}), "nonsense").decode()
+    answer = submit(browser, page, form_with(page, "payload"), payload=payload, do=button)
+    assert answer.status_code == 422
+    assert "Item 1 was refused: it has no title" in answer.text
+    assert "Item 2 was refused: it is not an object" in answer.text
+
+
+@pytest.mark.spec("H6", "I17")
+def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/test", Role.DEVELOPER)
+    form = form_with(page, "payload")
+    firing = {"title": "Disk full", "fingerprint": "d1", "severity": "LOW", "start_time": "soon"}
+    said = [
+        words(submit(browser, page, form, payload=json.dumps(firing | more)).text)
+        for more in ({}, {"title": "Other"}, {"end_time": "2026-11-21T08:00:00Z"}, {})
+    ]
+    assert "Opened a new alert" in said[0]
+    assert "#1 Disk full" in said[0]
+    assert "severity is “LOW”" in said[0]
+    assert "Fingerprint from the fingerprint field" in said[0]
+    assert alerts_of(gatebell, endpoint.project)[0].fingerprint.hex() in said[0]  # type: ignore[union-attr]
+    assert "start_time could not be read" in said[0]
+    # What it joined has the title that was read last.
+    assert "#1 Other" in said[1]
+    assert "Joined an alert that was open already" in said[1]
+    assert "title Other" in said[1]
+    assert "Resolved an open alert" in said[2]
+    assert "ended 2026-11-21 08:00:00 UTC" in said[2]
+    assert "Opened a new alert" in said[3]
+    assert "#2 Disk full" in said[3]
+
+
+@pytest.mark.spec("H6")
+def test_each_item_of_a_webhook_is_explained(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = webhook(resolved("a"), item("b"), item("b"), resolved("never")).decode()
+    said = words(submit(browser, page, form_with(page, "payload"), payload=payload).text)
+    assert "4 alerts were understood" in said
+    for number, title, did in (
+        (1, "a", "Resolved an open alert"),
+        (2, "b", "Opened a new alert"),
+        (2, "b", "Joined an alert that was open already"),
+        (3, "never", "Nothing with its fingerprint was open"),
+    ):
+        assert f"#{number} {title} What it did {did}" in said
+
+
+@pytest.mark.spec("H6")
+@pytest.mark.parametrize("active", [True, False])
+def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
+    gatebell: LiveGatebell, *, active: bool
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send(title="Disk full", fingerprint="d1")
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    submit(browser, page, form_with(page, "name"), active="y" if active else None)
+    page = browser.get(f"{page.url.rpartition('/')[0]}/test")
+    form = form_with(page, "payload")
+    for payload, would in (
+        ({"title": "New one"}, "Would open a new alert"),
+        ({"fingerprint": "d1"}, "#1 Disk full What it would do Would join an alert"),
+        ({"fingerprint": "d1", "end_time": ENDED}, "Would resolve an open alert"),
+        ({"fingerprint": "d2", "end_time": ENDED}, "it would be stored as resolved"),
+    ):
+        answer = submit(browser, page, form, payload=json.dumps(payload), do="rehearse")
+        assert answer.status_code == 200
+        said = words(answer.text)
+        assert would in said
+        assert "nothing is stored" in said
+        assert ("a sender would be refused now" in said) is not active
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.events, alert.status) == (1, "triggered")
+    assert len(deliveries_of(gatebell, endpoint.project)) == 1
+
+
+def test_a_dry_run_of_nonsense_says_why(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    form = form_with(page, "payload")
+    answer = submit(browser, page, form, payload='{"title": "x"}', do="rehearse")
+    assert answer.status_code == 422
+    assert "looks like a single alert" in answer.text
+
+
+def test_a_test_alert_over_the_limit_is_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    payload = '{"a": "' + "x" * 1024 * 1024 + '"}'
+    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
+    assert answer.status_code in {413, 422}
+    assert alerts_of(gatebell, endpoint.project) == []

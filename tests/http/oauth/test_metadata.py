@@ -1,0 +1,99 @@
+"""/.well-known: what clients find out by themselves."""
+
+import pytest
+
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import machine
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+SERVER = "/.well-known/oauth-authorization-server"
+RESOURCE = "/.well-known/oauth-protected-resource"
+OPENID = "/.well-known/openid-configuration"
+
+
+@pytest.mark.rfc(
+    "rfc8414-2-a",
+    "rfc8414-2-c",
+    "rfc8414-2-d",
+    "rfc8414-3-a",
+    "rfc8414-3.1-a",
+    "rfc8414-3.2-a",
+    "rfc8414-3.3-a",
+    "rfc9207-3-a",
+    "rfc9700-2.1.1-d",
+    "rfc9700-2.6-a",
+)
+def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> None:
+    answer = machine(gatebell).get(gatebell.url + SERVER)
+    assert answer.headers["Content-Type"] == "application/json"
+    document = answer.json()
+    assert document["issuer"] == gatebell.url
+    assert document["authorization_endpoint"] == f"{gatebell.url}/oauth/authorize"
+    assert document["token_endpoint"] == f"{gatebell.url}/oauth/token"
+    assert document["revocation_endpoint"] == f"{gatebell.url}/oauth/revoke"
+    assert document["response_types_supported"] == ["code"]
+    assert document["response_modes_supported"] == ["query"]
+    assert {"authorization_code", "refresh_token"} <= set(document["grant_types_supported"])
+    assert document["code_challenge_methods_supported"] == ["S256"]
+    assert document["authorization_response_iss_parameter_supported"] is True
+    methods = {"client_secret_basic", "client_secret_post", "none"}
+    assert set(document["token_endpoint_auth_methods_supported"]) == methods
+    assert set(document["revocation_endpoint_auth_methods_supported"]) == methods
+    assert {"api", "read_user"} <= set(document["scopes_supported"])
+
+
+@pytest.mark.rfc("rfc8414-2-a")
+def test_every_endpoint_that_is_named_exists(gatebell: LiveGatebell) -> None:
+    document = machine(gatebell).get(gatebell.url + SERVER).json()
+    for name, address in document.items():
+        if name.endswith("_endpoint"):
+            assert machine(gatebell).get(address).status_code != 404, name
+
+
+@pytest.mark.rfc("rfc9728-2-a", "rfc9728-3.1-a", "rfc9728-3.2-a", "rfc9728-3.3-a")
+def test_the_protected_resource_names_its_authorization_server(gatebell: LiveGatebell) -> None:
+    for path in ("", "/api/v4"):
+        answer = machine(gatebell).get(gatebell.url + RESOURCE + path)
+        assert answer.headers["Content-Type"] == "application/json"
+        document = answer.json()
+        # A client goes by the address that it asks: the two must be one (section 3.3).
+        assert document["resource"] == gatebell.url + path
+        assert document["authorization_servers"] == [gatebell.url]
+        assert {"header", "query"} <= set(document["bearer_methods_supported"])
+        assert {"api", "read_user"} <= set(document["scopes_supported"])
+
+
+@pytest.mark.rfc("rfc8414-3.2-b", "rfc9728-3.2-a")
+def test_nothing_empty_is_said_and_no_address_leaves_the_issuer(gatebell: LiveGatebell) -> None:
+    for path in (SERVER, RESOURCE, f"{RESOURCE}/api/v4", OPENID):
+        document = machine(gatebell).get(gatebell.url + path).json()
+        for name, value in document.items():
+            assert value not in ("", [], None), name
+            if isinstance(value, str) and "://" in value:
+                assert value == gatebell.url or value.startswith(f"{gatebell.url}/"), name
+
+
+@pytest.mark.parametrize("path", [SERVER, RESOURCE])
+def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
+    gatebell: LiveGatebell, path: str
+) -> None:
+    answer = machine(gatebell).get(gatebell.url + path, headers={"Origin": "https://a.example"})
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+    assert "max-age" in answer.headers["Cache-Control"]
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.rfc("rfc8414-6.2-a", "rfc9207-2-c", "rfc9700-4.13-a", "rfc9728-7.3-a")
+@pytest.mark.parametrize("path", [SERVER, RESOURCE])
+def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None:
+    forged = {
+        "Host": "evil.example",
+        "X-Forwarded-Host": "evil.example",
+        "X-Forwarded-Proto": "https",
+        "Forwarded": "host=evil.example",
+    }
+    answer = machine(gatebell).get(gatebell.url + path, headers=forged)
+    assert "evil" not in answer.text
+    assert answer.json() == machine(gatebell).get(gatebell.url + path).json()

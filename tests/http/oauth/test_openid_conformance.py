@@ -1,0 +1,377 @@
+"""The plan that OpenID providers are certified by (Basic OP), module by module.
+
+Each test is named after the module of the OpenID Foundation's conformance suite whose plan
+`oidcc-basic-certification-test-plan` it repeats, for a client that is registered beforehand.
+"""
+
+from datetime import timedelta
+from urllib.parse import urlencode, urljoin
+
+import pytest
+from sqlalchemy import select
+
+from domain.oauth.userinfo import CLAIMS
+from models import Authorization
+from tests.support.conformance_wire import (
+    ID_TOKEN,
+    NONCE,
+    PLAN,
+    age_sign_ins,
+    by_basic,
+    run,
+    run_past_a_sign_in,
+    supported,
+    take,
+    unsigned,
+    used_code,
+)
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    STATE,
+    VERIFIER,
+    ask,
+    ask_at,
+    assert_refused,
+    assert_refused_on_a_page,
+    is_live,
+    landing,
+    machine,
+    new_pair,
+    pair_in,
+    redeem,
+    refresh,
+    server_application,
+)
+from tests.support.openid_wire import SCOPES, checked, openid_application, sign_in_with, userinfo
+from tests.support.people import (
+    ClientCredentials,
+    alice,
+    database_of,
+    make_user,
+    sign_in,
+    signed_in,
+)
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """The client of the plan."""
+    return openid_application(gatebell)
+
+
+def test_every_module_of_the_plan_is_here() -> None:
+    assert [f"test_{name.replace('-', '_')}" for name in PLAN] == [
+        name for name in globals() if name.startswith("test_oidcc_")
+    ]
+
+
+@pytest.mark.rfc(
+    "rfc6749-5.1-c",
+    "rfc9207-2-a",
+    "oidc-core-2-a",
+    "oidc-core-2-b",
+    "oidc-core-3.1.2.1-e",
+    "oidc-core-3.1.2.5-a",
+    "oidc-core-3.1.3.1-a",
+    "oidc-core-3.1.3.3-a",
+    "oidc-core-9-a",
+)
+def test_oidcc_server(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client)
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN
+    assert signed.token.claims["nonce"] == NONCE
+    assert signed.token.header["alg"] == "RS256"
+    assert 0 < len(signed.token.claims["sub"].encode("ascii")) <= 255
+
+
+@pytest.mark.rfc("rfc6749-3.1.1-a", "oidc-core-3.1.2.2-a")
+def test_oidcc_response_type_missing(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    brought = landing(ask(browser, gatebell, client, scope="openid", response_type=None))
+    assert (brought["error"], brought["state"]) == ("invalid_request", STATE)
+
+
+@pytest.mark.rfc("oidc-core-5.3-a", "oidc-core-5.3.2-a", "oidc-core-5.3.2-b")
+def test_oidcc_userinfo_get(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client)
+    answer = userinfo(gatebell, signed.access)
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json()["sub"] == signed.token.claims["sub"]
+
+
+@pytest.mark.rfc("oidc-core-5.3-a")
+def test_oidcc_userinfo_post_header(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client)
+    header = {"Authorization": f"Bearer {signed.access}"}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/userinfo", headers=header)
+    assert answer.json()["sub"] == signed.token.claims["sub"]
+
+
+@pytest.mark.rfc("rfc6750-2.2-a", "oidc-core-5.3-b")
+def test_oidcc_userinfo_post_body(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client)
+    form = {"access_token": signed.access}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/userinfo", data=form)
+    assert answer.json()["sub"] == signed.token.claims["sub"]
+
+
+def test_oidcc_ensure_request_without_nonce_succeeds_for_code_flow(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    claims = run(gatebell, client, nonce=None).token.claims
+    assert set(claims) | {"groups"} == ID_TOKEN - {"nonce"}
+
+
+@pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
+def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client, scope="openid profile")
+    assert signed.claims["name"] == "Alice"
+    assert signed.claims["preferred_username"] == alice(gatebell).username
+    assert {"nickname", "profile", "picture"} <= set(signed.claims)
+    assert "email" not in signed.claims
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["profile"])
+
+
+@pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
+def test_oidcc_scope_email(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client, scope="openid email")
+    assert signed.claims["email"] == alice(gatebell).email
+    assert isinstance(signed.claims["email_verified"], bool)
+    assert "name" not in signed.claims
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["email"])
+
+
+def assert_no_such_scope(gatebell: LiveGatebell, scope: str) -> None:
+    """Check what lets the suite skip a module: the metadata names no such scope."""
+    assert scope not in supported(gatebell)["scopes_supported"]
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = ask(browser, gatebell, openid_application(gatebell), scope=f"openid {scope}")
+    assert landing(answer)["error"] == "invalid_scope"
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-c", "oidc-core-5.4-b")
+def test_oidcc_scope_address(gatebell: LiveGatebell) -> None:
+    assert_no_such_scope(gatebell, "address")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-c", "oidc-core-5.4-b")
+def test_oidcc_scope_phone(gatebell: LiveGatebell) -> None:
+    assert_no_such_scope(gatebell, "phone")
+
+
+@pytest.mark.rfc("oidc-core-5.4-a")
+def test_oidcc_scope_all(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client, scope=SCOPES)
+    assert set(signed.claims) <= set(supported(gatebell)["claims_supported"])
+    assert {"name", "email"} <= set(signed.claims)
+
+
+@pytest.mark.rfc("rfc6749-3.3-a")
+def test_oidcc_alternate_happy_flow(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    parameters = {
+        "state": STATE,
+        "scope": "email openid",
+        "response_type": "code",
+        "redirect_uri": client.redirect_uri,
+        "nonce": NONCE,
+        "client_id": client.client_id,
+    }
+    url = f"{gatebell.url}/oauth/authorize?{urlencode(parameters)}"
+    browser = signed_in(gatebell, alice(gatebell))
+    assert take(gatebell, client, ask_at(browser, url)).claims["email"] == alice(gatebell).email
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-l", "oidc-core-15.1-a")
+def test_oidcc_display_page(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    run(gatebell, client, display="page")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-l")
+def test_oidcc_display_popup(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    run(gatebell, client, display="popup")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-g", "oidc-core-3.1.2.3-a")
+def test_oidcc_prompt_login(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    person = make_user(gatebell)
+    browser = sign_in(gatebell, person)
+    age_sign_ins(gatebell, person, timedelta(seconds=2))
+    first = run(gatebell, client, browser)
+    second = run_past_a_sign_in(gatebell, browser, person, prompt="login")
+    assert second.token.claims["sub"] == first.token.claims["sub"]
+    assert second.token.claims["auth_time"] > first.token.claims["auth_time"]
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.6-a")
+def test_oidcc_prompt_none_not_logged_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    brought = landing(ask(gatebell.http(), gatebell, client, scope="openid", prompt="none"))
+    assert (brought["error"], brought["state"]) == ("login_required", STATE)
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-f")
+def test_oidcc_prompt_none_logged_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    first = run(gatebell, client)
+    second = run(gatebell, client, prompt="none")
+    for name in ("sub", "auth_time"):
+        assert second.token.claims[name] == first.token.claims[name]
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-k", "oidc-core-15.1-a")
+def test_oidcc_max_age_1(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    person = make_user(gatebell)
+    browser = sign_in(gatebell, person)
+    age_sign_ins(gatebell, person, timedelta(seconds=2))
+    first = run(gatebell, client, browser)
+    second = run_past_a_sign_in(gatebell, browser, person, max_age="1")
+    assert second.token.claims["auth_time"] > first.token.claims["auth_time"]
+
+
+@pytest.mark.rfc("oidc-core-2-c", "oidc-core-3.1.2.1-k")
+def test_oidcc_max_age_10000(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    first = run(gatebell, client)
+    second = run(gatebell, client, max_age="10000")
+    assert second.token.claims["auth_time"] == first.token.claims["auth_time"]
+
+
+@pytest.mark.rfc("rfc6749-3.1-e", "oidc-core-3.1.2.2-c")
+def test_oidcc_ensure_request_with_unknown_parameter_succeeds(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    run(gatebell, client, extra="foobar")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-m")
+def test_oidcc_id_token_hint(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    hint = sign_in_with(gatebell)
+    signed = run(gatebell, client, id_token_hint=hint.text, prompt="none")
+    assert signed.token.claims["sub"] == hint.claims["sub"]
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-n")
+def test_oidcc_login_hint(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    run(gatebell, client, login_hint="buffy@people.example")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-l", "oidc-core-15.1-a")
+def test_oidcc_ui_locales(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    run(gatebell, client, ui_locales="se")
+
+
+@pytest.mark.rfc("oidc-core-5.5-c", "oidc-core-15.1-a")
+def test_oidcc_claims_locales(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    run(gatebell, client, claims_locales="se")
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-o", "oidc-core-15.1-a")
+def test_oidcc_ensure_request_with_acr_values_succeeds(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    run(gatebell, client, acr_values="1 2")
+
+
+@pytest.mark.rfc("rfc6749-4.1.2-c", "oidc-core-3.1.3.2-a", "oidc-core-3.1.3.4-a")
+def test_oidcc_codereuse(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    code, _ = used_code(gatebell, client)
+    assert_refused(by_basic(gatebell, client, code), "invalid_grant")
+
+
+@pytest.mark.rfc("rfc6749-4.1.2-d")
+def test_oidcc_codereuse_30seconds(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    code, access = used_code(gatebell, client)
+    with database_of(gatebell) as session:
+        row = session.scalars(select(Authorization).order_by(Authorization.id.desc())).first()
+        assert row is not None
+        assert row.code_used_at is not None
+        row.code_used_at -= timedelta(seconds=30)
+    assert_refused(by_basic(gatebell, client, code), "invalid_grant")
+    assert not is_live(gatebell, access)
+
+
+@pytest.mark.rfc("rfc6749-3.1.2.4-b", "oidc-core-3.1.2.1-d")
+def test_oidcc_ensure_registered_redirect_uri(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    wrong = f"{client.redirect_uri}/abc"
+    assert_refused_on_a_page(ask(browser, gatebell, client, scope="openid", redirect_uri=wrong))
+
+
+@pytest.mark.rfc("rfc6749-3.1-c", "oidc-core-3.1.2.1-a")
+def test_oidcc_ensure_post_request_succeeds(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    form = {
+        "client_id": client.client_id,
+        "redirect_uri": client.redirect_uri,
+        "response_type": "code",
+        "scope": "openid",
+        "state": STATE,
+        "nonce": NONCE,
+    }
+    # A form of another origin brings no cookie of ours; the browser has it for the next address.
+    http, browser = gatebell.http(), signed_in(gatebell, alice(gatebell))
+    posted = http.post(f"{gatebell.url}/oauth/authorize", data=form, allow_redirects=False)
+    assert posted.status_code == 303
+    take(gatebell, client, ask_at(browser, urljoin(posted.url, posted.headers["Location"])))
+
+
+@pytest.mark.rfc("rfc6749-2.3.1-b", "oidc-core-3.1.3.1-a", "oidc-core-9-a")
+def test_oidcc_server_client_secret_post(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    answer = new_pair(gatebell, client, scope="openid", nonce=NONCE).answer
+    assert checked(gatebell, answer["id_token"]).claims["nonce"] == NONCE
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.6-b", "oidc-core-6-a", "oidc-core-6-b")
+def test_oidcc_unsigned_request_object_supported_correctly_or_rejected_as_unsupported(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    assert supported(gatebell)["request_parameter_supported"] is False
+    browser = signed_in(gatebell, alice(gatebell))
+    request = unsigned(gatebell, client, scope="openid", nonce=NONCE)
+    brought = landing(ask(browser, gatebell, client, scope="openid", request=request))
+    assert (brought["error"], brought["state"]) == ("request_not_supported", STATE)
+
+
+@pytest.mark.rfc("oidc-core-5.5-a", "oidc-core-5.5-b")
+def test_oidcc_claims_essential(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    assert supported(gatebell)["claims_parameter_supported"] is False
+    wanted = '{"userinfo": {"name": {"essential": true}}}'
+    # An essential claim that is not told is no error (section 5.5.1).
+    assert "name" not in run(gatebell, client, claims=wanted).claims
+
+
+@pytest.mark.rfc("oidc-core-6-b")
+def test_oidcc_ensure_request_object_with_redirect_uri(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    inside = unsigned(gatebell, client, scope="openid", redirect_uri=client.redirect_uri)
+    outside = f"{client.redirect_uri}/abc"
+    wanted = {"scope": "openid", "redirect_uri": outside, "request": inside}
+    assert_refused_on_a_page(ask(browser, gatebell, client, **wanted))
+
+
+@pytest.mark.rfc("oidc-core-12-a", "oidc-core-12.2-a")
+def test_oidcc_refresh_token(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    signed = run(gatebell, client, scope="openid offline_access")
+    new = pair_in(refresh(gatebell, client, signed.refresh))
+    assert new.access != signed.access
+    again = checked(gatebell, new.answer["id_token"]).claims
+    for name in ("iss", "sub", "aud", "auth_time"):
+        assert again[name] == signed.token.claims[name]
+    assert userinfo(gatebell, new.access).json()["sub"] == signed.claims["sub"]
+    stranger = server_application(gatebell)
+    assert_refused(refresh(gatebell, stranger, new.refresh), "invalid_grant")
+
+
+@pytest.mark.rfc("rfc7636-4.2-a")
+def test_oidcc_ensure_request_with_valid_pkce_succeeds(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    code = landing(ask(browser, gatebell, client, scope="openid", **PKCE))["code"]
+    assert_refused(redeem(gatebell, client, code), "invalid_request")
+    assert pair_in(redeem(gatebell, client, code, code_verifier=VERIFIER)).answer["id_token"]

@@ -1,0 +1,289 @@
+"""How often one may ask, and how every answer says so."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from time import sleep, time
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from domain.accounts.users import NewUser, create_user, get_user
+from domain.errors import NotFoundError
+from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.randomness import random_password
+from tests.support.password_rules import RULES
+from web.extensions import db
+from web.live_changes import store_setting
+from web.services import now, services
+from web.settings import Settings
+
+HEADERS = ("Limit", "Observed", "Remaining", "Reset")
+OAUTH = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/authorize_device")
+
+
+@pytest.fixture
+def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
+    """One kind of database will do: nothing of this is kept there."""
+    shutil.copy(migrated_sqlite, tmp_path / "gatebell.db")
+    return f"sqlite:///{tmp_path / 'gatebell.db'}"
+
+
+@pytest.fixture
+def limited(
+    make_app: Callable[[Settings], Flask], settings: Settings
+) -> Callable[..., FlaskClient]:
+    """Makes a visitor of an app with these settings."""
+
+    def make(**changes: object) -> FlaskClient:
+        return make_app(replace(settings, **changes)).test_client()  # type: ignore[arg-type]
+
+    return make
+
+
+def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
+    """Give somebody a token; who has no account yet gets one."""
+    with client.application.app_context():
+        session, keyring = db.session(), services().keyring
+        details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
+        made = create_token(_user_id(name), details, session=session, keyring=keyring, now=now())
+        session.commit()
+        return made.clear
+
+
+def _user_id(name: str) -> int:
+    with suppress(NotFoundError):
+        return get_user(name, session=db.session()).id
+    new = NewUser(username=name, email=f"{name}@a.example", name=name, password=random_password())
+    return create_user(new, session=db.session(), now=now(), rules=RULES).id
+
+
+def call(client: FlaskClient, token: str, path: str = "/user") -> TestResponse:
+    return client.get(f"/api/v4{path}", headers={"PRIVATE-TOKEN": token})
+
+
+def standing(answer: TestResponse) -> tuple[int, int, int]:
+    """Return limit, observed and remaining."""
+    limit, observed, remaining = (int(answer.headers[f"RateLimit-{name}"]) for name in HEADERS[:3])
+    return limit, observed, remaining
+
+
+def has_headers(answer: TestResponse) -> bool:
+    return any(name.lower().startswith("ratelimit") for name, _ in answer.headers)
+
+
+@pytest.mark.spec("L1")
+def test_every_answer_of_the_api_says_what_is_left(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(api_rate_limit="5/day")
+    token = token_of(client, "alice", scopes="read_user")
+
+    good, too_small, missing = (
+        call(client, token, path)
+        for path in ("/user", "/personal_access_tokens", "/personal_access_tokens/self")
+    )
+
+    assert [good.status_code, too_small.status_code, missing.status_code] == [200, 403, 200]
+    assert [standing(each) for each in (good, too_small, missing)] == [
+        (5, 1, 4),
+        (5, 2, 3),
+        (5, 3, 2),
+    ]
+    assert time() < int(good.headers["RateLimit-Reset"]) <= time() + 86_400
+    assert "Retry-After" not in good.headers
+
+
+@pytest.mark.spec("L1")
+def test_over_the_limit_the_api_answers_429(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(api_rate_limit="2/day")
+    token = token_of(client, "alice")
+
+    answers = [call(client, token) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+    over = answers[2]
+    assert over.get_json() == {"message": "429 Too Many Requests"}
+    assert standing(over) == (2, 3, 0)
+    left = int(over.headers["RateLimit-Reset"]) - time()
+    assert abs(int(over.headers["Retry-After"]) - left) <= 2
+
+
+@pytest.mark.spec("L1")
+def test_a_user_is_counted_whatever_the_token_and_apart_from_others(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(api_rate_limit="2/day")
+    one, other, bobs = (token_of(client, name) for name in ("alice", "alice", "bob"))
+
+    assert [call(client, token).status_code for token in (one, other, one)] == [200, 200, 429]
+    assert call(client, bobs).status_code == 200
+
+
+@pytest.mark.spec("L1")
+def test_without_a_good_token_the_address_is_counted(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(api_rate_limit="2/day")
+    token = token_of(client, "alice")
+    nobody = client.get("/api/v4/user")
+    two_tokens = client.get(f"/api/v4/user?access_token={token}", headers={"PRIVATE-TOKEN": token})
+
+    assert (nobody.status_code, standing(nobody)) == (401, (2, 1, 1))
+    assert (two_tokens.status_code, standing(two_tokens)) == (400, (2, 2, 0))
+    assert call(client, "gbp-guess").status_code == 429
+    # Whoever has a good token does not suffer from who shares the address.
+    assert call(client, token).status_code == 200
+    elsewhere = {"REMOTE_ADDR": "192.0.2.7"}
+    assert client.get("/api/v4/user", environ_overrides=elsewhere).status_code == 401
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.rfc("rfc6749-2.3.1-d", "rfc7009-5-a", "rfc7662-4-b")
+def test_an_address_is_counted_at_the_machine_endpoints_together(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(oauth_rate_limit="4/day")
+
+    answers = [client.post(path) for path in OAUTH]
+
+    assert [standing(answer)[1] for answer in answers] == [1, 2, 3, 4]
+    assert {answer.status_code for answer in answers} == {400, 401}
+    for path in OAUTH:
+        over = client.post(path)
+        assert over.status_code == 429
+        assert set(over.get_json()) == {"error", "error_description", "error_uri", "request_id"}
+        assert over.headers["Cache-Control"] == "no-store"
+        assert int(over.headers["Retry-After"]) > 0
+        assert over.headers["RateLimit-Remaining"] == "0"
+
+
+@pytest.mark.spec("L1")
+def test_pages_are_limited_only_where_the_instance_wants_it(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(page_rate_limit="1/day")
+
+    good, over = client.get("/users/sign_in"), client.get("/users/sign_in")
+
+    assert (good.status_code, standing(good)) == (200, (1, 1, 0))
+    assert over.status_code == 429
+    assert over.mimetype == "text/html"
+    assert "That was too often" in over.text
+    assert int(over.headers["Retry-After"]) > 0
+    usual = limited()
+    assert not has_headers(usual.get("/users/sign_in"))
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/oauth/token/info", "/.well-known/openid-configuration"]
+)
+def test_what_has_no_limit_has_no_headers_either(
+    limited: Callable[..., FlaskClient], path: str
+) -> None:
+    client = limited(api_rate_limit="1/day", oauth_rate_limit="1/day", page_rate_limit="1/day")
+    answers = [client.get(path) for _ in range(3)]
+    assert 429 not in {answer.status_code for answer in answers}
+    assert not any(has_headers(answer) for answer in answers)
+
+
+@pytest.mark.spec("L1")
+def test_of_several_rates_the_tightest_is_told(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(oauth_rate_limit="100/month;2/day")
+    answers = [client.post("/oauth/token") for _ in range(3)]
+    assert [standing(answer) for answer in answers] == [(2, 1, 1), (2, 2, 0), (2, 3, 0)]
+    assert answers[2].status_code == 429
+
+
+@pytest.mark.spec("L1")
+def test_a_limit_is_changed_and_switched_off_within_a_second(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(oauth_rate_limit="1/day")
+    assert [client.post("/oauth/token").status_code for _ in range(2)] == [400, 429]
+
+    change_limit(client, "9/day")
+    assert client.post("/oauth/token").status_code == 400
+    change_limit(client, "")
+    assert not has_headers(client.post("/oauth/token"))
+
+
+def change_limit(client: FlaskClient, limit: str) -> None:
+    """Change the setting as a command does, and give it its second."""
+    with client.application.app_context():
+        store_setting("oauth_rate_limit", limit, session=db.session(), now=now())
+        db.session.commit()
+    sleep(1.1)
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.rfc("rfc9700-4.13-a")
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"X-Forwarded-For": "{}"},
+        {"X-Real-IP": "{}"},
+        {"Forwarded": "for={}"},
+        {"X-Client-IP": "{}", "CF-Connecting-IP": "{}", "True-Client-IP": "{}"},
+    ],
+)
+def test_forged_addresses_change_nothing(
+    limited: Callable[..., FlaskClient], header: dict[str, str]
+) -> None:
+    client = limited(oauth_rate_limit="2/day", api_rate_limit="2/day")
+    for url in ("/oauth/token", "/api/v4/user"):
+        forged = [
+            {name: value.format(f"198.51.100.{number}") for name, value in header.items()}
+            for number in range(3)
+        ]
+        answers = [client.open(url, method="POST", headers=each) for each in forged]
+        if url.startswith("/api"):
+            answers = [client.get(url, headers=each) for each in forged]
+        assert [answer.status_code == 429 for answer in answers] == [False, False, True]
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize(("proxies", "place"), [(1, -1), (2, -2)])
+def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
+    limited: Callable[..., FlaskClient], proxies: int, place: int
+) -> None:
+    client = limited(oauth_rate_limit="2/day", trusted_proxies=proxies)
+
+    def ask(hops: list[str]) -> int:
+        return client.post("/oauth/token", headers={"X-Forwarded-For": ", ".join(hops)}).status_code
+
+    def hops(told: str, number: int) -> list[str]:
+        # All but the one that counts differ, and the first one is the client's own invention.
+        made = [f"198.51.100.{number}", f"203.0.113.{number}", f"203.0.113.{number + 9}"]
+        made[place] = told
+        return made
+
+    assert [ask(hops("192.0.2.1", number)) for number in range(3)] == [400, 400, 429]
+    assert ask(hops("192.0.2.2", 0)) == 400
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize(
+    ("first", "second", "is_one"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+    ],
+)
+def test_a_client_of_ipv6_is_its_network(
+    limited: Callable[..., FlaskClient], *, first: str, second: str, is_one: bool
+) -> None:
+    client = limited(oauth_rate_limit="1/day")
+    assert client.post("/oauth/token", environ_overrides={"REMOTE_ADDR": first}).status_code == 400
+    answer = client.post("/oauth/token", environ_overrides={"REMOTE_ADDR": second})
+    assert answer.status_code == (429 if is_one else 400)
+
+
+def test_no_hook_of_the_library_runs_for_requests_without_a_limit(app: Flask) -> None:
+    hooks = [*app.before_request_funcs.get(None, ()), *app.after_request_funcs.get(None, ())]
+    assert not [hook for hook in hooks if "flask_limiter" in getattr(hook, "__module__", "")]
+    assert not [hook for hook in hooks if "imiter" in repr(hook)]

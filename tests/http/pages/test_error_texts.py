@@ -1,0 +1,175 @@
+"""What refusals tell a developer: which parameter, which scope, why a code is no good."""
+
+import re
+from datetime import timedelta
+from urllib.parse import urljoin
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from domain.oauth.error_help import ERRORS
+from models import Authorization
+from tests.support.device_wire import ask_for_codes, codes, poll, television
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import (
+    PKCE,
+    VERIFIER,
+    age_refreshes,
+    ask,
+    assert_refused,
+    landing,
+    machine,
+    new_code,
+    new_pair,
+    new_public_pair,
+    pair_in,
+    phone_application,
+    post_token,
+    redeem,
+    redeem_publicly,
+    refresh,
+    revoke,
+    server_application,
+)
+from tests.support.people import alice, bob, database_of, make_application, now, signed_in
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+ENDPOINTS = ("token", "revoke", "introspect", "authorize_device", "par")
+
+
+def said(answer: requests.Response) -> str:
+    text: str = answer.json()["error_description"]
+    return text
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_missing_client_id_is_said_to_be_missing(gatebell: LiveGatebell, endpoint: str) -> None:
+    form = {"grant_type": "refresh_token", "refresh_token": "x", "token": "x", "scope": "api"}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/{endpoint}", data=form)
+    assert_refused(answer, "invalid_client", 401)
+    assert "client_id is missing" in said(answer)
+
+
+def test_the_authorization_page_says_so_too(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = ask(browser, gatebell, server_application(gatebell), client_id=None)
+    assert answer.status_code == 400
+    assert "Missing required parameter: client_id." in answer.text
+    assert "No application with this client_id" not in answer.text
+
+
+def test_refused_scopes_are_named(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell), scopes="read_user")
+    browser = signed_in(gatebell, alice(gatebell))
+    brought = landing(ask(browser, gatebell, client, scope="read_user api read_api"))
+    assert "not registered for the scope: api, read_api." in brought["error_description"]
+    brought = landing(ask(browser, gatebell, client, scope='read_user b"ad\\ wörse'))
+    assert "no such scope here: b?ad?, w?rse." in brought["error_description"]
+    device = ask_for_codes(gatebell, television(gatebell), scope="api nonsense")
+    assert_refused(device, "invalid_scope")
+    assert "no such scope here: nonsense." in said(device)
+    password = {"grant_type": "password", "username": "x", "password": "x", "scope": "nonsense"}
+    assert "nonsense" in said(post_token(gatebell, password))
+    pair = new_pair(gatebell, client, scope="read_user")
+    narrow = refresh(gatebell, client, pair.refresh, scope="read_user api")
+    assert "not granted the scope: api." in said(narrow)
+
+
+def test_a_code_that_is_no_good_says_why(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    elsewhere = redeem(gatebell, client, new_code(gatebell, client), redirect_uri="https://x.y/")
+    assert_refused(elsewhere, "invalid_grant")
+    assert "redirect_uri is not the one of the authorization request" in said(elsewhere)
+
+    phone = phone_application(gatebell)
+    other = redeem_publicly(
+        gatebell, phone, new_code(gatebell, phone, **PKCE), code_verifier="x" * 43
+    )
+    assert "code_verifier does not match" in said(other)
+
+    code = new_code(gatebell, client)
+    pair_in(redeem(gatebell, client, code))
+    assert "used already" in said(redeem(gatebell, client, code))
+
+    code = new_code(gatebell, client)
+    with database_of(gatebell) as session:
+        session.execute(update(Authorization).values(code_expires_at=now() - timedelta(hours=1)))
+    assert "expired" in said(redeem(gatebell, client, code))
+
+
+def test_who_may_have_stolen_a_code_learns_nothing(gatebell: LiveGatebell) -> None:
+    client, thief = server_application(gatebell), make_application(gatebell, bob(gatebell))
+    stolen = said(redeem(gatebell, thief, new_code(gatebell, client)))
+    assert stolen == said(redeem(gatebell, thief, "gbc-made-up"))
+    pair = new_pair(gatebell, client)
+    taken = said(refresh(gatebell, thief, pair.refresh))
+    assert taken == said(refresh(gatebell, thief, "gbr-made-up"))
+    device = codes(gatebell, television(gatebell))["device_code"]
+    assert said(poll(gatebell, thief, device, client_secret=thief.secret)) == said(
+        poll(gatebell, thief, "0" * 64, client_secret=thief.secret)
+    )
+
+
+def test_a_refresh_token_that_is_no_good_says_why(gatebell: LiveGatebell) -> None:
+    client, phone = server_application(gatebell), phone_application(gatebell)
+    pair = new_pair(gatebell, client)
+    revoke(gatebell, client, pair.access)
+    assert said(refresh(gatebell, client, pair.refresh)) == "The refresh token was revoked."
+    kept, public = new_pair(gatebell, client), new_public_pair(gatebell, phone)
+    refresh(gatebell, client, kept.refresh)
+    refresh(gatebell, phone, public.refresh, client_secret=None)
+    age_refreshes(gatebell, timedelta(minutes=1))
+    used = refresh(gatebell, client, kept.refresh)
+    assert said(used) == "The refresh token was used already."
+    stolen = refresh(gatebell, phone, public.refresh, client_secret=None)
+    assert "every token of the same consent is revoked" in said(stolen)
+
+
+def test_a_wrong_way_to_ask_is_told_the_right_one(gatebell: LiveGatebell) -> None:
+    for name in ENDPOINTS:
+        address = f"{gatebell.url}/oauth/{name}"
+        slash = machine(gatebell).post(f"{address}/", data={})
+        assert slash.status_code == 404
+        assert said(slash).endswith(f"It has no slash at its end: {address}")
+        got = machine(gatebell).get(address)
+        assert (got.status_code, got.json()["error"]) == (405, "invalid_request")
+        assert "POST" in got.headers["Allow"]
+        assert said(got) == f"Send a POST to {address} with the parameters in the body."
+
+
+def test_every_error_leads_to_its_explanation(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    answers = [
+        redeem(gatebell, client, "x"),
+        redeem(gatebell, client, "x", client_secret="x"),
+        post_token(gatebell, {"grant_type": "x"}),
+        post_token(gatebell, {}),
+        poll(gatebell, television(gatebell), codes(gatebell, television(gatebell))["device_code"]),
+        machine(gatebell).get(f"{gatebell.url}/oauth/userinfo"),
+        machine(gatebell).get(f"{gatebell.url}/oauth/token/info"),
+    ]
+    for answer in answers:
+        body = answer.json()
+        assert body["request_id"] == answer.headers["X-Request-Id"]
+        page = machine(gatebell).get(body["error_uri"])
+        assert page.status_code == 200
+        assert f'id="{body["error"]}"' in page.text
+        assert urljoin(gatebell.url, "/help/errors") == body["error_uri"].partition("#")[0]
+
+
+def test_the_page_explains_every_code_that_the_service_knows() -> None:
+    known = {each.code for each in ERRORS}
+    assert len(known) == len(ERRORS)
+    assert all(re.fullmatch(r"[a-z_]+", code) for code in known)
+    assert {"invalid_request", "server_error", "slow_down", "invalid_dpop_proof"} <= known
+
+
+@pytest.mark.parametrize("verifier", [VERIFIER + "x", None])
+def test_a_missing_verifier_is_named_and_a_wrong_one_too(
+    gatebell: LiveGatebell, verifier: str | None
+) -> None:
+    phone = phone_application(gatebell)
+    code = new_code(gatebell, phone, **PKCE)
+    assert "code_verifier" in said(redeem_publicly(gatebell, phone, code, code_verifier=verifier))

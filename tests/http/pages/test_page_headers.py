@@ -1,0 +1,66 @@
+"""What keeps a page from being used against its reader, and what must not stand in their way."""
+
+import pytest
+import requests
+
+from tests.support.live import LiveGatebell
+from tests.support.oauth_wire import ask, server_application
+from tests.support.people import alice, bob, make_application, make_user, signed_in
+from tests.support.second_steps import SECURITY, give_app, give_password
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def policies(answer: requests.Response) -> tuple[bool, str]:
+    """Return whether forms must stay here, and what becomes of who opened the page."""
+    policy = answer.headers["Content-Security-Policy"]
+    assert "script-src 'self'" in policy
+    assert "base-uri 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert policy.count("form-action") == policy.count("form-action 'self'")
+    return "form-action" in policy, answer.headers["Cross-Origin-Opener-Policy"]
+
+
+STAYS, LEADS_OUT = (True, "same-origin"), (False, "unsafe-none")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/", STAYS),
+        ("/groups", STAYS),
+        ("/-/user_settings/profile", STAYS),
+        ("/-/user_settings/applications/new", STAYS),
+        ("/-/user_settings/authorized_applications", STAYS),
+        (SECURITY, STAYS),
+        ("/admin", STAYS),
+        ("/there/is/nothing", STAYS),
+        ("/oauth/nothing", STAYS),
+        ("/oauth/device", LEADS_OUT),
+        ("/oauth/device/phone", LEADS_OUT),
+        ("/oauth/logout", LEADS_OUT),
+        ("/oauth/authorize", LEADS_OUT),
+        ("/users/sign_in", LEADS_OUT),
+        ("/users/two_factor", LEADS_OUT),
+    ],
+)
+def test_forms_stay_here_except_on_pages_that_applications_lead_to(
+    gatebell: LiveGatebell, path: str, expected: tuple[bool, str]
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    assert policies(browser.get(gatebell.url + path, allow_redirects=False)) == expected
+
+
+def test_every_step_on_the_way_to_an_application_leads_out(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    stranger = gatebell.http()
+    assert policies(ask(stranger, gatebell, client)) == LEADS_OUT  # sign-in
+    charlie = make_user(gatebell, name="charlie")
+    give_app(gatebell, charlie)
+    assert policies(give_password(gatebell, charlie)[1]) == LEADS_OUT
+    browser = signed_in(gatebell, alice(gatebell))
+    assert policies(ask(browser, gatebell, client)) == LEADS_OUT  # consent
+    assert policies(ask(browser, gatebell, client, redirect_uri="https://x.example/")) == LEADS_OUT
+    sent_back = ask(browser, gatebell, server_application(gatebell))
+    assert sent_back.status_code == 302
+    assert policies(sent_back) == LEADS_OUT

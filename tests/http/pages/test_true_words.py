@@ -1,0 +1,129 @@
+"""Pages say what is true for who reads them, and name nothing that is not there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from domain.accounts.roles import Role
+from domain.oauth.scopes import SCOPES
+from tests.support.administration import at_work
+from tests.support.html_forms import form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import make_application, make_project, make_user, signed_in
+from tests.support.senders import connect
+from tests.support.team import give_role
+
+pytestmark = pytest.mark.one_database("postgres")
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_who_may_not_see_alerts_is_not_told_that_there_are_none(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a")
+    reporter = make_user(gatebell, name="reporter")
+    give_role(gatebell, endpoint.project, reporter, Role.REPORTER)
+    browser = signed_in(gatebell, reporter)
+    for path in ("", endpoint.project):
+        page = browser.get(f"{gatebell.url}/{path}").text
+        assert "You need the Developer role to see" in page
+        assert not re.search(r"no open alert|no alert|nothing is waiting", page, re.IGNORECASE)
+    for path in ("", "groups"):
+        row = browser.get(f"{gatebell.url}/{path}").text.partition(endpoint.project)[2]
+        cell = row.partition('data-label="Open alerts">')[2].partition("</td>")[0]
+        assert "none" not in cell
+    developed = make_project(gatebell, reporter)
+    page = browser.get(f"{gatebell.url}/").text
+    assert developed in page
+    assert "The others do not show you their alerts." in page
+
+
+def test_no_headline_is_contradicted_by_a_warning(gatebell: LiveGatebell) -> None:
+    page = at_work(gatebell).get(f"{gatebell.url}/admin").text
+    heading = page.partition("<h1>")[2].partition("</h1>")[0]
+    warnings = page.count('class="notice warn"') + page.count('class="notice bad"')
+    assert warnings, "a service of tests has administrators without a second factor"
+    assert not re.search(r"well|running|fine", heading), heading
+
+
+def test_nobody_is_told_to_copy_a_secret_that_there_is_no_use_for(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
+    answer = submit(
+        browser,
+        page,
+        form_with(page, "redirect_uris"),
+        name="Phone",
+        redirect_uris="https://phone.example/callback",
+        scopes=["read_user"],
+        confidential=None,
+    )
+    assert answer.status_code == 302, answer.text
+    shown = browser.get(gatebell.url + answer.headers["Location"])
+    assert "Application ID" in shown.text
+    assert "A public application has no client secret." in shown.text
+    for words in ("Copy the client secret", "gba-", "gbs-", "Renew"):
+        assert words not in shown.text
+    made = gatebell.cli(
+        *("applications", "create", "Phone", "--owner", owner.username, "--public"),
+        *("--redirect-uri", "https://phone.example/callback", "--scopes", "read_user"),
+    )
+    assert made.keys() == {"id", "application_id"}
+
+
+def test_an_application_with_a_secret_still_shows_it_once(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    application = make_application(gatebell, owner)
+    browser = signed_in(gatebell, owner)
+    address = f"{gatebell.url}/-/user_settings/applications/{application.id}"
+    page = browser.get(address)
+    assert "Copy the client secret" not in page.text
+    submit(browser, page, form_with(page, "overlap"), overlap="now")
+    assert "Copy the client secret now" in browser.get(address).text
+
+
+@pytest.mark.parametrize(
+    "words", ["incident", "escalation", "on call now", "silence", "git over", "runner", "pipeline"]
+)
+def test_no_page_and_no_scope_names_what_is_not_there(words: str) -> None:
+    texts = {scope.name: f"{scope.title} {scope.description}" for scope in SCOPES}
+    for file in (ROOT / "templates").rglob("*.html"):
+        texts[file.name] = file.read_text(encoding="utf-8")
+    # Nothing is offered of the scopes for Git but their names.
+    texts = {name: text for name, text in texts.items() if "repository" not in name}
+    assert [name for name, text in texts.items() if words in text.lower()] == []
+
+
+def test_a_form_of_one_field_says_once_what_is_wrong(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, make_user(gatebell))
+    for path, field in (("/oauth/device", "user_code"), ("/groups/new", "path")):
+        page = browser.get(gatebell.url + path)
+        answer = submit(browser, page, form_with(page, field), **{field: "-"})
+        assert answer.status_code == 422
+        sentences = re.findall(r"Error: </span>([^<]+)</span>", answer.text)
+        assert len(sentences) == 1
+        assert answer.text.count(sentences[0]) == 1
+        assert "There is a problem" not in answer.text
+        assert "autofocus" in answer.text
+        assert "<title>Error:" in answer.text
+
+
+def test_a_form_of_several_fields_sums_up_what_is_wrong(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, make_user(gatebell))
+    page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
+    answer = submit(browser, page, form_with(page, "redirect_uris"), name="", redirect_uris="x")
+    assert "There is a problem" in answer.text
+
+
+def test_the_logo_is_there(gatebell: LiveGatebell) -> None:
+    named = re.findall(r'src="(static/[^"]+)"', (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert "static/logo.svg" in named
+    assert all((ROOT / name).is_file() for name in named)
+    page = gatebell.http().get(f"{gatebell.url}/users/sign_in").text
+    icon = re.search(r'<link rel="icon"[^>]* href="([^"]+logo\.svg[^"]*)"', page)
+    assert icon is not None
+    answer = gatebell.http().get(gatebell.url + icon[1])
+    assert answer.headers["Content-Type"].startswith("image/svg+xml")
+    assert "prefers-color-scheme: dark" in answer.text

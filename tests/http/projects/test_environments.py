@@ -1,0 +1,280 @@
+"""Environments: named by alerts or made by hand, each with a page of what is wrong there."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, signed_in
+from tests.support.personal_tokens import make_token
+from tests.support.senders import Endpoint, connect, item, webhook
+from tests.support.team import browser_of, give_role, person_for
+
+ROW = re.compile(r'/-/alerts/\d+"><bdi>([^<]*)</bdi>')
+
+
+def list_of(browser: requests.Session, endpoint: Endpoint, query: str = "") -> requests.Response:
+    return browser.get(f"{endpoint.service}/{endpoint.project}/-/environments{query}")
+
+
+def links(page: requests.Response) -> dict[str, str]:
+    """Return the addresses of the listed environments by their names."""
+    assert page.status_code == 200, page.text
+    found = re.findall(r'href="([^"]*/-/environments/[^"]*)"><bdi>([^<]*)</bdi>', page.text)
+    return {name: address for address, name in found}
+
+
+@pytest.mark.spec("J4", "I10", "I13")
+def test_an_alert_with_an_environment_is_on_its_page(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="in production", platform_environment_name="production")
+    endpoint.accepted(title="nowhere")
+    metrics = connect(gatebell, endpoint.project, kind="prometheus", name="Metrics")
+    labels = {"alertname": "m", "platform_environment_name": "production"}
+    metrics.post(webhook(item("m", labels=labels), item("n")))
+    endpoint.accepted(
+        title="over", platform_environment_name="production", end_time="2026-01-01T00:00:00Z"
+    )
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    addresses = links(list_of(browser, endpoint))
+    assert list(addresses) == ["production"]
+    page = browser.get(gatebell.url + addresses["production"])
+    assert sorted(ROW.findall(page.text)) == ["in production", "m"]
+    assert "2 open alerts." in page.text
+    assert "3 in all" in page.text
+    assert (
+        f'href="{addresses["production"]}"'
+        in browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
+    )
+
+
+@pytest.mark.spec("J4")
+@pytest.mark.parametrize(
+    "name",
+    ["..", "../../groups", "a//b", "~1", "/", "%2e%2e", "a?b#c", "review/new shop", "x\ny", "生产",
+     "<script>alert(1)</script>", "\u202eevil", "\u200b", "-", "x" * 300, "a\x00b", "{{7*7}}"],
+)  # fmt: skip
+def test_whatever_an_environment_is_called_its_page_is_found(
+    gatebell: LiveGatebell, name: str
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="found it", platform_environment_name=name)
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(browser, endpoint)
+    (address,) = links(page).values()
+    assert address.startswith(f"/{endpoint.project}/-/environments/")
+    shown = browser.get(gatebell.url + address)
+    assert shown.status_code == 200
+    assert ROW.findall(shown.text) == ["found it"]
+    assert "<script>alert" not in page.text + shown.text
+
+
+@pytest.mark.spec("J4")
+def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
+    page = list_of(browser, endpoint)
+    form = form_with(page, "name")
+    made = submit(browser, page, form_with(page, "name"), name=" staging ")
+    page = browser.get(gatebell.url + made.headers["Location"])
+    assert "No open alerts here" in page.text
+    again = submit(browser, page, form, name="staging")
+    assert again.status_code == 422
+    assert "There is an environment staging already." in again.text
+    gone = submit(browser, page, form_to(page, "/delete"))
+    assert "staging is deleted" in browser.get(gatebell.url + gone.headers["Location"]).text
+    assert browser.get(gatebell.url + made.headers["Location"]).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a\x00b", "a\nb", "\u202e"])
+def test_a_name_that_is_none_is_refused(gatebell: LiveGatebell, name: str) -> None:
+    endpoint = connect(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(browser, endpoint)
+    made = submit(browser, page, form_with(page, "name"), name=name)
+    assert made.status_code == 422
+    assert links(list_of(browser, endpoint)) == {}
+
+
+def test_an_environment_with_open_alerts_stays(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="live")
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(browser, endpoint)
+    assert "Delete environment" not in browser.get(f"{page.url}/live").text
+    (number,) = [each["id"] for each in api(gatebell, endpoint, "").json()]
+    token = form_with(page, "name").value("csrf_token")
+    answer = browser.post(f"{page.url}/{number}/delete", data={"csrf_token": token})
+    assert "live has open alerts" in answer.text
+    assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
+def with_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
+    """Give the first alert of a project a status by hand."""
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert submit(browser, page, form_to(page, "/status"), status=status).ok
+
+
+def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+    """Delete the only environment of a project."""
+    browser = signed_in(gatebell, alice(gatebell))
+    page = list_of(browser, endpoint)
+    (address,) = links(page).values()
+    page = browser.get(gatebell.url + address)
+    assert submit(browser, page, form_to(page, "/delete")).ok
+    assert links(list_of(browser, endpoint)) == {}
+
+
+@pytest.mark.spec("J4")
+@pytest.mark.parametrize("others", [[], [{"title": "Other"}]])
+def test_a_deleted_environment_comes_back_with_the_next_report(
+    gatebell: LiveGatebell, others: list[dict[str, str]]
+) -> None:
+    endpoint = connect(gatebell)
+    report = {"title": "a", "platform_environment_name": "live"}
+    endpoint.accepted(**report)
+    with_status(gatebell, endpoint, "ignored")
+    without_environment(gatebell, endpoint)
+    assert endpoint.post_json([report, *others])[0]["iid"] == 1
+    browser = signed_in(gatebell, alice(gatebell))
+    assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
+def test_a_deleted_environment_comes_back_when_its_alert_is_opened_again(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="live")
+    with_status(gatebell, endpoint, "resolved")
+    without_environment(gatebell, endpoint)
+    with_status(gatebell, endpoint, "triggered")
+    browser = signed_in(gatebell, alice(gatebell))
+    assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
+@pytest.mark.spec("L4")
+def test_a_search_for_environments_needs_three_characters(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for name in ("production", "pre-production", "50%-canary", "test"):
+        endpoint.accepted(platform_environment_name=name)
+    browser = signed_in(gatebell, alice(gatebell))
+    short = list_of(browser, endpoint, "?search=pr")
+    assert short.status_code == 400
+    assert "at least 3 characters" in short.text
+    assert list(links(list_of(browser, endpoint, "?search=PROD"))) == [
+        "pre-production",
+        "production",
+    ]
+    assert list(links(list_of(browser, endpoint, f"?search={quote('50%')}"))) == ["50%-canary"]
+    assert links(list_of(browser, endpoint, f"?search={quote('%%%')}")) == {}
+    assert links(list_of(browser, endpoint, "?search=%00%00%00")) == {}
+
+
+def test_the_list_of_environments_has_pages(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    names = [f"e{number:02}" for number in range(25)]
+    labels = ({"alertname": name, "platform_environment_name": name} for name in names)
+    endpoint.post(webhook(*(item(each["alertname"], labels=each) for each in labels)))
+    browser = signed_in(gatebell, alice(gatebell))
+    first = list_of(browser, endpoint)
+    found = re.search(r'href="([^"]*)" rel="next"', first.text)
+    assert found is not None
+    second = browser.get(gatebell.url + found[1].replace("&amp;", "&"))
+    assert [*links(first), *links(second)] == names
+
+
+def test_environments_are_for_developers_and_changed_by_maintainers(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="live")
+    for role, status in ((Role.DEVELOPER, 200), (Role.REPORTER, 403), (None, 404)):
+        browser = browser_of(gatebell, endpoint.project, role)
+        for path in ("", "/live"):
+            assert list_of(browser, endpoint, path).status_code == status
+        page = browser.get(f"{gatebell.url}/groups/new")
+        token = form_to(page, "/groups/new").value("csrf_token")
+        for path in ("", "/1/delete"):
+            url = f"{gatebell.url}/{endpoint.project}/-/environments{path}"
+            answer = browser.post(url, data={"csrf_token": token, "name": "x"})
+            assert answer.status_code == (404 if role is None else 403)
+
+
+def api(
+    gatebell: LiveGatebell,
+    endpoint: Endpoint,
+    path: str,
+    *,
+    method: str = "GET",
+    role: Role = Role.OWNER,
+    scopes: str = "api",
+    **given: object,
+) -> requests.Response:
+    person = person_for(gatebell, role)
+    give_role(gatebell, endpoint.project, person, role)
+    token = make_token(gatebell, person, scopes=scopes).clear
+    reference = quote(endpoint.project, safe="")
+    return requests.request(
+        method,
+        f"{gatebell.url}/api/v4/projects/{reference}/environments{path}",
+        headers={"PRIVATE-TOKEN": token},
+        json=given or None,
+        timeout=20,
+    )
+
+
+@pytest.mark.spec("J4")
+def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="Production/EU")
+    made = api(gatebell, endpoint, "", method="POST", name="staging")
+    assert made.status_code == 201
+    listed = api(gatebell, endpoint, "")
+    assert listed.headers["X-Total"] == "2"
+    first, second = listed.json()
+    assert second == made.json()
+    assert first.keys() == {"id", "name", "slug", "external_url", "state", "created_at"}
+    assert (first["name"], first["state"], first["external_url"]) == (
+        "Production/EU", "available", None,
+    )  # fmt: skip
+    assert re.fullmatch(r"production-eu-[0-9a-z]{6}", first["slug"])
+    assert second["slug"] == "staging"
+    assert api(gatebell, endpoint, f"/{second['id']}").json() == second
+    assert api(gatebell, endpoint, "?name=staging").json() == [second]
+    assert api(gatebell, endpoint, "?name=stag").json() == []
+    assert api(gatebell, endpoint, "?search=STAG").json() == [second]
+    assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 409
+    in_use = api(gatebell, endpoint, f"/{first['id']}", method="DELETE")
+    assert in_use.status_code == 409
+    assert "has open alerts" in in_use.json()["message"]
+    assert api(gatebell, endpoint, f"/{second['id']}", method="DELETE").status_code == 204
+    assert api(gatebell, endpoint, f"/{second['id']}").status_code == 404
+
+
+@pytest.mark.spec("L4")
+@pytest.mark.parametrize(
+    "query", ["?search=ab", "?search=%C3%A4%C3%A4", "?search=a", "?name=a&search=abc"]
+)
+def test_the_api_refuses_what_cannot_be_searched_for(gatebell: LiveGatebell, query: str) -> None:
+    answer = api(gatebell, connect(gatebell), query)
+    assert answer.status_code == 400
+    assert answer.json().keys() == {"error"}
+
+
+def test_the_api_checks_scope_and_role(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    assert api(gatebell, endpoint, "", scopes="read_api").status_code == 200
+    assert api(gatebell, endpoint, "", scopes="read_user").status_code == 403
+    refused = api(gatebell, endpoint, "", scopes="read_api", method="POST", name="x")
+    assert refused.json()["error"] == "insufficient_scope"
+    assert api(gatebell, endpoint, "", role=Role.REPORTER).status_code == 200
+    for role in (Role.GUEST, Role.DEVELOPER):
+        answer = api(gatebell, endpoint, "", role=role, method="POST", name="x")
+        assert answer.status_code == 403
+    assert api(gatebell, endpoint, "", method="POST").status_code == 400
+    assert api(gatebell, endpoint, "", method="POST", name=7).status_code == 400

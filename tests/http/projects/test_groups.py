@@ -1,0 +1,98 @@
+"""Groups: who makes them, who sees them, and who is a member."""
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, make_project, make_user, signed_in, unique
+from tests.support.team import browser_of, give_role, person_for
+
+
+def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell, name="founder")
+    browser = signed_in(gatebell, person)
+    page = browser.get(f"{gatebell.url}/groups/new")
+    path = unique("Crew")
+    assert submit(browser, page, form_with(page, "path"), path=f"/{path}/").status_code == 302
+    members = browser.get(f"{gatebell.url}/groups/{path}/-/members")
+    assert f"@{person.username}" in members.text
+    below = submit(browser, page, form_with(page, "path"), path=f"{path.lower()}/below")
+    assert below.headers["Location"] == f"/{path}/below"
+    assert browser.get(f"{gatebell.url}/{path}/below").status_code == 200
+    again = submit(browser, page, form_with(page, "path"), path=path.upper())
+    assert again.status_code == 422
+    assert "exists already" in again.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "a b", "a//b", "../x", "-", "-x", "oauth", "API", "users", "health.json", "x.git",
+     "x" * 101, "é", "\x00", "nobody-knows-it/below", "{{7*7}}", "groups", "static", "admin"],
+)  # fmt: skip
+def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell, path: str) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/groups/new")
+    answer = submit(browser, page, form_with(page, "path"), path=path)
+    assert answer.status_code == 422
+    assert "49" not in answer.text.partition("<form")[2].partition("csrf_token")[0]
+
+
+def test_groups_are_not_made_below_groups_of_others(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    for role in (Role.DEVELOPER, None):
+        browser = browser_of(gatebell, group, role)
+        page = browser.get(f"{gatebell.url}/groups/new")
+        answer = submit(browser, page, form_with(page, "path"), path=f"{group}/mine")
+        assert answer.status_code == 422, role
+        assert browser.get(f"{gatebell.url}/{group}/mine").status_code == 404
+
+
+def test_a_group_is_seen_by_its_members_and_by_those_who_see_a_project_in_it(
+    gatebell: LiveGatebell,
+) -> None:
+    private = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    public = make_project(gatebell, alice(gatebell), visibility="public").partition("/")[0]
+    stranger = browser_of(gatebell, private, None)
+    assert stranger.get(f"{gatebell.url}/{private}").status_code == 404
+    assert stranger.get(f"{gatebell.url}/groups/{private}/-/members").status_code == 404
+    assert gatebell.http().get(f"{gatebell.url}/{public}").status_code == 200
+    listed = stranger.get(f"{gatebell.url}/groups").text
+    assert public in listed
+    assert private not in listed
+    guest = browser_of(gatebell, private, Role.GUEST)
+    assert guest.get(f"{gatebell.url}/{private}").status_code == 200
+    assert private in guest.get(f"{gatebell.url}/groups").text
+
+
+def test_a_role_in_a_group_counts_in_all_that_is_below(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project.partition("/")[0], Role.DEVELOPER)
+    assert browser.get(f"{gatebell.url}/{project}/-/alerts").status_code == 200
+    assert browser.get(f"{gatebell.url}/{project}/-/settings/members").status_code == 403
+    # The higher of both roles counts.
+    give_role(gatebell, project, person_for(gatebell, Role.DEVELOPER), Role.GUEST)
+    assert browser.get(f"{gatebell.url}/{project}/-/alerts").status_code == 200
+
+
+def test_members_are_added_and_removed_by_maintainers_only(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    newcomer = make_user(gatebell, name="newcomer")
+    address = f"{gatebell.url}/groups/{group}/-/members"
+    owner = signed_in(gatebell, alice(gatebell))
+    page = owner.get(address)
+    values = {"user": newcomer.username, "role": "30"}
+    assert submit(owner, page, form_with(page, "user"), **values).status_code == 302
+    page = owner.get(address)
+    assert page.text.count(f"@{newcomer.username}") == 1
+    row = page.text.partition(f"@{newcomer.username}")[2]
+    number = row.partition("/-/members/")[2].partition("/")[0]
+    developer = browser_of(gatebell, group, Role.DEVELOPER)
+    token = {"csrf_token": form_with(developer.get(f"{gatebell.url}/groups/new"), "path").value(
+        "csrf_token"
+    )}  # fmt: skip
+    assert developer.post(f"{address}/{number}/remove", data=token).status_code == 403
+    added = developer.post(address, data={**token, "user": newcomer.username, "role": "30"})
+    assert added.status_code == 403
+    assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
+    assert newcomer.username not in owner.get(address).text

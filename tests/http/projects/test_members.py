@@ -1,0 +1,165 @@
+"""Members: who changes their roles, who takes them out, and whom nobody can."""
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from domain.audit.events import EventKind
+from domain.projects.members import get_place, list_members
+from tests.support.administration import fill_in
+from tests.support.audit_trail import event_about
+from tests.support.html_forms import form_to, form_with, forms_in, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import (
+    Person,
+    alice,
+    database_of,
+    make_project,
+    make_user,
+    set_state,
+    signed_in,
+)
+from tests.support.team import browser_of, give_role, member_id, person_for
+
+
+def test_a_group_keeps_its_last_owner(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    owner = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/groups/{group}/-/members"
+    page = owner.get(address)
+    number = page.text.partition("/-/members/")[2].partition("/")[0]
+    answer = submit(owner, page, form_to(page, f"/{number}/remove"))
+    assert answer.status_code == 422
+    assert "needs an owner" in answer.text
+    assert owner.get(address).status_code == 200
+
+
+def test_maintainers_neither_make_nor_remove_owners(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    browser = browser_of(gatebell, group, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
+    values = {"user": person_for(gatebell, None).username, "role": "50"}
+    assert submit(browser, page, form_with(page, "user"), **values).status_code == 422
+    assert_out_of_reach(gatebell, browser, page, group, alice(gatebell))
+
+
+def assert_out_of_reach(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    page: requests.Response,
+    place: str,
+    person: Person,
+) -> None:
+    """Check that neither the page nor a request by hand changes or removes a member."""
+    number = member_id(gatebell, place, person)
+    assert not any(f"/{number}/" in form.action for form in forms_in(page.text))
+    added = submit(browser, page, form_with(page, "user"), user=person.username, role="10")
+    assert added.status_code == 422
+    assert "is a member already" in added.text
+    token = form_with(page, "user").value("csrf_token")
+    for action, values in (("role", {"role": "10"}), ("remove", {})):
+        address = f"{page.url}/{number}/{action}"
+        assert browser.post(address, data={"csrf_token": token, **values}).status_code == 403
+    assert member_id(gatebell, place, person) == number
+    assert roles_in(gatebell, place)[person.username] == Role.OWNER
+
+
+def roles_in(gatebell: LiveGatebell, place: str) -> dict[str, Role]:
+    """Return everybody's role in a place."""
+    with database_of(gatebell) as session:
+        members = list_members(get_place(place, session=session), viewer_id=None, session=session)
+    return {member.username: member.role for member in members}
+
+
+def test_a_maintainer_of_a_project_changes_no_owner_of_it(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    owner = make_user(gatebell, name="owner")
+    give_role(gatebell, project, owner, Role.OWNER)
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
+    assert_out_of_reach(gatebell, browser, page, project, owner)
+
+
+@pytest.mark.parametrize("place", ["group", "project"])
+def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
+    gatebell: LiveGatebell, place: str
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    path = project if place == "project" else project.partition("/")[0]
+    newcomer = make_user(gatebell, name="newcomer")
+    give_role(gatebell, path, newcomer, Role.REPORTER)
+    owner = signed_in(gatebell, alice(gatebell))
+    address = f"/{path}/-/settings/members" if place == "project" else f"/groups/{path}/-/members"
+    page = owner.get(gatebell.url + address)
+    form = form_to(page, f"/{member_id(gatebell, path, newcomer)}/role")
+    assert form.value("role") == "20"
+    assert submit(owner, page, form, role="40").status_code == 302
+    assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
+    event = event_about(gatebell, newcomer, EventKind.MEMBER_CHANGED)
+    assert event.details == {
+        "username": newcomer.username, "role": "Maintainer", "before": "Reporter"
+    }  # fmt: skip
+    assert "is now Maintainer" in owner.get(gatebell.url + address).text
+    # Words that are no role, and roles above one's own, change nothing.
+    for role in ("", "king", "99"):
+        assert submit(owner, page, form, role=role).status_code == 422
+    assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
+
+
+def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    owner = signed_in(gatebell, alice(gatebell))
+    page = owner.get(f"{gatebell.url}/groups/{group}/-/members")
+    number = member_id(gatebell, group, alice(gatebell))
+    answer = submit(owner, page, form_to(page, f"/{number}/role"), role="40")
+    assert answer.status_code == 422
+    assert "needs an owner" in answer.text
+    # One who is kept out is no owner who could help.
+    locked = make_user(gatebell, name="locked")
+    give_role(gatebell, group, locked, Role.OWNER)
+    set_state(gatebell, locked, "locked")
+    answer = submit(owner, page, form_to(page, f"/{number}/remove"))
+    assert answer.status_code == 422
+
+
+def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -> None:
+    founder = make_user(gatebell, name="founder")
+    group = make_project(gatebell, founder).partition("/")[0]
+    browser = signed_in(gatebell, founder)
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
+    form, person = form_with(page, "user"), make_user(gatebell, name="hidden")
+    for address in (person.email, person.email.upper(), "nobody@people.example", "@a@b.example"):
+        answer = submit(browser, page, form, user=address, role="30")
+        assert answer.status_code == 422
+        assert "Add people by their user name" in answer.text
+        assert "There is no user" not in answer.text
+    # The name, also as pages write it, leads to them.
+    added = submit(browser, page, form, user=f"@{person.username}", role="30")
+    assert added.status_code == 302
+
+
+def test_an_administrator_who_sees_all_addresses_adds_people_by_them(
+    gatebell: LiveGatebell,
+) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    person = make_user(gatebell, name="hidden")
+    path = f"/groups/{group}/-/members"
+    assert fill_in(gatebell, path, "user", user=person.email, role="30").status_code == 302
+    assert roles_in(gatebell, group)[person.username] == Role.DEVELOPER
+
+
+def test_a_role_below_an_inherited_one_is_shown_and_can_be_taken(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    person = make_user(gatebell, name="twice")
+    give_role(gatebell, project, person, Role.REPORTER)
+    give_role(gatebell, project.partition("/")[0], person, Role.MAINTAINER)
+    owner = signed_in(gatebell, alice(gatebell))
+    page = owner.get(f"{gatebell.url}/{project}/-/settings/members")
+    row = page.text.partition(f"@{person.username}")[2].partition("</tr>")[0]
+    assert "Maintainer" in row
+    assert "Reporter here" in row
+    number = member_id(gatebell, project, person)
+    assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
+    row = owner.get(page.url).text.partition(f"@{person.username}")[2].partition("</tr>")[0]
+    assert "Maintainer" in row
+    assert "Reporter here" not in row

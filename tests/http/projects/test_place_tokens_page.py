@@ -1,0 +1,239 @@
+"""The pages of a project's and of a group's access tokens."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import Person, make_project, make_user, now, sign_in
+from tests.support.personal_tokens import Api, change
+from tests.support.place_tokens import Place, make_bot_token, place_of, script_of
+from tests.support.team import browser_of, give_role
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def alice(gatebell: LiveGatebell) -> Person:
+    """The owner of a group with a project."""
+    return make_user(gatebell)
+
+
+@pytest.fixture(params=["projects", "groups"])
+def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+    """The project, and its group."""
+    return place_of(gatebell, request.param, make_project(gatebell, alice))
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell, alice: Person) -> requests.Session:
+    """Alice's browser."""
+    return sign_in(gatebell, alice)
+
+
+def words(page: requests.Response) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+
+
+def shown_token(page: requests.Response) -> str:
+    found = re.search(r'<code id="new-token">(gbp-[^<]+)</code>', page.text)
+    assert found, page.text
+    return found.group(1)
+
+
+def create(
+    browser: requests.Session, gatebell: LiveGatebell, place: Place, **values: str | list[str]
+) -> requests.Response:
+    page = browser.get(f"{gatebell.url}{place.page}/new")
+    given: dict[str, str | list[str]] = {"name": "deploy", "scopes": ["api"], **values}
+    return submit(browser, page, form_with(page, "name"), **given)
+
+
+@pytest.mark.spec("G4")
+def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
+    gatebell: LiveGatebell, browser: requests.Session, place: Place
+) -> None:
+    assert "Let a script act here" in browser.get(gatebell.url + place.page).text
+
+    answer = create(browser, gatebell, place, role="20", description="runs on ci-7")
+    assert answer.status_code == 302, answer.text
+    page = browser.get(gatebell.url + place.page)
+
+    assert page.headers["Cache-Control"] == "no-store"
+    token = shown_token(page)
+    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    again = browser.get(gatebell.url + place.page)
+    assert "gbp-" not in again.text
+    assert "1 token can act here" in words(again)
+    assert re.search(r"deploy .*runs on ci-7 .*Reporter", words(again))
+    # Used just now, by the call above.
+    assert "from 127.0.0.1" in words(again)
+
+
+@pytest.mark.spec("G4")
+def test_the_bot_is_marked_among_the_members_and_cannot_be_removed_there(
+    gatebell: LiveGatebell, browser: requests.Session, place: Place, alice: Person
+) -> None:
+    make_bot_token(script_of(gatebell, alice), place, name="deploy bot")
+    members = (
+        f"/{place.path}/-/settings/members"
+        if place.kind == "projects"
+        else f"/groups/{place.path}/-/members"
+    )
+
+    page = browser.get(gatebell.url + members)
+
+    assert re.search(r"deploy bot @\w+_bot_\w+ Bot Developer", words(page))
+    bot = re.search(r"@(\w+_bot_\w+)", page.text)
+    assert bot
+    # It belongs here: nobody makes it a member elsewhere, or gives it another role.
+    answer = submit(browser, page, form_with(page, "user"), user=bot.group(1), role="40")
+    assert answer.status_code == 422
+    assert "A bot belongs to its access token" in words(answer)
+
+
+@pytest.mark.spec("G4")
+def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
+    gatebell: LiveGatebell, browser: requests.Session, place: Place, alice: Person
+) -> None:
+    old = make_bot_token(script_of(gatebell, alice), place, name="nightly")
+    page = browser.get(gatebell.url + place.page)
+    submit(browser, page, form_to(page, f"/{old.id}/rotate"))
+    page = browser.get(gatebell.url + place.page)
+    new = Api(gatebell, shown_token(page))
+    assert new.send("GET", "/user").status_code == 200
+    assert Api(gatebell, old.clear).send("GET", "/user").status_code == 401
+
+    submit(browser, page, form_to(page, "/revoke"))
+
+    assert new.send("GET", "/user").status_code == 401
+    shown = words(browser.get(gatebell.url + place.page))
+    assert "The token nightly is revoked." in shown
+    assert "None of these tokens works any more" in shown
+    dead = words(browser.get(f"{gatebell.url}{place.page}?state=inactive"))
+    assert dead.count("nightly Revoked") == 2
+    assert "none any more" in dead
+
+
+@pytest.mark.spec("G4")
+def test_a_maintainer_is_not_offered_to_end_an_owners_token(
+    gatebell: LiveGatebell, alice: Person
+) -> None:
+    project = place_of(gatebell, "projects", make_project(gatebell, alice))
+    owners = make_bot_token(script_of(gatebell, alice), project, access_level=50)
+    browser = browser_of(gatebell, project.path, Role.MAINTAINER)
+
+    page = browser.get(gatebell.url + project.page)
+
+    assert f"/{owners.id}/rotate" not in page.text
+    assert f"/{owners.id}/revoke" not in page.text
+    new = browser.get(f"{gatebell.url}{project.page}/new")
+    token = form_with(new, "name").value("csrf_token")
+    for action in ("rotate", "revoke"):
+        address = f"{gatebell.url}{project.page}/{owners.id}/{action}"
+        assert browser.post(address, data={"csrf_token": token}).status_code == 403
+    assert 'value="50"' not in new.text
+    refused = submit(browser, new, form_with(new, "name"), name="x", scopes=["api"], role="50")
+    assert refused.status_code == 422
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"expires_at": "0"}, "Write the day like"),
+        ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
+        ({"name": " "}, "Give the token a name"),
+        ({"name": "a\x07b"}, "may not contain control characters"),
+        ({"description": "x" * 256}, "at most 255 characters"),
+        ({"scopes": []}, "Choose at least one scope"),
+        ({"role": "35"}, "Not a valid choice"),
+        ({"role": "x"}, "Invalid Choice"),
+    ],
+)
+def test_what_makes_no_token_is_explained_and_makes_no_bot(
+    gatebell: LiveGatebell,
+    browser: requests.Session,
+    place: Place,
+    values: dict[str, str | list[str]],
+    sentence: str,
+) -> None:
+    answer = create(browser, gatebell, place, **values)
+
+    assert answer.status_code == 422
+    assert sentence in words(answer)
+    assert "No token can act here" in words(browser.get(gatebell.url + place.page))
+
+
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize("role", [None, Role.DEVELOPER, Role.MAINTAINER])
+def test_who_may_not_manage_the_tokens_gets_nowhere(
+    gatebell: LiveGatebell, alice: Person, role: Role | None
+) -> None:
+    path = make_project(gatebell, alice)
+    place = place_of(gatebell, "groups" if role is Role.MAINTAINER else "projects", path)
+    made = make_bot_token(script_of(gatebell, alice), place)
+    browser = browser_of(gatebell, place.path, role)
+    expected = 404 if role is None else 403
+
+    for address in (place.page, f"{place.page}/new"):
+        assert browser.get(gatebell.url + address).status_code == expected
+    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    token = form_with(page, "csrf_token").value("csrf_token")
+    for action in ("new", f"{made.id}/rotate", f"{made.id}/revoke"):
+        answer = browser.post(f"{gatebell.url}{place.page}/{action}", data={"csrf_token": token})
+        assert answer.status_code == expected
+    assert Api(gatebell, made.clear).send("GET", "/user").status_code == 200
+    stranger = gatebell.http().get(gatebell.url + place.page, allow_redirects=False)
+    assert stranger.headers["Location"].startswith("/users/sign_in?next=")
+
+
+@pytest.mark.spec("G4")
+def test_a_bot_does_not_count_as_an_owner_of_its_group(
+    gatebell: LiveGatebell, browser: requests.Session, alice: Person
+) -> None:
+    group = place_of(gatebell, "groups", make_project(gatebell, alice))
+    make_bot_token(script_of(gatebell, alice), group, access_level=50)
+    page = browser.get(f"{gatebell.url}/groups/{group.path}/-/members")
+
+    answer = submit(browser, page, form_to(page, "/remove"))
+
+    assert answer.status_code == 422
+    assert "A group needs an owner" in words(answer)
+
+
+@pytest.mark.spec("G4")
+def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
+    gatebell: LiveGatebell, browser: requests.Session, alice: Person
+) -> None:
+    place = place_of(gatebell, "projects", make_project(gatebell, alice))
+    script = script_of(gatebell, alice)
+    lives, dies = (make_bot_token(script, place, name=name) for name in ("lives", "dies"))
+    change(gatebell, dies.id, expires_at=now() - timedelta(minutes=1))
+
+    gatebell.cli("prune")
+
+    page = words(browser.get(f"{gatebell.url}/{place.path}/-/settings/members"))
+    assert "lives @" in page
+    assert "dies @" not in page
+    assert Api(gatebell, lives.clear).send("GET", "/user").status_code == 200
+
+
+def test_the_first_page_names_ones_own_tokens_that_end_soon(
+    gatebell: LiveGatebell, browser: requests.Session, alice: Person
+) -> None:
+    assert "of yours expire" not in words(browser.get(gatebell.url))
+    script_of(gatebell, alice, name="nightly <b>", lifetime=5 * DAY)
+    script_of(gatebell, alice, name="far away", lifetime=50 * DAY)
+    give_role(gatebell, make_project(gatebell, alice), alice, Role.OWNER)
+
+    page = browser.get(gatebell.url)
+
+    assert "1 access token of yours expires soon: nightly <b> in 4 days" in words(page)
+    assert "nightly <b>" not in page.text
+    assert "far away" not in page.text

@@ -1,0 +1,229 @@
+"""Projects: who sees them, who makes them, and who is a member."""
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.html_forms import form_to, form_with, submit
+from tests.support.live import LiveGatebell
+from tests.support.people import alice, make_project, make_user, signed_in, unique
+from tests.support.senders import connect
+from tests.support.team import browser_of, member_id, person_for
+
+
+def status(browser: requests.Session, gatebell: LiveGatebell, path: str) -> int:
+    return browser.get(f"{gatebell.url}/{path}", allow_redirects=False).status_code
+
+
+def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    pages = (project, f"{project}/-/alerts", f"{project}/-/settings/members", project.upper())
+    for page in pages:
+        assert status(browser_of(gatebell, project, None), gatebell, page) == 404
+        # Nobody learns which paths exist: who is not signed in is asked to do so, either way.
+        assert status(gatebell.http(), gatebell, page) == 302
+        assert status(browser_of(gatebell, project, Role.OWNER), gatebell, page) == 200
+    assert status(gatebell.http(), gatebell, f"{project}-that-is-not") == 302
+    assert status(browser_of(gatebell, project, Role.GUEST), gatebell, project) == 200
+
+
+def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    for path in (f"{group}/shop.v2", unique("crew.io")):
+        kind = "projects" if "/" in path else "groups"
+        gatebell.cli(kind, "create", path, "--owner", alice(gatebell).username)
+        assert status(signed_in(gatebell, alice(gatebell)), gatebell, path) == 200
+        for asked in (path, f"{path}-that-is-not"):
+            assert status(gatebell.http(), gatebell, asked) == 302
+            assert status(browser_of(gatebell, group, None), gatebell, asked) == 404
+    # What no group or project can be called leads nowhere, and what every host is asked for.
+    for path in (f"{group}/shop.json", f"{group}/shop.git", "favicon.ico", "apple-touch-icon.png"):
+        assert status(gatebell.http(), gatebell, path) == 404
+
+
+@pytest.mark.parametrize(
+    ("visibility", "for_strangers", "for_nobody"), [("internal", 200, 302), ("public", 200, 200)]
+)
+def test_who_is_no_member_sees_what_its_visibility_says(
+    gatebell: LiveGatebell, visibility: str, for_strangers: int, for_nobody: int
+) -> None:
+    endpoint = connect(gatebell, make_project(gatebell, alice(gatebell), visibility=visibility))
+    endpoint.accepted(title="for the team only")
+    stranger = browser_of(gatebell, endpoint.project, None)
+    assert status(stranger, gatebell, endpoint.project) == for_strangers
+    assert status(gatebell.http(), gatebell, endpoint.project) == for_nobody
+    for browser in (stranger, gatebell.http()):
+        assert "for the team only" not in browser.get(f"{gatebell.url}/{endpoint.project}").text
+    assert status(stranger, gatebell, f"{endpoint.project}/-/alerts") == 403
+    assert status(stranger, gatebell, f"{endpoint.project}/-/settings/members") == 403
+
+
+def test_the_overview_shows_developers_what_is_open(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, name="Night shift")
+    endpoint.accepted(title="Disk full")
+    for role in (Role.DEVELOPER, Role.OWNER):
+        page = browser_of(gatebell, endpoint.project, role).get(
+            f"{gatebell.url}/{endpoint.project}"
+        )
+        assert "Disk full" in page.text
+        assert "Night shift" in page.text
+    guest = browser_of(gatebell, endpoint.project, Role.GUEST)
+    assert "Disk full" not in guest.get(f"{gatebell.url}/{endpoint.project}").text
+
+
+def test_the_start_page_shows_what_is_open_in_my_projects(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    title = unique("waits for me")
+    endpoint.accepted(title=title)
+    assert title in browser_of(gatebell, endpoint.project, Role.DEVELOPER).get(gatebell.url).text
+    assert title not in browser_of(gatebell, endpoint.project, None).get(gatebell.url).text
+
+
+def test_who_may_not_see_alerts_does_not_count_them_either(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    title = unique("not for guests")
+    endpoint.accepted(title=title)
+    page = browser_of(gatebell, endpoint.project, Role.REPORTER).get(gatebell.url)
+    assert title not in page.text
+    assert "You need the Developer role to see the alerts" in page.text
+
+
+def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    browser = browser_of(gatebell, group, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/projects/new")
+    form = form_with(page, "visibility")
+    answer = submit(browser, page, form, group=group, name="new-shop", visibility="private")
+    assert answer.status_code == 302
+    assert status(browser, gatebell, f"{group}/new-shop/-/settings/general") == 200
+    again = submit(browser, page, form, group=group, name="New-Shop", visibility="private")
+    assert again.status_code == 422
+    assert "exists already" in again.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ""},
+        {"name": "with space"},
+        {"name": "sub/path"},
+        {"name": "x" * 101},
+        {"name": "ends.json"},
+        {"name": "-"},
+        {"name": "\x00"},
+        {"visibility": "secret"},
+        {"group": "nobody-knows-it"},
+    ],
+)
+def test_what_no_project_can_be_is_refused(gatebell: LiveGatebell, changes: dict[str, str]) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/projects/new")
+    given = {"group": group, "name": "fine", "visibility": "private", **changes}
+    answer = submit(browser, page, form_with(page, "visibility"), **given)
+    assert answer.status_code == 422
+    assert status(browser, gatebell, f"{group}/fine") == 404
+
+
+def test_projects_are_not_made_in_groups_of_others(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    for role in (Role.DEVELOPER, None):
+        browser = browser_of(gatebell, group, role)
+        page = browser.get(f"{gatebell.url}/groups/new")
+        values = {"group": group, "name": "mine", "visibility": "private"}
+        token = form_with(page, "path").value("csrf_token")
+        answer = browser.post(f"{gatebell.url}/projects/new", data={"csrf_token": token, **values})
+        assert answer.status_code == 422
+        owner = signed_in(gatebell, alice(gatebell))
+        assert status(owner, gatebell, f"{group}/mine") == 404
+
+
+def test_a_maintainer_changes_who_may_see_it(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/general")
+    form = form_with(page, "visibility")
+    assert submit(browser, page, form, visibility="secret").status_code == 422
+    assert submit(browser, page, form, visibility="public").status_code == 302
+    assert status(gatebell.http(), gatebell, project) == 200
+    developer = browser_of(gatebell, project, Role.DEVELOPER)
+    assert status(developer, gatebell, f"{project}/-/settings/general") == 403
+
+
+def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    newcomer = make_user(gatebell, name="newcomer")
+    theirs = signed_in(gatebell, newcomer)
+    assert status(theirs, gatebell, project) == 404
+    browser = browser_of(gatebell, project, Role.OWNER)
+    address = f"{gatebell.url}/{project}/-/settings/members"
+    page = browser.get(address)
+    form = form_with(page, "user")
+    answer = submit(browser, page, form, user=newcomer.username, role="10")
+    assert answer.status_code == 302
+    assert status(theirs, gatebell, f"{project}/-/alerts") == 403
+    page = browser.get(address)
+    change = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
+    assert submit(browser, page, change, role="30").status_code == 302
+    assert status(theirs, gatebell, f"{project}/-/alerts") == 200
+    page = browser.get(address)
+    assert page.text.count(f"@{newcomer.username}") == 1
+    row = page.text.partition(f"@{newcomer.username}")[2]
+    removal = f"/members/{row.partition('/-/settings/members/')[2].partition('/')[0]}/remove"
+    assert submit(browser, page, form_to(page, removal)).status_code == 302
+    assert status(theirs, gatebell, project) == 404
+
+
+def test_nobody_gives_a_role_above_their_own(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
+    stranger = person_for(gatebell, None)
+    form = form_with(page, "user")
+    for role in ("50", "0", "99", "x", "40 "):
+        answer = submit(browser, page, form, user=stranger.username, role=role)
+        assert answer.status_code == (302 if role == "40 " else 422), role
+
+
+def test_somebody_who_has_no_account_cannot_be_added(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.OWNER)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
+    for user in ("nobody-by-that-name", "", "\x00", "<b>", "x" * 400):
+        answer = submit(browser, page, form_with(page, "user"), user=user, role="30")
+        assert answer.status_code == 422
+        assert "<b>" not in answer.text
+
+
+def test_members_of_others_cannot_be_removed_from_here(gatebell: LiveGatebell) -> None:
+    mine, other = (make_project(gatebell, alice(gatebell)) for _ in range(2))
+    browser = browser_of(gatebell, mine, Role.OWNER)
+    page = browser.get(f"{gatebell.url}/{mine}/-/settings/members")
+    token = {"csrf_token": form_with(page, "user").value("csrf_token")}
+    for number in ("1", "0", "9" * 19, "9" * 40):
+        url = f"{gatebell.url}/{mine}/-/settings/members/{number}/remove"
+        assert browser.post(url, data=token).status_code in {404, 405}
+    assert status(signed_in(gatebell, alice(gatebell)), gatebell, other) == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..%2f..%2fetc%2fpasswd",
+        "%2e%2e/%2e%2e",
+        "%00",
+        "a%00b/c",
+        "%ff%fe",
+        "{{7*7}}",
+        "'%20OR%201=1",
+        "x/" * 1_000,
+        "-/-/-",
+        "a//b",
+    ],
+)
+def test_paths_that_nothing_has_are_not_found(gatebell: LiveGatebell, path: str) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    for page in (path, f"{path}/-/alerts", f"{path}/-/settings/members"):
+        answer = browser.get(f"{gatebell.url}/{page}")
+        assert answer.status_code == 404, page
+        assert "Traceback" not in answer.text

@@ -1,0 +1,69 @@
+"""How far the clock of a host is from the database's is measured and said."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from flask import Flask
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app import create_app
+from domain.clock import Clock, system_clock
+from models import Host
+from tests.support.live import close_app
+from web.database import open_engine
+from web.heartbeat import beat
+from web.settings import Settings
+
+AHEAD = timedelta(seconds=7)
+
+
+def fast_clock() -> datetime:
+    return system_clock() + AHEAD
+
+
+@pytest.fixture(params=[system_clock, fast_clock])
+def clock(request: pytest.FixtureRequest) -> Clock:
+    chosen: Clock = request.param
+    return chosen
+
+
+@pytest.fixture
+def host(settings: Settings, clock: Clock) -> Iterator[Flask]:
+    app = create_app(settings, clock=clock)
+    yield app
+    close_app(app)
+
+
+def test_readiness_says_by_how_much_the_clock_is_off(
+    host: Flask, clock: Clock, settings: Settings
+) -> None:
+    answer = host.test_client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json is not None
+    if clock is system_clock or settings.uses_sqlite:
+        assert "clock" not in answer.json
+    else:
+        remark = answer.json["clock"]
+        assert remark.startswith("The clock of this host is ")
+        assert remark.endswith(" s ahead of the database's.")
+
+
+def test_a_host_leaves_its_keys_and_clock_and_warns(
+    settings: Settings, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="gatebell.clock"):
+        beat(replace(settings, secret_key_fallbacks=("k" * 32,)), "here web", clock=clock)
+    engine = open_engine(settings)
+    with Session(engine) as session:
+        (host,) = session.scalars(select(Host))
+        assert len(host.key_fingerprints.split()) == 2
+        lead = host.clock_lead_ms
+    engine.dispose()
+    is_off = clock is fast_clock and not settings.uses_sqlite
+    assert (lead is None) == settings.uses_sqlite
+    assert is_off == (lead is not None and abs(lead - AHEAD / timedelta(milliseconds=1)) < 1_000)
+    assert is_off == ("ahead of the database's" in caplog.text)

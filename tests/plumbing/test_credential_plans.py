@@ -1,0 +1,87 @@
+"""Credentials are found and spent by index, on tables that nobody has analysed yet."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import Executable
+
+from domain.oauth import exchanges, lookups
+from tests.plumbing.test_hot_plans import plan_of
+from web.extensions import db
+
+ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CLIENT = "uq_applications_uid"
+
+
+def plan(app: Flask, statement: Executable, **values: Any) -> str:
+    """Return how Postgres would run a statement."""
+    with app.app_context():
+        compiled = statement.compile(dialect=db.engine.dialect)  # type: ignore[attr-defined]
+    return plan_of(app, (str(compiled), dict.fromkeys(compiled.bind_names.values()) | values))
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize(
+    ("lookup", "indexes"),
+    [
+        (lookups.ASKED_ACCESS_TOKEN, ["uq_access_tokens_digest"]),
+        (lookups.REFRESH_TOKEN, ["uq_access_tokens_refresh_digest", "pk_authorizations"]),
+        (lookups.AUTHORIZATION_CODE, ["uq_authorizations_code_digest", "pk_users"]),
+        (
+            lookups.DEVICE_CODE,
+            ["uq_device_authorizations_device_code_digest", "uq_authorizations_code_digest"],
+        ),
+    ],
+)
+def test_a_client_and_what_it_comes_with_are_found_by_index(
+    app: Flask, lookup: lookups.Lookup, indexes: list[str]
+) -> None:
+    values = {"client_id": "x", "now": NOW, "digest": b"x" * 32}
+    shown = plan(app, lookup.statement, **values)
+    assert [name for name in [CLIENT, *indexes] if name not in shown] == [], shown
+    assert "Seq Scan" not in shown
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        lookups.ASKED_ACCESS_TOKEN,
+        lookups.REFRESH_TOKEN,
+        lookups.AUTHORIZATION_CODE,
+        lookups.DEVICE_CODE,
+    ],
+)
+def test_sqlite_reads_no_whole_table_for_it(app: Flask, lookup: lookups.Lookup) -> None:
+    with app.app_context():
+        compiled = lookup.statement.compile(dialect=db.engine.dialect)
+        values = dict.fromkeys(compiled.bind_names.values(), b"x")
+        steps = db.session.connection().exec_driver_sql(
+            f"EXPLAIN QUERY PLAN {compiled}",
+            tuple(values[name] for name in compiled.positiontup or ()),
+        )
+        shown = [row.detail for row in steps]
+    assert [step for step in shown if not step.startswith("SEARCH ")] == []
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize(
+    ("statement", "indexes"),
+    [
+        (exchanges.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
+        (exchanges.FOR_CODE.at_once, ["pk_authorizations"]),
+        (exchanges.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+    ],
+)
+def test_what_is_spent_is_found_by_its_key(
+    app: Flask, statement: Executable, indexes: list[str]
+) -> None:
+    ids = {"spent_token": 1, "spent_grant": 1, "spent_device": 1, "spent_at": NOW}
+    shown = plan(app, statement, **ids)
+    assert [name for name in indexes if name not in shown] == [], shown
+    assert "Seq Scan" not in shown

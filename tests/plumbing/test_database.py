@@ -1,0 +1,190 @@
+"""What each request costs the database, and how a hot connection behaves when something breaks."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from time import sleep
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from domain.keyring import Kind
+from models import AccessToken
+from tests.coverage.statements import statements_of
+from tests.support.commands import operate
+from tests.support.people import now
+from tests.support.senders import JSON, item, resolved, webhook
+from web.database import open_engine
+from web.extensions import db
+from web.hot_database import HotDatabase
+from web.settings import Settings
+
+
+def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
+    """Make an integration; what is returned posts to it and tells what that cost."""
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    made = operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", "Hook")
+    path = made["url"].removeprefix("http://localhost")
+    headers = {"Authorization": f"Bearer {made['key']}", "Content-Type": JSON}
+    client = app.test_client()
+
+    def post(body: bytes) -> list[str]:
+        with statements_of(app) as found:
+            answer = client.post(path, data=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert "Set-Cookie" not in answer.headers
+        return found
+
+    post(webhook(item("warm")))  # the settings are read, and the key's use is noted
+    return post
+
+
+def without_settings(found: list[str]) -> list[str]:
+    """Leave out the settings, which each process reads once a second, whatever the load."""
+    return [statement for statement in found if "instance_settings" not in statement]
+
+
+ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize("body", [b'{"title": "new"}', b'{"fingerprint": "x"}'])
+def test_a_firing_alert_costs_postgres_two_statements(app: Flask, body: bytes) -> None:
+    post = receiver(app, "http")
+    for _ in range(3):
+        assert len(without_settings(post(body))) == 2
+
+
+def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
+    post = receiver(app, "prometheus")
+    counts = []
+    for size in (2, 200):
+        names = [f"{size}-{number}" for number in range(size)]
+        post(webhook(*map(item, names[::2])))
+        both = [item(name) for name in names] + [resolved(name) for name in names[:1]]
+        counts.append(len(without_settings(post(webhook(*both)))))
+    # On SQLite the words of alerts that said something new are a statement of their own.
+    assert counts[0] == counts[1] <= 12
+
+
+def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskClient) -> None:
+    user = operate(app, "users", "create", "alice", "--email", "alice@example.org")
+    application = operate(
+        app, "applications", "create", "App", "--owner", "alice", "--scopes", "read_user",
+        "--redirect-uri", "https://a.example/cb",
+    )  # fmt: skip
+    token = services_of(app).keyring.issue(Kind.ACCESS_TOKEN)
+    with app.app_context():
+        values = {"user_id": user["id"], "application_id": application["id"]}
+        moments = {"created_at": now(), "expires_at": now() + timedelta(hours=1)}
+        row = AccessToken(digest=token.digest, scopes="read_user", **values, **moments)
+        db.session.add(row)
+        db.session.commit()
+    headers = {"Authorization": f"Bearer {token.clear}"}
+    for path, cost in (("/oauth/token/info", 1), ("/api/v4/user", 1)):
+        client.get(path, headers=headers)  # the first use is noted, like one in each minute
+        with statements_of(app) as found:
+            answer = client.get(path, headers=headers)
+        assert answer.status_code == 200
+        assert len(without_settings(found)) == cost, found
+        assert "Set-Cookie" not in answer.headers
+
+
+def services_of(app: Flask) -> Any:
+    return app.extensions["gatebell"]
+
+
+@pytest.fixture
+def hot(app: Flask) -> Iterator[HotDatabase]:
+    """The kept connections of this process."""
+    found: HotDatabase = services_of(app).hot
+    yield found
+    found.close()
+
+
+ONE = text("SELECT 1")
+
+
+@ON_POSTGRES
+def test_one_connection_is_kept_for_all_who_come_one_after_the_other(hot: HotDatabase) -> None:
+    assert len({hot.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
+
+
+@ON_POSTGRES
+def test_a_read_on_a_stale_connection_is_tried_again(hot: HotDatabase) -> None:
+    (own,) = hot.all(text("SELECT pg_backend_pid()"))
+    with pytest.raises(OperationalError):
+        hot.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    (renewed,) = hot.all(text("SELECT pg_backend_pid()"))
+    assert renewed != own
+    hot.all(text("SET idle_session_timeout = 1"))
+    sleep(0.1)
+    assert hot.first(ONE, {}) is not None
+
+
+def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: HotDatabase) -> None:
+    def write_and_break() -> None:
+        hot.all(text("CREATE TABLE half (id INTEGER)"))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        hot.transact(write_and_break)
+    with pytest.raises(DBAPIError):
+        hot.all(text("SELECT * FROM half"))
+    assert hot.first(ONE, {}) is not None
+
+
+@ON_POSTGRES
+def test_a_rollback_leaves_the_connection_good(hot: HotDatabase) -> None:
+    def ask_and_break() -> None:
+        hot.first(ONE, {})
+        raise ZeroDivisionError
+
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            hot.transact(ask_and_break)
+        assert hot.first(ONE, {}) is not None
+
+
+def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: HotDatabase) -> None:
+    class _Conflict(sqlite3.OperationalError):
+        sqlstate = "40P01"
+
+    tries: list[int] = []
+
+    def conflict_until(good: int) -> Callable[[], int]:
+        def work() -> int:
+            tries.append(1)
+            if len(tries) < good:
+                raise OperationalError("", None, _Conflict())
+            return len(tries)
+
+        return work
+
+    assert hot.transact(conflict_until(3)) == 3
+    tries.clear()
+    with pytest.raises(OperationalError):
+        hot.transact(conflict_until(9))
+    assert len(tries) == 5
+    assert hot.first(ONE, {}) is not None
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_page_that_only_read_makes_no_reader_of_who_writes_next(
+    client: FlaskClient, settings: Settings
+) -> None:
+    assert client.get("/users/sign_in").status_code == 200
+    engine = open_engine(settings)
+    with closing(sqlite3.connect(engine.url.database or "", timeout=0)) as other:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT count(*) FROM users")).all()
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")
+    engine.dispose()

@@ -1,0 +1,82 @@
+"""SQLite looks words up first, however many alerts there are that nobody has counted."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import event, text
+
+from domain.alerts.filters import AlertFilter
+from domain.alerts.orders import ORDERS
+from domain.alerts.queries import AlertSlice, count_by_status, list_alerts
+from domain.alerts.search import MOST_NAMED
+from tests.support.commands import operate
+from web.extensions import db
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+_FILL = text(
+    """
+WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)
+INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events,
+  started_at, last_event_at, created_at)
+SELECT :project_id, n, 0, 'triggered', n % 2, 'Disk full' || iif(n = 7, ' again', ''), '', 1,
+  '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000'
+FROM numbers
+"""
+)
+
+
+@contextmanager
+def plans() -> Iterator[list[str]]:
+    """Collect how SQLite answers each question."""
+    found: list[str] = []
+
+    def note(_connection: Any, cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
+        if "MATCH" in statement or "alerts.id IN" in statement:
+            steps = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+            found.append("\n".join(step[3] for step in steps))
+
+    event.listen(db.engine, "before_cursor_execute", note)
+    yield found
+    event.remove(db.engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("order", ["started", "severity", "events"])
+def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, order: str) -> None:
+    operate(app, "groups", "create", "acme")
+    project_id = operate(app, "projects", "create", "acme/shop")["id"]
+    with app.app_context():
+        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED})
+        wanted = AlertFilter(project_id=project_id, search="again")
+        with plans() as found:
+            part = AlertSlice(size=20, order=ORDERS[order])
+            page = list_alerts(wanted, part, session=db.session())
+            counts = count_by_status(wanted, session=db.session())
+    assert [alert.iid for alert in page.items] == [7]
+    assert counts["triggered"] == 1
+    by_words, listed, _by_words_again, counted = found
+    first, second = by_words.splitlines()
+    assert first.startswith("SCAN alert_search VIRTUAL TABLE")
+    assert second == "SEARCH alerts USING INTEGER PRIMARY KEY (rowid=?)"
+    assert "ix_alerts" not in listed + counted
+
+
+@pytest.mark.parametrize("order", ["started", "severity"])
+def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str) -> None:
+    operate(app, "groups", "create", "acme")
+    project_id = operate(app, "projects", "create", "acme/shop")["id"]
+    with app.app_context():
+        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED + 1})
+        wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
+        with plans() as found:
+            part = AlertSlice(size=20, order=ORDERS[order])
+            page = list_alerts(wanted, part, session=db.session())
+    assert len(page.items) == 20
+    by_words, listed = found
+    assert by_words.startswith("SCAN alert_search VIRTUAL TABLE")
+    assert "LIST SUBQUERY" in listed
+    assert re.search(r"SEARCH alerts USING (COVERING )?INDEX ix_alerts_", listed)

@@ -1,0 +1,58 @@
+"""No statement works without an end, whichever database it is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import monotonic, sleep
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from tests.plumbing.test_database import services_of
+from web.extensions import db
+from web.settings import Settings
+
+ENDLESS = {
+    "sqlite": (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        " SELECT count(*) FROM n WHERE i < 0"
+    ),
+    "postgresql": "SELECT pg_sleep(600)",
+}
+ROWS = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+    " SELECT i FROM n"
+)
+
+
+@pytest.fixture
+def hasty(settings: Settings, make_app: Callable[[Settings], Flask]) -> Flask:
+    return make_app(replace(settings, database_statement_timeout_ms=1_000))
+
+
+def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
+    with hasty.app_context():
+        statement, began = text(ENDLESS[db.engine.dialect.name]), monotonic()
+        with pytest.raises(DBAPIError):
+            db.session.execute(statement).all()
+        assert monotonic() - began < 10
+        db.session.rollback()
+        assert db.session.scalar(text("SELECT 1")) == 1
+
+
+def test_the_hot_paths_wait_for_no_statement_without_an_end(hasty: Flask) -> None:
+    hot, began = services_of(hasty).hot, monotonic()
+    with pytest.raises(DBAPIError):
+        hot.all(text(ENDLESS[hot.dialect_name]))
+    assert monotonic() - began < 10
+    assert hot.first(text("SELECT 1"), {}) is not None
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_what_rows_wait_for_is_not_the_statement_s_time(hasty: Flask) -> None:
+    with hasty.app_context():
+        rows = iter(db.session.execute(text(ROWS)))
+        next(rows)
+        sleep(1.5)
+        assert sum(1 for _ in rows) == 19_999

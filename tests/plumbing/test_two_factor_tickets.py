@@ -1,0 +1,80 @@
+"""The ticket between password and second factor, and how long it lasts."""
+
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask, session
+from itsdangerous import TimestampSigner
+
+from domain.accounts.second_factors import remove_second_factors
+from domain.accounts.users import NewUser, create_user
+from models import TotpDevice, User
+from tests.support.password_rules import RULES
+from tests.support.people import now
+from web.extensions import db
+from web.two_factor_tickets import find_ticket, give_ticket, spend
+
+
+@pytest.fixture
+def charlie(app: Flask) -> Iterator[User]:
+    """Somebody with an authenticator app, in whose session we are."""
+    new = NewUser(
+        username="charlie",
+        email="charlie@people.example",
+        name="Charlie",
+        password="rain on tin roofs",
+    )
+    with app.test_request_context():
+        user = create_user(new, session=db.session(), now=now(), rules=RULES)
+        device = TotpDevice(
+            user_id=user.id, seed_ciphertext="", created_at=now(), confirmed_at=now()
+        )
+        db.session.add(device)
+        db.session.flush()
+        yield user
+        db.session.rollback()
+
+
+def test_a_ticket_is_found_until_it_is_spent(charlie: User) -> None:
+    session["left over"] = "from before"
+    give_ticket(charlie)
+    assert "left over" not in session
+    ticket = find_ticket()
+    assert ticket is not None
+    assert ticket.user is charlie
+    assert [spend(ticket) for _ in range(2)] == [True, False]
+
+
+def test_a_ticket_lasts_ten_minutes(charlie: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_ticket(charlie)
+    now_in_seconds = now().timestamp()
+    for minutes, is_good in ((9, True), (11, False)):
+        later = int(now_in_seconds + minutes * 60)
+        monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _signer, at=later: at)
+        assert (find_ticket() is not None) is is_good
+
+
+def test_a_ticket_is_for_the_password_that_was_right(charlie: User) -> None:
+    give_ticket(charlie)
+    charlie.password_changed_at = now()
+    assert find_ticket() is None
+
+
+@pytest.mark.parametrize(("field", "value"), [("state", "locked"), ("kind", "bot")])
+def test_a_ticket_is_for_an_account_that_may_sign_in(charlie: User, field: str, value: str) -> None:
+    give_ticket(charlie)
+    setattr(charlie, field, value)
+    assert find_ticket() is None
+
+
+def test_a_ticket_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
+    give_ticket(charlie)
+    remove_second_factors(charlie.id, session=db.session())
+    assert find_ticket() is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "e30.x.y", "\x00", "🔔"])
+def test_what_was_never_sealed_is_no_ticket(charlie: User, text: str) -> None:
+    del charlie
+    session["two_factor"] = text
+    assert find_ticket() is None
