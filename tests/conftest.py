@@ -36,8 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_wanted(item: pytest.Item) -> bool:
-    marker, case = item.get_closest_marker("one_database"), getattr(item, "callspec", None)
-    return not (marker and case and case.params.get("gatebell", *marker.args) != marker.args[0])
+    one, both = (item.get_closest_marker(word) for word in ("one_database", "both_databases"))
+    case = getattr(item, "callspec", None)
+    if one is None or both is not None or case is None:
+        return True
+    return not any(value in KINDS and value != one.args[0] for value in case.params.values())
 
 
 @pytest.fixture(scope="session", autouse=True)
