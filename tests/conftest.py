@@ -86,7 +86,10 @@ def new_postgres(postgres: Postgres, migrated_postgres: str) -> Callable[[], str
 def new_service(
     request: pytest.FixtureRequest, migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> NewService:
-    """Makes services of a kind with settings of their own; their databases are migrated already."""
+    """Makes services of a kind with settings of their own; their databases are migrated already.
+
+    `only="web"` is the web server alone, for tests that ask nothing of the background worker.
+    """
 
     def make(kind: str = "sqlite", **settings: str) -> LiveGatebell:
         directory = tmp_path_factory.mktemp("service")
