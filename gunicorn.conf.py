@@ -10,7 +10,7 @@ import logging
 import os
 from typing import Any
 
-from web.early_signals import hold_back_while_forking, let_through
+from web.early_signals import hold_back_while_forking
 from web.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.memory import return_large_blocks
@@ -99,11 +99,6 @@ def post_fork(_server: Any, _worker: Any) -> None:
 def post_worker_init(_worker: Any) -> None:
     """Let others know of this host."""
     start_heartbeat(_settings, "web")
-
-
-def pre_exec(_server: Any) -> None:
-    """Let the server that takes over from this one (SIGUSR2) be stopped: it keeps what is held."""
-    let_through()
 
 
 def on_exit(_server: Any) -> None:

@@ -39,5 +39,6 @@ def web_processes(live: LiveGatebell) -> list[int]:
 
 def children(parent: int) -> list[tuple[int, str]]:
     listed = ["ps", "--no-headers", "-o", "pid,args", "--ppid", str(parent)]
-    lines = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    # Its status is 1 where there are none.
+    lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
     return sorted((int(line.split()[0]), line) for line in lines)
