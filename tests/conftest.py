@@ -104,14 +104,17 @@ def new_service(
 
 
 @pytest.fixture(params=KINDS)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A migrated and empty database of a test's own, of each kind in turn."""
     if request.param == "sqlite":
         file = tmp_path / "gatebell.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
-        return f"sqlite:///{file}"
-    url: str = request.getfixturevalue("new_postgres")()
-    return url
+        yield f"sqlite:///{file}"
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
+    url = postgres.new_database(template=request.getfixturevalue("migrated_postgres"))
+    yield url
+    postgres.drop_database(url)
 
 
 @pytest.fixture

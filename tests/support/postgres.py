@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,28 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 _numbers = itertools.count(1)
+#: Several servers with all their threads; and nobody pulls the plug here. Making and dropping a
+#: database are checkpoints, of which nothing needs to reach the disk.
+_FOR_TESTS = (
+    "max_connections = 300",
+    "fsync = off",
+    "full_page_writes = off",
+    "wal_level = minimal",
+    "max_wal_senders = 0",
+    # No test lasts long enough to need it, and it would visit each of the many databases.
+    "autovacuum = off",
+)
+_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own
+#: Bytes that have to be free there: each of several runs at once makes some hundred databases.
+_ENOUGH_MEMORY = 6 * 2**30
 
 
 class Postgres:
     """A server on which databases of our own can be made."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, strategy: str = "") -> None:
         self._url = make_url(url).set(drivername="postgresql")
+        self._strategy = strategy
         self._ours: list[str] = []
 
     def execute(self, statement: sql.Composed) -> None:
@@ -29,48 +45,58 @@ class Postgres:
 
     def new_database(self, *, template: str = "") -> str:
         """Make a database, empty or a copy of the one at an address, and return its address."""
-        name = f"gatebell_test_{os.getpid()}_{next(_numbers)}"
         copied = (make_url(template).database if template else None) or "template1"
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-        self.execute(statement.format(sql.Identifier(name), sql.Identifier(copied)))
-        self._ours.append(name)
-        return self._url.set(database=name).render_as_string(hide_password=False)
+        return self._made(sql.SQL("TEMPLATE {}").format(sql.Identifier(copied)))
 
     def new_plain_database(self) -> str:
         """Make an empty database whose locale knows no letters but a to z."""
+        return self._made(sql.SQL("TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'").format())
+
+    def _made(self, how: sql.Composed) -> str:
         name = f"gatebell_test_{os.getpid()}_{next(_numbers)}"
-        statement = "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
-        self.execute(sql.SQL(statement).format(sql.Identifier(name)))
+        statement = sql.SQL("CREATE DATABASE {} {} " + self._strategy)
+        self.execute(statement.format(sql.Identifier(name), how))
         self._ours.append(name)
         return self._url.set(database=name).render_as_string(hide_password=False)
 
+    def drop_database(self, url: str) -> None:
+        """Drop a database of ours, whoever still uses it."""
+        name = make_url(url).database
+        assert name in self._ours
+        self.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
+        self._ours.remove(name)
+
     def drop_databases(self) -> None:
-        statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
-        for name in self._ours:
-            self.execute(statement.format(sql.Identifier(name)))
-        self._ours.clear()
+        for name in tuple(self._ours):
+            self.drop_database(self._url.set(database=name).render_as_string(hide_password=False))
 
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
     """Give a server for as long as the tests run."""
     if url := os.environ.get("TEST_DATABASE_URL"):
-        yield from _used(Postgres(url))
+        postgres = Postgres(url)
+        try:
+            yield postgres
+        finally:
+            postgres.drop_databases()
         return
-    with own_server() as server:
-        # Several servers with all their threads; and nobody pulls the plug here.
-        for change in ("max_connections = 300", "fsync = off"):
+    with own_server(_quick_place()) as server:
+        for change in _FOR_TESTS:
             Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
         server.stop()
         server.ensure_postgres_running()
-        yield from _used(Postgres(server.get_uri()))
+        # What is left of the databases goes with the server.
+        yield Postgres(server.get_uri(), strategy="STRATEGY FILE_COPY")
 
 
 @contextmanager
-def own_server() -> Iterator[PostgresServer]:
+def own_server(place: Path | None = None) -> Iterator[PostgresServer]:
     """Start a server that nobody else uses, so that it may be stopped."""
     # Not below pytest's own directory: that is closed to the user who runs Postgres for root.
-    with tempfile.TemporaryDirectory(prefix="gatebell-postgres-") as directory:
+    with tempfile.TemporaryDirectory(prefix="gatebell-postgres-", dir=place) as directory:
         server = get_server(Path(directory) / "data", cleanup_mode=None)
         try:
             yield server
@@ -78,8 +104,7 @@ def own_server() -> Iterator[PostgresServer]:
             server.stop()
 
 
-def _used(postgres: Postgres) -> Iterator[Postgres]:
-    try:
-        yield postgres
-    finally:
-        postgres.drop_databases()
+def _quick_place() -> Path | None:
+    """Return where files lie in memory, if there is room for ours."""
+    has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY
+    return _MEMORY if has_room else None
