@@ -55,16 +55,18 @@ class Trail:
     def verify_after(self, statement: Any) -> dict[str, Any]:
         """Tamper, verify, and put everything back as it was."""
         with self._engine.begin() as connection:
-            kept = [
-                (table, [dict(row) for row in connection.execute(select(table)).mappings()])
-                for table in (AuditSeal.__table__, AuditEvent.__table__)
-            ]
+            kept = {
+                table: list(
+                    map(dict, connection.execute(select(*table.__table__.columns)).mappings())
+                )
+                for table in (AuditSeal, AuditEvent)
+            }
         self.tamper(statement)
         answer = self.verify()
         with self._engine.begin() as connection:
-            for table, _ in reversed(kept):
+            for table in reversed(kept):
                 connection.execute(delete(table))
-            for table, rows in kept:
+            for table, rows in kept.items():
                 connection.execute(insert(table), rows)
         return answer
 
