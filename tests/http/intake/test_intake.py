@@ -7,6 +7,7 @@ import requests
 from sqlalchemy import update
 
 from models import Integration
+from tests.support.databases import ON_POSTGRES, ON_SQLITE
 from tests.support.live import LiveGatebell
 from tests.support.senders import Endpoint, basic, connect, item, request_head, spoken, webhook
 from tests.support.stored import alerts_of, change, deliveries_of
@@ -26,38 +27,21 @@ def test_an_alert_is_answered_with_its_number_and_title(gatebell: LiveGatebell, 
 
 
 @pytest.mark.spec("I2")
-@pytest.mark.parametrize(
-    "header",
-    ["Bearer {key}", "bearer {key}", "BEARER  {key}", "Basic {basic}", "BASIC  {basic}"],
-)
+@ON_SQLITE
 def test_the_key_comes_as_a_bearer_token_or_as_a_password_without_a_user(
-    gatebell: LiveGatebell, header: str
+    gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
-    packed = basic("", endpoint.key).partition(" ")[2]
-    value = header.format(key=endpoint.key, basic=packed)
-    assert endpoint.post(b"{}", Authorization=value).status_code == 200
+    for header in (f"bearer  {endpoint.key}", basic("", endpoint.key)):
+        assert endpoint.post(b"{}", Authorization=header).status_code == 200
 
 
+# What a header presents, in all its spellings: tests/domain/alerts/test_receivers.py.
 @pytest.mark.spec("I2")
+@ON_POSTGRES
 @pytest.mark.parametrize(
     "header",
-    [
-        "",
-        "Bearer",
-        "Bearer ",
-        "Bearer wrong",
-        "Bearer {key}x",
-        "{key}",
-        "Token {key}",
-        "Basic",
-        "Basic !!!",
-        "Basic {key}",
-        "Basic bm9jb2xvbg==",
-        "Basic /////w==",
-        "Bearer \xe9\xff",
-        "\xe9 {key}",
-    ],
+    ["", "Bearer wrong", "Bearer {key}x", "Basic /////w==", "Bearer \xe9\xff", "\xe9 {key}"],
 )
 def test_a_missing_or_wrong_key_is_refused_and_the_answer_says_how_to_send_one(
     gatebell: LiveGatebell, header: str
@@ -74,12 +58,14 @@ def test_a_missing_or_wrong_key_is_refused_and_the_answer_says_how_to_send_one(
 
 
 @pytest.mark.spec("I2")
+@ON_SQLITE
 def test_basic_authentication_with_a_user_is_refused(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     assert endpoint.post(b"{}", Authorization=basic("alice", endpoint.key)).status_code == 401
 
 
 @pytest.mark.spec("I2")
+@ON_POSTGRES
 def test_the_key_of_another_integration_opens_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     other = connect(gatebell, endpoint.project, name="Other")
@@ -87,6 +73,7 @@ def test_the_key_of_another_integration_opens_nothing(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.spec("I1")
+@ON_SQLITE
 def test_the_slug_is_for_people_and_never_checked(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for slug in ("renamed", "100%25", "%C3%A9", "a.json"):
@@ -95,6 +82,7 @@ def test_the_slug_is_for_people_and_never_checked(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.spec("I1")
+@ON_POSTGRES
 def test_the_path_of_the_project_may_be_in_any_case(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     shouted = endpoint.url.replace(endpoint.project, endpoint.project.upper())
@@ -118,6 +106,7 @@ def test_a_short_address_is_the_oldest_endpoint_of_that_type(
 
 
 @pytest.mark.spec("I1")
+@ON_POSTGRES
 def test_a_short_address_without_an_endpoint_of_that_type_is_not_found(
     gatebell: LiveGatebell,
 ) -> None:
@@ -127,6 +116,7 @@ def test_a_short_address_without_an_endpoint_of_that_type_is_not_found(
 
 
 @pytest.mark.spec("I1")
+@ON_SQLITE
 def test_the_type_of_the_integration_decides_how_the_body_is_read(gatebell: LiveGatebell) -> None:
     generic = connect(gatebell)
     answer = generic.post(FIRING["prometheus"])
@@ -147,6 +137,7 @@ def test_the_type_of_the_integration_decides_how_the_body_is_read(gatebell: Live
 
 
 @pytest.mark.spec("H4", "I1")
+@ON_POSTGRES
 def test_an_integration_that_is_turned_off_takes_nothing(gatebell: LiveGatebell) -> None:
     off = connect(gatebell, active=False)
     answer = off.post(b"{}")
@@ -156,6 +147,7 @@ def test_an_integration_that_is_turned_off_takes_nothing(gatebell: LiveGatebell)
 
 
 @pytest.mark.spec("I1", "I19")
+@ON_SQLITE
 def test_the_first_check_that_fails_is_the_answer(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     text = {"Content_Type": "text/plain"}
@@ -172,6 +164,7 @@ def test_the_first_check_that_fails_is_the_answer(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.spec("I1", "I2")
+@ON_POSTGRES
 def test_packed_nonsense_is_no_reason_to_skip_the_other_checks(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for encoding, last in (("gzip", 400), ("br", 415)):
@@ -201,31 +194,35 @@ def test_while_the_link_to_an_external_tool_is_active_no_other_endpoint_is(
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.parametrize(
-    "media_type",
-    ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON",
-     "application/vnd.alert+json", "application/cloudevents+json;charset=utf-8"],
-)  # fmt: skip
-def test_json_has_these_media_types(gatebell: LiveGatebell, media_type: str) -> None:
-    assert connect(gatebell).post(b"{}", Content_Type=media_type).status_code == 200
-
-
-@pytest.mark.spec("I1")
-@pytest.mark.parametrize(
-    "media_type",
-    ["", "text/json", "text/plain", "application/x-www-form-urlencoded", "application/xml",
-     "application/jsonp", "multipart/form-data; boundary=x", "text/x+json", "é", ";"],
-)  # fmt: skip
-def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell, media_type: str) -> None:
+@ON_POSTGRES
+def test_json_has_these_media_types(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
-    answer = endpoint.post(b"{}", Content_Type=media_type)
-    assert answer.status_code == 415
-    assert answer.json()["message"].endswith("The Content-Type must be application/json.")
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert (delivery.status_code, delivery.body) == (415, b"{}")
+    types = (
+        *("application/json", "application/json; charset=utf-8", "APPLICATION/JSON"),
+        *("application/vnd.alert+json", "application/cloudevents+json;charset=utf-8"),
+    )
+    answers = {each: endpoint.post(b"{}", Content_Type=each).status_code for each in types}
+    assert answers == dict.fromkeys(types, 200)
 
 
 @pytest.mark.spec("I1")
+@ON_SQLITE
+def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    types = (
+        *("", "text/json", "text/plain", "application/x-www-form-urlencoded", "application/xml"),
+        *("application/jsonp", "multipart/form-data; boundary=x", "text/x+json", "é", ";"),
+    )
+    answers = {each: endpoint.post(b"{}", Content_Type=each) for each in types}
+    assert {each: found.status_code for each, found in answers.items()} == dict.fromkeys(types, 415)
+    for answer in answers.values():
+        assert answer.json()["message"].endswith("The Content-Type must be application/json.")
+    first = deliveries_of(gatebell, endpoint.project)[0]
+    assert (first.status_code, first.body) == (415, b"{}")
+
+
+@pytest.mark.spec("I1")
+@ON_SQLITE
 def test_a_body_that_does_not_say_its_type_is_refused(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     key = f"Authorization: Bearer {endpoint.key}"
@@ -234,6 +231,7 @@ def test_a_body_that_does_not_say_its_type_is_refused(gatebell: LiveGatebell) ->
     assert alerts_of(gatebell, endpoint.project) == []
 
 
+@ON_POSTGRES
 def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     answers = [
@@ -247,12 +245,10 @@ def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> N
         assert "Cookie" not in answer.headers.get("Vary", "")
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_another_method_is_refused_and_told_the_right_one(
-    gatebell: LiveGatebell, method: str
-) -> None:
+@ON_SQLITE
+def test_another_method_is_refused_and_told_the_right_one(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
-    answer = requests.request(method, endpoint.url, headers=endpoint.bearer, timeout=10)
+    answer = requests.put(endpoint.url, headers=endpoint.bearer, timeout=60)
     assert answer.status_code == 405
     assert "POST" in answer.headers["Allow"]
     assert answer.json() == {"message": "405 Method Not Allowed"}
@@ -265,6 +261,7 @@ def test_a_refused_stranger_leaves_no_body_in_the_log(gatebell: LiveGatebell) ->
     assert (delivery.status_code, delivery.body) == (401, None)
 
 
+@ON_SQLITE
 def test_neither_key_nor_body_is_logged(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post(json.dumps({"title": "not for the log"}).encode())

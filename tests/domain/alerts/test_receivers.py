@@ -1,0 +1,36 @@
+"""What a request presents as the key of an integration."""
+
+import pytest
+
+from domain.alerts.receivers import presented_key
+from tests.support.senders import basic
+
+
+@pytest.mark.spec("I2")
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("Bearer KEY", "bearer KEY", "BEARER  KEY", "Bearer KEY "),
+        *("Basic OktFWQ==", "BASIC  OktFWQ==", basic("", "KEY")),
+    ],
+)
+def test_a_key_is_a_bearer_token_or_a_password_without_a_user(header: str) -> None:
+    assert presented_key(header) == "KEY"
+
+
+@pytest.mark.spec("I2")
+def test_a_password_may_have_a_colon() -> None:
+    assert presented_key(basic("", "a:b")) == "a:b"
+
+
+@pytest.mark.spec("I2")
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(None, "", "Bearer", "Bearer ", "KEY", "Token KEY", "\xe9 KEY"),
+        *("Basic", "Basic ", "Basic !!!", "Basic KEY", "Basic bm9jb2xvbg==", "Basic /////w=="),
+        *(basic("alice", "KEY"), basic("KEY", ""), basic("", "")),
+    ],
+)
+def test_anything_else_presents_none(header: str | None) -> None:
+    assert presented_key(header) is None
