@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from domain.alerts.body import LongNumber, read_object
 from domain.alerts.incoming import UnreadableBody
 from tests.domain.alerts.strategies import json_values, posted
+from tests.support.garbage import bounded
 
 
 def read(body: bytes) -> dict[str, Any]:
@@ -181,6 +182,7 @@ def depth_of(value: Any) -> int:
     return 0
 
 
+@bounded(30)
 @given(value=st.dictionaries(st.text(), json_values), limit=st.integers(1, 6))
 def test_a_body_is_refused_exactly_when_it_is_deeper_than_the_limit(
     value: dict[str, Any], limit: int
@@ -200,6 +202,7 @@ def attempt(body: bytes) -> dict[str, Any] | str:
         return str(refusal)
 
 
+@bounded(100)
 @given(st.binary(max_size=60) | st.text('{}[]"\\,:01eE-. \n\u0000NaIu', max_size=30))
 def test_any_bytes_are_read_or_refused(body: bytes | str) -> None:
     received = body.encode() if isinstance(body, str) else body

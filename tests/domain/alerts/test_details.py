@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from domain.alerts.body import read_object
 from domain.alerts.details import flatten
 from tests.domain.alerts.strategies import json_values, posted, texts
+from tests.support.garbage import bounded
 
 
 @pytest.mark.spec("I3", "J5")
@@ -43,6 +44,7 @@ def leaves(value: Any) -> int:
     return 1
 
 
+@bounded(30)
 @given(st.dictionaries(texts, json_values, min_size=1))
 def test_nothing_is_left_out_and_all_can_be_shown(body: dict[str, Any]) -> None:
     lines = flatten(read_object(posted(body), nesting_limit=100))

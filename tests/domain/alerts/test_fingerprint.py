@@ -9,6 +9,7 @@ from domain.alerts import fingerprint
 from domain.alerts.body import LongNumber, read_object
 from domain.alerts.mapping import UNMAPPED
 from tests.domain.alerts.strategies import json_values, posted, texts
+from tests.support.garbage import bounded
 
 objects = st.dictionaries(texts, json_values, max_size=5)
 
@@ -27,6 +28,7 @@ def of_payload(payload: Mapping[str, Any]) -> bytes:
 
 
 @pytest.mark.spec("I9")
+@bounded(30)
 @given(objects)
 def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
     first = read_object(posted(payload), nesting_limit=100)
@@ -36,6 +38,7 @@ def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
 
 
 @pytest.mark.spec("I9")
+@bounded(30)
 @given(objects, objects)
 def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
     one: dict[str, Any], other: dict[str, Any]
@@ -49,6 +52,7 @@ def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
 
 
 @pytest.mark.spec("I9")
+@bounded(30)
 @given(objects, st.sampled_from(["start_time", "end_time", "hosts"]), json_values)
 def test_times_and_hosts_are_no_part_of_a_payload_fingerprint(
     payload: dict[str, Any], name: str, value: Any

@@ -10,6 +10,7 @@ from domain.alerts.body import LongNumber, read_object
 from domain.alerts.incoming import IncomingAlert, Severity, State
 from domain.alerts.payloads import generic
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted, texts
+from tests.support.garbage import bounded
 
 
 def read(body: dict[str, Any]) -> IncomingAlert:
@@ -223,6 +224,7 @@ def assert_fits(alert: IncomingAlert) -> None:
 
 
 @pytest.mark.spec("I3")
+@bounded(30)
 @given(
     body=st.dictionaries(st.sampled_from(FIELDS), field_values)
     | st.dictionaries(texts, json_values, max_size=4),

@@ -25,6 +25,7 @@ from domain.alerts.lifecycle import (
 )
 from domain.alerts.receipts import outcome_values, receipt_of
 from domain.alerts.times import END_BEFORE_START
+from tests.support.garbage import bounded
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
@@ -283,6 +284,7 @@ EXISTING = st.dictionaries(st.just(DISK), st.sampled_from([OPEN, RESOLVED]))
 
 
 @pytest.mark.spec("I16", "I17")
+@bounded(100)
 @given(st.lists(ITEMS, max_size=12), EXISTING)
 def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
     batch: list[IncomingAlert], existing: dict[bytes, Existing]

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.alerts import mapping
@@ -11,6 +11,7 @@ from domain.alerts.mapping import FieldMapping, Path, Target
 from domain.alerts.payloads import generic
 from domain.errors import InvalidError
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted
+from tests.support.garbage import bounded
 
 SAMPLE = {
     "event": {"name": "Disk full", "level": "High", "labels": {"app.kind": "db", "zone": "a"}},
@@ -103,6 +104,7 @@ def test_a_sample_shows_what_can_be_chosen() -> None:
     }
 
 
+@bounded(30)
 @given(st.dictionaries(st.text(), json_values))
 def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
     payload = read_object(posted(sample), nesting_limit=100)
@@ -113,7 +115,7 @@ def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any])
         assert value.label
 
 
-@settings(deadline=None, max_examples=50)
+@bounded(30)
 @given(st.dictionaries(st.text(), json_values), field_values)
 def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:
     body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)

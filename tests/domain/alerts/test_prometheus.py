@@ -26,6 +26,7 @@ from tests.domain.alerts.metrics import (
 )
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted
 from tests.domain.alerts.test_generic import assert_fits
+from tests.support.garbage import bounded
 
 
 @pytest.mark.spec("I12", "I13", "I14")
@@ -317,6 +318,7 @@ def outcome(
     return parsed.alerts, parsed.refused
 
 
+@bounded(30)
 @given(st.lists(ITEMS | json_values, max_size=4), field_values)
 def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: Any) -> None:
     body = webhook(*items, truncatedAlerts=other, version=other, commonLabels=other)
@@ -330,6 +332,7 @@ def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: 
     assert sorted(indexes) == list(range(len(items)))
 
 
+@bounded(30)
 @given(st.dictionaries(st.sampled_from(prometheus.REQUIRED), json_values))
 def test_any_top_level_value_is_read_or_refused(body: dict[str, Any]) -> None:
     received = read_object(posted(body), nesting_limit=100)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.sample_tree import MOST_BRANCHES, Branch, tree_of
 from tests.domain.alerts.strategies import json_values, texts
+from tests.support.garbage import bounded
 
 SAMPLE: dict[str, Any] = {
     "labels": {"app.kind": "mail", "on": True, "gone": None},
@@ -42,6 +43,7 @@ def test_of_a_large_sample_the_first_fields_are_shown() -> None:
     assert len(list(lines(tree_of({"many": list(range(9_000)), "last": 1})))) == MOST_BRANCHES
 
 
+@bounded(30)
 @given(st.dictionaries(texts, json_values, max_size=8))
 def test_any_sample_has_a_tree(sample: dict[str, Any]) -> None:
     assert [branch.name for branch in tree_of(sample)] == list(sample)[:MOST_BRANCHES]

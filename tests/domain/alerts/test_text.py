@@ -15,6 +15,7 @@ from domain.alerts.text import (
     texts_within,
 )
 from tests.domain.alerts.strategies import field_values, json_values, posted
+from tests.support.garbage import bounded
 
 
 def test_a_text_that_fits_is_left_alone() -> None:
@@ -55,6 +56,7 @@ def test_a_value_of_another_type_becomes_its_json_text(value: object, text: str)
     assert as_text(value) == text
 
 
+@bounded(30)
 @given(json_values)
 def test_canonical_json_is_json_of_the_same_value(value: Any) -> None:
     read = read_object(posted({"value": value}), nesting_limit=100)
@@ -62,6 +64,7 @@ def test_canonical_json_is_json_of_the_same_value(value: Any) -> None:
     assert again == {"value": value}
 
 
+@bounded(30)
 @given(json_values)
 def test_pretty_json_can_be_stored_and_is_json(value: Any) -> None:
     read = read_object(posted({"value": value}), nesting_limit=100)
@@ -115,6 +118,7 @@ def test_hosts_beyond_the_room_are_cut_with_an_ellipsis(
     assert texts_within(value, 7) == hosts
 
 
+@bounded(30)
 @given(field_values)
 def test_texts_of_any_value_fit_and_can_be_stored(value: Any) -> None:
     text = short_text(value, 10)

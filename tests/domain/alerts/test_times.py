@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.times import read_end, read_start, read_time
 from tests.domain.alerts.strategies import NOW, field_values
+from tests.support.garbage import bounded
 
 MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
 
@@ -211,6 +212,7 @@ def test_an_end_that_cannot_be_read_counts_as_absent_with_a_remark() -> None:
     assert end.remark == "end_time could not be read: “soon”, so it counts as absent."
 
 
+@bounded(100)
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-1439, 1439))
 def test_what_is_written_with_an_offset_is_the_same_moment(moment: datetime, minutes: int) -> None:
     sign = "-" if minutes < 0 else "+"
@@ -223,6 +225,7 @@ def test_what_is_written_with_an_offset_is_the_same_moment(moment: datetime, min
         assert read is None
 
 
+@bounded(100)
 @given(field_values)
 def test_any_value_is_a_time_in_utc_or_none(value: object) -> None:
     read = read_time(value)

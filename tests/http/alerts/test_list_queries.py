@@ -1,6 +1,5 @@
 """A list refuses what it does not know: a typo never stands for everything."""
 
-from collections.abc import Callable
 from functools import cache
 from urllib.parse import quote
 
@@ -20,7 +19,8 @@ from tests.support.senders import Endpoint, connect
 from tests.support.team import browser_of
 from web.pages import page_links
 
-Address = Callable[[Endpoint], str]
+pytestmark = pytest.mark.one_database("sqlite")
+
 API_LISTS = (
     "/projects/{project}/alert_management_alerts",
     "/projects/{project}/environments",
@@ -137,31 +137,19 @@ def test_a_word_that_no_alert_list_knows_is_named_with_those_that_it_knows(
     assert error in shown.text
 
 
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [
-        ("page=2", "page"),
-        ("page=0", "page"),
-        ("page=x", "page"),
-        ("pagination=offset", "pagination"),
-    ],
-)
-def test_a_list_by_key_has_no_page_by_number(
-    gatebell: LiveGatebell, query: str, named: str
-) -> None:
-    answer = api(gatebell, API_LISTS[0], query)
-    assert answer.status_code == 400
-    assert answer.json()["error"].startswith(named)
+def test_a_list_by_key_has_no_page_by_number(gatebell: LiveGatebell) -> None:
+    for query in ("page=2", "page=0", "page=x", "pagination=offset"):
+        answer = api(gatebell, API_LISTS[0], query)
+        assert answer.status_code == 400, query
+        assert answer.json()["error"].startswith(query.partition("=")[0])
 
 
 @pytest.mark.parametrize("path", API_LISTS[1:])
-@pytest.mark.parametrize("query", ["pagination=x", "order_by=name", "sort=sideways", "page=0"])
-def test_a_numbered_list_refuses_another_way_through_it(
-    gatebell: LiveGatebell, path: str, query: str
-) -> None:
-    answer = api(gatebell, path, query)
-    assert answer.status_code == 400
-    assert answer.json()["error"].startswith(query.partition("=")[0])
+def test_a_numbered_list_refuses_another_way_through_it(gatebell: LiveGatebell, path: str) -> None:
+    for query in ("pagination=x", "order_by=name", "sort=sideways", "page=0"):
+        answer = api(gatebell, path, query)
+        assert answer.status_code == 400, query
+        assert answer.json()["error"].startswith(query.partition("=")[0])
 
 
 @pytest.mark.parametrize(
@@ -196,6 +184,7 @@ def test_what_clients_libraries_send_with_every_list_is_taken(
         assert api(gatebell, path, query).status_code == 200, path
 
 
+@pytest.mark.both_databases
 def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
     gatebell: LiveGatebell,
 ) -> None:

@@ -9,6 +9,8 @@ from tests.support.people import alice, signed_in
 from tests.support.senders import connect
 from tests.support.stored import alerts_of, newest_delivery, occurrences_of
 
+pytestmark = pytest.mark.one_database("postgres")
+
 #: As collectd's write_http posts it.
 COLLECTD = [
     {
@@ -20,6 +22,7 @@ COLLECTD = [
 ]
 
 
+@pytest.mark.both_databases
 def test_each_object_is_an_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     assert endpoint.post_json(COLLECTD) == [
@@ -36,6 +39,7 @@ def test_each_object_is_an_alert(gatebell: LiveGatebell) -> None:
     assert "labels.plugin" in page.text
 
 
+@pytest.mark.both_databases
 def test_the_same_again_is_counted_and_one_is_as_good_as_alone(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(COLLECTD)

@@ -1,32 +1,28 @@
 """How many deliveries an integration accepts, on services that were started with such a limit."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from time import sleep, time
 
 import pytest
 
+from tests.support.databases import ON_SQLITE
 from tests.support.integration_pages import opened, words
-from tests.support.live import LiveGatebell
+from tests.support.live import LiveGatebell, NewService, running
 from tests.support.senders import connect, item, webhook
 from tests.support.stored import alerts_of, deliveries_of
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
-    path: Path = tmp_path_factory.mktemp("limited")
+def limited(new_service: NewService) -> Iterator[LiveGatebell]:
     # Counted in memory, so by each web process for itself.
-    live = LiveGatebell(
-        instance_path=path,
-        database_url="",
+    live = new_service(
         ALERT_RATE_LIMIT="3/hour",
         WEB_CONCURRENCY="1",
         REFUSED_DELIVERY_SAMPLES_PER_MINUTE="2",
         ALERT_BODY_LIMIT_BYTES="2000000",
     )
-    live.start()
-    yield live
-    live.stop()
+    with running(live):
+        yield live
 
 
 @pytest.mark.spec("L1", "I1")
@@ -69,6 +65,7 @@ def test_a_receiver_with_a_limit_says_what_is_left(
 
 
 @pytest.mark.spec("L1")
+@ON_SQLITE
 def test_a_receiver_without_a_limit_says_nothing_of_limits(gatebell: LiveGatebell) -> None:
     answer = connect(gatebell).send(title="a")
     assert answer.status_code == 200

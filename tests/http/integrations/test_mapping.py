@@ -10,11 +10,14 @@ from sqlalchemy import update
 
 from domain.accounts.roles import Role
 from models import Integration
+from tests.support.changed_settings import changed_setting
 from tests.support.html_forms import HtmlForm, form_to, form_with, submit
 from tests.support.integration_pages import opened, words
-from tests.support.live import LiveGatebell, NewService, running
+from tests.support.live import LiveGatebell
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of, change, deliveries_of, integrations_of
+
+pytestmark = pytest.mark.one_database("postgres")
 
 SAMPLE: dict[str, Any] = {
     "event": {"name": "Disk full", "level": "High", "text": ""},
@@ -71,6 +74,7 @@ class Editor:
         return row.sample, row.mapping
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("H8", "I18")
 def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
@@ -106,6 +110,7 @@ def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None
     assert editor.press("read", sample="{}").status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("H8", "I5", "I18")
 def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -161,35 +166,30 @@ def test_a_sample_that_is_only_laid_out_differently_keeps_its_mapping(
 
 
 @pytest.mark.spec("H8")
-@pytest.mark.parametrize(
-    ("sample", "sentence"),
-    [
-        ("", "Paste a sample payload."),
-        ("{", "The sample is not JSON"),
-        ("[]", "The sample is an array; a JSON object is expected."),
-        ("null", "The sample is null"),
-        ('{"a": NaN}', "NaN is no JSON number"),
-        ('{"a":' * 101 + "1" + "}" * 101, "nested deeper than 100 levels"),
-        ('{"a": "' + "x" * 65_536 + '"}', "at most 64 KiB"),
-    ],
-)
-def test_a_sample_that_is_none_is_refused_in_a_sentence(
-    gatebell: LiveGatebell, sample: str, sentence: str
-) -> None:
+def test_a_sample_that_is_none_is_refused_in_a_sentence(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
-    refused = editor.press("save", sample=sample)
-    assert refused.status_code == 422
-    assert sentence in refused.text
+    for sample, sentence in {
+        "": "Paste a sample payload.",
+        "{": "The sample is not JSON",
+        "[]": "The sample is an array; a JSON object is expected.",
+        "null": "The sample is null",
+        '{"a": NaN}': "NaN is no JSON number",
+        '{"a":' * 101 + "1" + "}" * 101: "nested deeper than 100 levels",
+        '{"a": "' + "x" * 65_536 + '"}': "at most 64 KiB",
+    }.items():
+        refused = editor.press("save", sample=sample)
+        assert refused.status_code == 422, sample
+        assert sentence in refused.text
     assert editor.saved() == (None, None)
 
 
-@pytest.mark.parametrize("path", ["title", "[]", '["no", "such"]', "[[", '["event"]', "{}"])
-def test_a_path_that_the_sample_does_not_have_is_refused(gatebell: LiveGatebell, path: str) -> None:
+def test_a_path_that_the_sample_does_not_have_is_refused(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     editor.press("read", sample=json.dumps(SAMPLE))
-    refused = editor.press("save", map_title=["", path])
-    assert refused.status_code == 422
-    assert "Title: choose a field of the sample." in refused.text
+    for path in ("title", "[]", '["no", "such"]', "[[", '["event"]', "{}"):
+        refused = editor.press("save", map_title=["", path])
+        assert refused.status_code == 422, path
+        assert "Title: choose a field of the sample." in refused.text
     assert editor.saved() == (None, None)
 
 
@@ -209,6 +209,7 @@ def test_the_preview_shows_the_alert_that_the_sample_would_become(gatebell: Live
     assert editor.saved() == (None, None)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("H8", "I8", "I18")
 def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -244,6 +245,7 @@ def test_a_delivery_is_taken_as_the_sample(gatebell: LiveGatebell) -> None:
     assert foreign.browser.get(f"{foreign.page.url}?sample={delivery.id}").status_code == 404
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("H8")
 def test_a_mapping_can_be_removed(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -285,10 +287,10 @@ def test_a_mapping_of_a_later_release_does_not_cost_an_alert(gatebell: LiveGateb
     assert opened(gatebell, endpoint, "{id}/configure")[1].status_code == 200
 
 
-@pytest.fixture(scope="module")
-def free(new_service: NewService) -> Iterator[LiveGatebell]:
-    with running(new_service(TIER="free", WEB_CONCURRENCY="1")) as live:
-        yield live
+@pytest.fixture
+def free(live_sqlite: LiveGatebell) -> Iterator[LiveGatebell]:
+    with changed_setting(live_sqlite, "tier", "free"):
+        yield live_sqlite
 
 
 @pytest.mark.spec("H9")

@@ -1,0 +1,47 @@
+"""The places in the orders of a list, as addresses carry them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.alerts.orders import NEWEST, ORDERS, read_cursor, write_cursor
+from domain.errors import QueryError
+
+
+def test_a_place_is_read_as_it_was_written() -> None:
+    before_1970 = datetime(1967, 3, 1, 2, 3, 4, 5, tzinfo=UTC)
+    for name, values in {
+        "started": (before_1970, 7),
+        "severity": (5, datetime(2026, 11, 21, tzinfo=UTC), 2**63 - 1),
+        "events": (2**31 - 1, 1),
+    }.items():
+        assert read_cursor(write_cursor(values), ORDERS[name]) == values
+
+
+def test_no_place_is_the_beginning() -> None:
+    assert read_cursor(None, NEWEST) is None
+    assert read_cursor("", NEWEST) is None
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("-1", "x", "1", "9" * 30, "1;DROP TABLE alerts", "٣_1", "\x00", "_", "1_1_1", "1_n"),
+        *("1__1", f"{'9' * 18}_1", f"1_{'9' * 19}"),
+    ],
+)
+def test_a_forged_place_is_refused(cursor: str) -> None:
+    with pytest.raises(QueryError):
+        read_cursor(cursor, NEWEST)
+
+
+def test_the_largest_place_can_be_asked_for_and_the_next_one_not() -> None:
+    day = timedelta(days=1) // timedelta(microseconds=1)
+    last = (datetime(9999, 12, 31, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).days * day
+    assert read_cursor(f"{last}_{2**63 - 1}", NEWEST)
+    for beyond in (f"{last + day}_1", f"1_{2**63}"):
+        with pytest.raises(QueryError):
+            read_cursor(beyond, NEWEST)
+    assert read_cursor(f"{2**31 - 1}_1", ORDERS["events"])
+    with pytest.raises(QueryError):
+        read_cursor(f"{2**31}_1", ORDERS["events"])

@@ -1,0 +1,44 @@
+"""Which texts may become links."""
+
+import pytest
+
+from domain.text_links import is_web_address, link_parts
+
+#: Nothing of this leads to the web, whatever a browser makes of it.
+NO_ADDRESSES = (
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    " javascript:alert(1)",
+    "java\nscript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "//evil.example/x",
+    "vbscript:x",
+    "https:evil",
+    " https://evil.example",
+    "https://evil.example/a b",
+    "http://[",
+    "http://",
+    "",
+)
+
+
+@pytest.mark.spec("J5")
+@pytest.mark.parametrize("text", NO_ADDRESSES)
+def test_what_does_not_lead_to_the_web_is_no_address(text: str) -> None:
+    assert not is_web_address(text)
+
+
+def test_an_address_has_a_scheme_of_the_web_and_a_host() -> None:
+    assert is_web_address("https://runbooks.example/disk?a=b#c")
+    assert is_web_address("HTTP://runbooks.example")
+    assert not is_web_address(None)
+
+
+def test_of_a_text_the_addresses_become_links_without_what_ends_a_sentence() -> None:
+    text = 'see (https://b.example), https://a.example/"onclick="x http://[ javascript:alert(1).'
+    parts = list(link_parts(text))
+    assert [part for part, is_link in parts if is_link] == [
+        "https://b.example",
+        "https://a.example/",
+    ]
+    assert "".join(part for part, _ in parts) == text
