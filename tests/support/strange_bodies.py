@@ -135,9 +135,17 @@ def full_webhooks(value: str) -> tuple[bytes, bytes]:
     return _with(value, webhook(*items)), _with(value, around)
 
 
-def full_alert(value: str) -> bytes:
-    """Return a generic alert with the value in every field."""
-    return _with(value, json.dumps(dict.fromkeys(GENERIC, "VALUE")).encode())
+def full_alerts(value: str) -> tuple[bytes, bytes]:
+    """Return a generic alert with the value in every field, and one that ends there.
+
+    What has an end is stored in another way.
+    """
+    firing = [name for name in GENERIC if name != "end_time"]
+    ending = {"title": "VALUE", "end_time": "VALUE"}
+    return (
+        _with(value, json.dumps(dict.fromkeys(firing, "VALUE")).encode()),
+        _with(value, json.dumps(ending).encode()),
+    )
 
 
 def _with(value: str, body: bytes) -> bytes:

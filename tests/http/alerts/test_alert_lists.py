@@ -38,20 +38,26 @@ def list_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str = "") -> requ
     return page
 
 
+def part_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> str:
+    """Return the list without the page around it, which takes longer than the list."""
+    return list_of(gatebell, endpoint, f"{query}&_part=list").text
+
+
 def titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
-    return ROW.findall(list_of(gatebell, endpoint, query).text)
+    return ROW.findall(part_of(gatebell, endpoint, query))
 
 
 def all_titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> Iterator[list[str]]:
     """Follow the way to the end, then back to the beginning; return each page's titles."""
     browser = signed_in(gatebell, alice(gatebell))
-    page = list_of(gatebell, endpoint, query)
+    page = part_of(gatebell, endpoint, query)
     for relation in ("next", "prev"):
-        yield ROW.findall(page.text)
-        while found := re.search(rf'href="([^"]*)" rel="{relation}"', page.text):
-            page = browser.get(gatebell.url + unescape(found[1]))
-            assert page.status_code == 200
-            yield ROW.findall(page.text)
+        yield ROW.findall(page)
+        while found := re.search(rf'href="([^"]*)" rel="{relation}"', page):
+            answer = browser.get(f"{gatebell.url}{unescape(found[1])}&_part=list")
+            assert answer.status_code == 200
+            page = answer.text
+            yield ROW.findall(page)
 
 
 @cache
@@ -75,7 +81,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events", ""])
+@pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events"])
 def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) -> None:
     endpoint = varied(gatebell)
     numbers = range(45)
@@ -138,7 +144,7 @@ FOUND = {
 def test_filters_leave_what_they_say(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     for query, found in FOUND.items():
-        page = list_of(gatebell, endpoint, query).text
+        page = part_of(gatebell, endpoint, query)
         assert "".join(ROW.findall(page)) == found, query
         counts = dict(BADGE.findall(page))
         assert counts["Open"] == counts["All"] == str(len(found)), query
@@ -347,8 +353,8 @@ def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -
     endpoint = filtered(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     address = f"{gatebell.url}/{endpoint.project}/-/alerts"
-    # More than all processes together may have open.
-    for _ in range(120):
+    # More than twice as many as all processes together may have open.
+    for _ in range(40):
         is_lazy = reader == "hangs up"
         with browser.get(f"{address}/export.json", stream=is_lazy, timeout=30) as answer:
             assert answer.status_code == 200

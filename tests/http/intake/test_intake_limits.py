@@ -16,6 +16,7 @@ from tests.support.stored import alerts_of, deliveries_of
 def limited(new_service: NewService) -> Iterator[LiveGatebell]:
     # Counted in memory, so by each web process for itself.
     live = new_service(
+        only="web",
         ALERT_RATE_LIMIT="3/hour",
         WEB_CONCURRENCY="1",
         REFUSED_DELIVERY_SAMPLES_PER_MINUTE="2",

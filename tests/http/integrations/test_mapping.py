@@ -185,8 +185,8 @@ def test_a_sample_that_is_none_is_refused_in_a_sentence(gatebell: LiveGatebell) 
 
 def test_a_path_that_the_sample_does_not_have_is_refused(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
-    editor.press("read", sample=json.dumps(SAMPLE))
     for path in ("title", "[]", '["no", "such"]', "[[", '["event"]', "{}"):
+        editor.press("read", sample=json.dumps(SAMPLE))
         refused = editor.press("save", map_title=["", path])
         assert refused.status_code == 422, path
         assert "Title: choose a field of the sample." in refused.text
