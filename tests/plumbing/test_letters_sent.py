@@ -17,6 +17,8 @@ from tests.support.mail_server import Mailbox, closed_port, running_mail_server
 from web.letters import mail_server
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def office(settings: Settings) -> Iterator[Office]:
@@ -27,6 +29,7 @@ def office(settings: Settings) -> Iterator[Office]:
         opened.engine.dispose()
 
 
+@pytest.mark.both_databases
 def test_a_letter_that_was_refused_for_now_arrives_later(office: Office) -> None:
     office.token(office.person("alice"), days=5)
     office.write()
@@ -47,6 +50,7 @@ def test_a_letter_that_was_refused_for_now_arrives_later(office: Office) -> None
     assert (sent.next_try_at, sent.sent_at, sent.tries) == (None, office.now, 2)
 
 
+@pytest.mark.both_databases
 def test_a_letter_that_is_refused_for_good_is_given_up_and_stops_no_other(
     office: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -95,6 +99,7 @@ def test_after_a_day_a_letter_is_given_up(office: Office) -> None:
     assert office.mailbox.letters == []
 
 
+@pytest.mark.both_databases
 def test_a_letter_in_the_hands_of_a_worker_that_died_is_sent_by_another(office: Office) -> None:
     office.token(office.person("alice"), days=5)
     office.write()
@@ -109,44 +114,40 @@ def test_a_letter_in_the_hands_of_a_worker_that_died_is_sent_by_another(office: 
     assert len(office.mailbox.letters) == 1
 
 
-@pytest.mark.parametrize(
-    "letter",
-    [
-        {"subject": "Hi\r\nBcc: eve@evil.example\r\n\r\nOther text"},
-        {"subject": "Hi\u2028Bcc: eve@evil.example"},
-        {"subject": "Hi\x85Bcc: eve@evil.example\x0b\x0cX-Other: 1"},
-        {"text": "Hello\r\n.\r\nMAIL FROM:<x@evil.example>\r\n.\nRCPT TO:<eve@evil.example>"},
-    ],
+HOSTILE: tuple[dict[str, str], ...] = (
+    {"subject": "Hi\r\nBcc: eve@evil.example\r\n\r\nOther text"},
+    {"subject": "Hi\u2028Bcc: eve@evil.example"},
+    {"subject": "Hi\x85Bcc: eve@evil.example\x0b\x0cX-Other: 1"},
+    {"text": "Hello\r\n.\r\nMAIL FROM:<x@evil.example>\r\n.\nRCPT TO:<eve@evil.example>"},
 )
-def test_nothing_in_a_letter_becomes_a_header_or_another_letter(
-    office: Office, letter: dict[str, str]
-) -> None:
-    write(office, **letter)
+
+
+def test_nothing_in_a_letter_becomes_a_header_or_another_letter(office: Office) -> None:
+    for number, letter in enumerate(HOSTILE):
+        write(office, key=f"k{number}", **letter)
 
     office.send()
 
-    (taken,) = office.mailbox.letters
-    assert office.mailbox.recipients == [["alice@people.example"]]
-    assert "Bcc" not in taken
-    assert "X-Other" not in taken
-    assert set(taken.keys()) == {
-        *("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"),
-        *("Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
-    }
+    assert office.mailbox.recipients == [["alice@people.example"]] * len(HOSTILE)
+    for taken in office.mailbox.letters:
+        assert set(taken.keys()) == {
+            *("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"),
+            *("Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
+        }
 
 
-@pytest.mark.parametrize(
-    "recipient",
-    ["a@b.example\r\nBcc: eve@evil.example", "", "nobody", "a@b.example, c@d.example", "<>", "@"],
-)
-def test_an_address_that_is_none_gets_nothing(office: Office, recipient: str) -> None:
-    write(office, recipient=recipient)
+def test_an_address_that_is_none_gets_nothing(office: Office) -> None:
+    nowhere = (
+        *("a@b.example\r\nBcc: eve@evil.example", "", "nobody"),
+        *("a@b.example, c@d.example", "<>", "@"),
+    )
+    for number, recipient in enumerate(nowhere):
+        write(office, key=f"k{number}", recipient=recipient)
 
     office.send()
 
     assert office.mailbox.letters == []
-    (row,) = office.rows()
-    assert row.next_try_at is None
+    assert [row.next_try_at for row in office.rows()] == [None] * len(nowhere)
 
 
 def test_the_name_of_the_installation_cannot_become_a_header(office: Office) -> None:

@@ -9,6 +9,8 @@ from web.setting_sections import sections
 from web.setting_views import Origin, SettingView, section_views, title_of
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 def view(settings: Settings, name: str, **stored: str) -> SettingView:
     return next(

@@ -274,6 +274,7 @@ def test_a_path_has_one_meaning(tmp_path: Path, path: str) -> None:
         read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
 
 
+@pytest.mark.one_database("sqlite")
 def test_no_path_begins_like_an_address_of_the_service(app: Flask) -> None:
     names = {rule.rule.strip("/").split("/")[0] for rule in app.url_map.iter_rules()}
     assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_PARTS

@@ -19,6 +19,9 @@ from tests.support.commands import operate
 from tests.support.second_steps import SECURITY
 from web.settings import Settings
 
+#: It tells of any transaction that is open; SQLite only of one that has written.
+pytestmark = pytest.mark.one_database("postgres")
+
 PASSWORD, NEW = "the very first of them", "a new password, much better"
 #: What takes long, wherever it is done.
 SLOW = (
@@ -108,6 +111,7 @@ def test_nobody_waits_for_a_password_grant(
     assert all(seen.values()), seen
 
 
+@pytest.mark.both_databases
 def test_nobody_waits_for_a_hash_that_is_made_anew(
     visitor: FlaskClient, seen: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +120,7 @@ def test_nobody_waits_for_a_hash_that_is_made_anew(
     assert seen == {"verify": True, "hash": True}
 
 
+@pytest.mark.both_databases
 def test_nobody_waits_for_another_password(visitor: FlaskClient, seen: dict[str, bool]) -> None:
     sign_in(visitor, "alice")
     seen.clear()
@@ -157,6 +162,7 @@ def test_nobody_waits_for_a_new_signing_key(app: Flask, seen: dict[str, bool]) -
     assert seen == {"generate_key": True}
 
 
+@pytest.mark.both_databases
 def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     app: Flask, visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +178,7 @@ def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     assert exchange(visitor, PASSWORD) == 400
 
 
+@pytest.mark.both_databases
 def test_of_two_who_make_a_hash_anew_at_once_both_come_in(
     visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
