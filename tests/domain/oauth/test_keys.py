@@ -28,6 +28,8 @@ from models import SigningKey
 from web.database import open_engine
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
 ISSUER = "https://gatebell.example"
@@ -66,6 +68,7 @@ def published(session: Session, moment: datetime) -> list[str]:
     return [key.kid for key in list_published_keys(session=session, now=moment)]
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D5")
 def test_the_first_key_is_made_when_it_is_needed_and_stays(
     session: Session, signer: Signer
@@ -98,6 +101,7 @@ def test_a_new_key_is_published_before_it_signs(
     assert signer(NOON + NOTICE) == new
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
     session: Session, signer: Signer, hand_over: Rotate
@@ -109,6 +113,7 @@ def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
     assert published(session, last) == [new]
 
 
+@pytest.mark.both_databases
 def test_rotating_again_before_the_new_key_signs_loses_none(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
@@ -176,6 +181,7 @@ def test_usual_sizes_are_accepted(bits: int) -> None:
     check_size(bits)
 
 
+@pytest.mark.both_databases
 def test_keys_retired_long_ago_are_pruned(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:

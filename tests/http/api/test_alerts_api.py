@@ -15,6 +15,8 @@ from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of
 from tests.support.team import give_role, person_for
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 def api(
     gatebell: LiveGatebell,
@@ -39,6 +41,7 @@ def api(
     )
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G5", "J5")
 def test_alerts_are_listed_and_shown(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -56,6 +59,7 @@ def test_alerts_are_listed_and_shown(gatebell: LiveGatebell) -> None:
     assert shown["web_url"] == f"{gatebell.url}/{endpoint.project}/-/alerts/2"
 
 
+@pytest.mark.both_databases
 def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(5):
@@ -74,6 +78,7 @@ def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
     assert forged.status_code == 400
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G5")
 def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -109,6 +114,7 @@ def test_alerts_are_for_developers_with_the_right_scope(gatebell: LiveGatebell) 
     assert answer.status_code == 404
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G5", "J5")
 @pytest.mark.parametrize("scopes", ["read_alerts", "read_api", "api"])
 def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell, scopes: str) -> None:

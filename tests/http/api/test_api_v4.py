@@ -8,6 +8,8 @@ import requests
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, alice, make_user, set_state
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @cache
 def token_of(gatebell: LiveGatebell, person: Person, scopes: str = "read_user") -> str:
@@ -24,6 +26,7 @@ def ask(
     return requests.get(f"{gatebell.url}/api/v4/{path}{query}", headers=given, timeout=30)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G1", "M1")
 @pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.3-a")
 def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
@@ -96,6 +99,7 @@ def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell
     assert "read_user" in answer.json()["scope"].split()
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G1")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_the_token_of_somebody_who_may_not_sign_in_is_worth_nothing(

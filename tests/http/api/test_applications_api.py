@@ -19,6 +19,8 @@ from tests.support.people import (
 )
 from tests.support.personal_tokens import make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 ADDRESS = "/api/v4/applications"
 FIELDS = {"id", "application_id", "application_name", "callback_url", "confidential", "scopes"}
 
@@ -76,6 +78,7 @@ def test_the_list_has_no_secret_and_no_application_of_a_user(gatebell: LiveGateb
     assert theirs.client_id not in listed
 
 
+@pytest.mark.both_databases
 def test_the_list_comes_in_pages(gatebell: LiveGatebell) -> None:
     older, newer = create(gatebell), create(gatebell)
     first = call(gatebell, "GET", "?per_page=1")
@@ -84,6 +87,7 @@ def test_the_list_comes_in_pages(gatebell: LiveGatebell) -> None:
     assert first.headers["X-Next-Page"] == "2"
 
 
+@pytest.mark.both_databases
 def test_a_renewed_secret_takes_over(gatebell: LiveGatebell) -> None:
     made = create(gatebell)
     answer = call(gatebell, "POST", f"/{made['id']}/renew-secret")

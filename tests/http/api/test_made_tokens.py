@@ -41,6 +41,8 @@ from tests.support.personal_tokens import Api, make_token
 from tests.support.place_tokens import Place, day, make_bot_token, place_of, post, script_of
 from tests.support.proofs import Prover, redeem_with_key
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -98,6 +100,7 @@ def delete_the_application(case: Case) -> None:
     assert submit(browser, page, form_to(page, "/delete")).status_code == 302
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("end", [revoke_on_the_page, give_the_token_back, delete_the_application])
 def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
     case: Case, end: Callable[[Case], None]
@@ -117,6 +120,7 @@ def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
     assert listed.json() == []
 
 
+@pytest.mark.both_databases
 def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell)
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
@@ -146,6 +150,7 @@ def test_the_page_says_that_a_token_ends_with_an_application(case: Case) -> None
     assert "Made by an application, ends with its access" in page.text
 
 
+@pytest.mark.both_databases
 def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell, admin=True)
     someone = make_token(gatebell, case.person)
@@ -198,6 +203,7 @@ def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) ->
     assert "with a password alone" in refused.json()["message"]
 
 
+@pytest.mark.both_databases
 def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     project = place_of(gatebell, "projects", make_project(gatebell, person))

@@ -11,6 +11,8 @@ from tests.support.oauth_wire import machine, new_pair, server_application
 from tests.support.people import Person, make_user, now
 from tests.support.personal_tokens import ADDRESS, Api, change, make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 DAY = timedelta(days=1)
 FIELDS = {
     *("id", "name", "revoked", "created_at", "scopes", "user_id", "last_used_at", "active"),
@@ -40,6 +42,7 @@ def test_a_list_has_the_fields_that_api_clients_read(gatebell: LiveGatebell) -> 
     assert datetime.fromisoformat(token["created_at"]).tzinfo == UTC
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_users_see_their_own_tokens_the_newest_first(gatebell: LiveGatebell) -> None:
     alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
@@ -63,6 +66,7 @@ def test_administrators_see_everybodys_tokens_and_choose_whose(gatebell: LiveGat
     assert root.tokens(path="/999999999").status_code == 404
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
@@ -91,6 +95,7 @@ def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:
     assert {query: script.listed(**dict([query])) for query in expected} == expected
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize(
     ("sort", "order"),
@@ -125,6 +130,7 @@ def test_a_list_is_sorted_and_what_was_never_used_comes_last(
     assert "".join(letters[each] for each in found) == order
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_list_comes_in_pages_that_lead_to_each_other(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
@@ -268,6 +274,7 @@ def test_an_oauth_token_lists_them_but_is_none_itself(gatebell: LiveGatebell) ->
     assert script.send("GET", "/user").status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_the_last_use_is_remembered_to_the_minute(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, make_user(gatebell))

@@ -22,6 +22,8 @@ from tests.support.place_tokens import (
     script_of,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 FIELDS = {
     *("id", "name", "revoked", "created_at", "description", "scopes", "user_id", "last_used_at"),
     *("active", "expires_at", "access_level", "resource_type", "resource_id"),
@@ -50,6 +52,7 @@ def status(gatebell: LiveGatebell, token: str) -> int:
     return Api(gatebell, token).send("GET", "/user").status_code
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
     gatebell: LiveGatebell, script: Api, place: Place
@@ -196,6 +199,7 @@ def test_changes_take_the_scope_api(
     assert weak.send("GET", place.by_id).status_code == expected
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_rotated_token_keeps_its_bot_and_role(
     gatebell: LiveGatebell, script: Api, place: Place
@@ -250,6 +254,7 @@ def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
         return len(members), session.get(User, user_id) is not None
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("by", ["place", "itself", "administrator"])
 def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(

@@ -26,6 +26,8 @@ from tests.support.people import (
     sign_in,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 PAGES = "/-/user_settings/applications"
 
 
@@ -42,6 +44,7 @@ def authorize(
     return browser, pair_in(redeem(gatebell, client, code)).refresh
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F1")
 def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")

@@ -31,6 +31,8 @@ from tests.support.people import (
     unique,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 PAGES = "/-/user_settings/applications"
 
 
@@ -187,6 +189,7 @@ def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
     assert "without https" not in follow(gatebell, browser, local).text
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_what_is_edited_counts_from_then_on(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
@@ -220,6 +223,7 @@ def test_an_edit_that_is_refused_changes_nothing(
     ]
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
@@ -235,6 +239,7 @@ def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
     assert is_live(gatebell, pair_in(new).access)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_deleting_an_application_kills_its_codes_and_tokens(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials

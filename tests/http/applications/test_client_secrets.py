@@ -23,6 +23,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 PAGES = "/-/user_settings/applications"
 
 
@@ -103,6 +105,7 @@ def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
     assert abs(end - now() - timedelta(days=length)) < timedelta(minutes=2)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_an_old_secret_whose_time_is_over_is_refused(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
@@ -123,6 +126,7 @@ def test_an_old_secret_whose_time_is_over_is_refused(
     assert "Being replaced" not in words(open_page(gatebell, browser, client))
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_a_second_renewal_replaces_the_older_of_two_secrets(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
@@ -204,6 +208,7 @@ def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
     assert is_accepted(gatebell, client, client.secret)
 
 
+@pytest.mark.both_databases
 def test_the_use_of_a_secret_is_noted_once_a_minute(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:

@@ -28,6 +28,8 @@ from tests.support.registrations import (
 from web.extensions import db
 from web.services import now
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 __all__ = ["opened"]
 
 
@@ -76,6 +78,7 @@ def test_a_client_is_told_all_that_it_is_registered_with(opened: Open) -> None:
     }
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7591-2-b", "rfc7591-2-c", "rfc7591-2.3-a")
 def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(
     opened: Open,
@@ -326,6 +329,7 @@ def test_an_instance_may_want_every_request_to_be_pushed(opened: Open) -> None:
     assert taken.headers["Location"].startswith("/users/sign_in")
 
 
+@pytest.mark.both_databases
 def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
     visitor = opened()
     idle, used = (row_of(visitor, register(visitor)) for _ in range(2))

@@ -20,6 +20,8 @@ from tests.support.registrations import (
 )
 from web.extensions import db
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 __all__ = ["opened"]
 
 
@@ -69,6 +71,7 @@ def test_only_its_own_token_opens_a_registration(opened: Open) -> None:
     assert managed(visitor, registered).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7592-2.2-a", "rfc7592-2.2-b")
 def test_what_a_client_puts_takes_the_place_of_all_that_was(opened: Open) -> None:
     visitor = opened()
@@ -178,6 +181,7 @@ def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
     assert details["trust"] == "ended: people are asked for consent again"
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7592-2.3-a", "rfc7592-2.3-b")
 def test_a_client_can_go(opened: Open) -> None:
     visitor = opened()

@@ -29,6 +29,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell) -> requests.Session:
@@ -56,6 +58,7 @@ UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
 )
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-4.1.1-a", "rfc6749-4.1.1-b", "rfc6749-4.1.2.1-a", "rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", UNKNOWN_CLIENTS)
@@ -253,6 +256,7 @@ def test_without_state_none_comes_back(
     assert set(landing(ask(browser, gatebell, client, state=None))) == {"code", "iss"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("A2")
 @pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
 def test_the_issuer_comes_with_the_code(

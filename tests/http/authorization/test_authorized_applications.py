@@ -34,9 +34,12 @@ from tests.support.people import (
 )
 from tests.support.personal_tokens import Api
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 PAGE = "/-/user_settings/authorized_applications"
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F5")
 @pytest.mark.rfc("rfc9700-4.9.1-a", "rfc9700-4.14.2-c")
 def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
@@ -102,6 +105,7 @@ def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_tak
     assert "decision" in ask(browser, gatebell, board).text
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F5")
 def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_it(
     gatebell: LiveGatebell,
@@ -145,6 +149,7 @@ def password_token(gatebell: LiveGatebell, person: Person, user_agent: str) -> s
     return str(answer.json()["access_token"])
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("F5")
 def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: LiveGatebell) -> None:
     name = unique("board")
@@ -191,6 +196,7 @@ def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGa
     assert "Nobody acts for you" in browser.get(gatebell.url + PAGE).text
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G1")
 def test_the_use_of_a_token_is_noted_by_the_api_and_not_by_token_info(
     gatebell: LiveGatebell,

@@ -38,6 +38,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell) -> requests.Session:
@@ -114,6 +116,7 @@ def test_a_no_goes_back_as_access_denied(
     assert brought == {"error": "access_denied", "state": "s", "iss": gatebell.url}
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
@@ -230,6 +233,7 @@ def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
     assert is_question(sign_in_on(browser, page, alice(gatebell)))
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-3.1.2.1-k")
 def test_max_age_lets_a_recent_sign_in_pass_and_an_old_one_not(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")

@@ -48,6 +48,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 @pytest.fixture
 def tv(gatebell: LiveGatebell) -> ClientCredentials:
@@ -155,6 +157,7 @@ def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCre
     assert (wrong.status_code, wrong.json()["error"]) == (405, "invalid_request")
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B10", "C4", "C8")
 @pytest.mark.rfc("rfc6749-4.5-a", "rfc8628-3.3-a", "rfc8628-3.4-a", "rfc8628-3.5-a")
 def test_a_device_waits_and_is_served_once_when_it_is_approved(
@@ -175,6 +178,7 @@ def test_a_device_waits_and_is_served_once_when_it_is_approved(
     assert is_live(gatebell, body["access_token"])
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("C5")
 @pytest.mark.rfc("rfc8628-3.5-b")
 def test_each_poll_that_comes_too_early_makes_the_pause_longer(
@@ -203,6 +207,7 @@ def test_an_approved_device_is_served_at_once_however_early_it_comes(
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("C7")
 @pytest.mark.rfc("rfc8628-3.5-c")
 def test_a_device_hears_that_the_person_said_no(
@@ -216,6 +221,7 @@ def test_a_device_hears_that_the_person_said_no(
         assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-3.4-a")
 @pytest.mark.parametrize("code", ["", "0" * 64, "x", "\x00", "é", "F" * 64, "0" * 9000])
 def test_what_is_no_device_code_is_refused(
@@ -282,6 +288,7 @@ def test_who_is_locked_after_approving_gives_nothing(
     assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
 
 
+@pytest.mark.both_databases
 def test_who_revokes_the_application_before_the_device_comes_has_taken_it_back(
     gatebell: LiveGatebell,
 ) -> None:
@@ -308,6 +315,7 @@ def test_a_device_gives_its_token_back(
     assert not is_live(gatebell, token)
 
 
+@pytest.mark.both_databases
 def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_so(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -383,6 +391,7 @@ def expire(gatebell: LiveGatebell, ago: timedelta) -> None:
         session.execute(update(DeviceAuthorization).values(expires_at=now() - ago))
 
 
+@pytest.mark.both_databases
 def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll(
     gatebell: LiveGatebell,
 ) -> None:

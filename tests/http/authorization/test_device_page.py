@@ -33,6 +33,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def tv(gatebell: LiveGatebell) -> ClientCredentials:
@@ -130,6 +132,7 @@ def test_opening_the_address_with_the_code_decides_nothing(
     assert is_asking(type_code(signed_in(gatebell, bob(gatebell)), gatebell, device["user_code"]))
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-5.5-a")
 def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
@@ -201,6 +204,7 @@ def test_only_the_button_that_says_so_approves(
     assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
 
 
+@pytest.mark.both_databases
 def test_pressing_twice_is_fine_and_changing_ones_mind_is_not(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:

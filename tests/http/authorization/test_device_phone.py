@@ -11,6 +11,8 @@ from tests.support.live import LiveGatebell
 from tests.support.people import alice, signed_in
 from web.qr_codes import qr_code
 
+pytestmark = pytest.mark.one_database("postgres")
+
 PHONE = "/oauth/device/phone"
 
 

@@ -45,6 +45,8 @@ from tests.support.pushes import PREFIX, address, push, pushed, request_form
 from tests.support.stored import change
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def only(client: ClientCredentials) -> Any:
     return PushedRequest.application_id == client.id
@@ -70,6 +72,7 @@ def test_the_answer_is_a_reference_that_nobody_can_guess(gatebell: LiveGatebell)
     assert again["request_uri"] != body["request_uri"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-a", "rfc9126-2.1-a", "rfc9126-2.1-b")
 def test_the_browser_brings_the_reference_and_goes_back_with_a_code(
     gatebell: LiveGatebell,
@@ -161,6 +164,7 @@ def test_who_pushes_too_often_is_told_so(
     assert int(second.headers["Retry-After"]) > 0
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-b")
 def test_nothing_but_what_an_authorization_request_says_is_kept(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -179,6 +183,7 @@ def test_nothing_but_what_an_authorization_request_says_is_kept(
     }
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-c")
 def test_the_page_may_be_loaded_again_until_it_is_answered(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -204,6 +209,7 @@ def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentia
     assert_refused_on_a_page(ask_at(browser, url))
 
 
+@pytest.mark.both_databases
 def test_a_request_that_nobody_is_asked_about_works_once(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     url = pushed(gatebell, server_application(gatebell))
@@ -239,6 +245,7 @@ def test_prompt_none_shows_no_page(gatebell: LiveGatebell, client: ClientCredent
     assert (silent["error"], silent["state"]) == ("consent_required", STATE)
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-2.2-d", "rfc9126-4-d")
 def test_only_the_client_that_pushed_it_may_use_it(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -264,6 +271,7 @@ def test_a_reference_that_stands_for_nothing_ends_on_a_page(
     assert "invalid_request_uri" in answer.text
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-e", "rfc9126-2.2-c")
 def test_a_reference_that_no_browser_brought_in_time_is_too_old(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -273,6 +281,7 @@ def test_a_reference_that_no_browser_brought_in_time_is_too_old(
     assert_refused_on_a_page(ask_at(browser, url))
 
 
+@pytest.mark.both_databases
 def test_who_came_in_time_may_take_their_time(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -366,6 +375,7 @@ def test_the_metadata_says_where_to_push(gatebell: LiveGatebell) -> None:
         assert document["require_pushed_authorization_requests"] is False
 
 
+@pytest.mark.both_databases
 def test_used_and_old_requests_do_not_stay(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

@@ -31,6 +31,8 @@ from tests.support.people import alice, bob, database_of, make_application, sign
 from tests.support.personal_tokens import make_token
 from tests.support.proofs import ABSENT, Prover, redeem_with_key, refresh_with_key, show_at
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 USER = "/api/v4/user"
 
 
@@ -136,6 +138,7 @@ def test_a_proof_for_something_else_opens_nothing(
     assert_challenged(show_at(gatebell, USER, headers), "invalid_dpop_proof")
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-11.1-a")
 def test_a_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access
@@ -173,6 +176,7 @@ def test_the_proof_is_for_the_address_that_clients_know_whatever_host_is_called(
     assert show_at(gatebell, USER, prover().showing(token, gatebell.url + USER) | forged).ok
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-d")
 def test_the_refresh_token_of_a_public_client_is_bound_as_well(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)
@@ -232,6 +236,7 @@ def test_devices_and_passwords_get_bound_tokens_too(gatebell: LiveGatebell) -> N
         assert show_at(gatebell, USER, headers).ok
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-6.2-a")
 def test_introspection_names_the_key(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
@@ -266,6 +271,7 @@ def test_an_application_can_have_bound_tokens_only(gatebell: LiveGatebell) -> No
     assert pair.answer["token_type"] == "DPoP"
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-g", "rfc9449-11.1-b")
 def test_a_proof_gets_tokens_once_and_the_code_outlives_the_second_try(
     gatebell: LiveGatebell,

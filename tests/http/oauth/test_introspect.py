@@ -30,6 +30,8 @@ from tests.support.people import (
     sign_in,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def introspect(
     gatebell: LiveGatebell, client: ClientCredentials, token: str, /, **changes: Changes
@@ -46,6 +48,7 @@ def assert_inactive(answer: requests.Response) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-2.2-a", "rfc7662-2.2-c", "rfc7662-4-c")
 def test_a_live_access_token_is_described(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
@@ -68,6 +71,7 @@ def test_a_live_access_token_is_described(gatebell: LiveGatebell) -> None:
     assert body["sub"].isdecimal()
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-2.2-c")
 def test_a_live_refresh_token_has_no_end_and_is_no_bearer_token(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
@@ -99,6 +103,7 @@ def test_the_client_may_use_basic(gatebell: LiveGatebell) -> None:
     assert answer.json()["active"] is True
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-g", "rfc7662-2.2-a", "rfc7662-2.2-b", "rfc7662-4-a")
 def test_dead_tokens_are_inactive(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
@@ -131,6 +136,7 @@ def test_a_personal_token_belongs_to_no_client(gatebell: LiveGatebell) -> None:
     assert_inactive(introspect(gatebell, server_application(gatebell), personal))
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-4-a")
 def test_tokens_of_somebody_locked_are_inactive(gatebell: LiveGatebell) -> None:
     client, person = server_application(gatebell), make_user(gatebell)

@@ -12,6 +12,8 @@ from tests.support.live import LiveGatebell, NewService, running
 from tests.support.oauth_wire import machine
 from tests.support.openid_wire import checked, keys_at, kids_of, sign_in_with
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 CROWD = 16
 
 
@@ -67,6 +69,7 @@ def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, rele
     assert "Platform-Release" in answer.json()["message"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGatebell) -> None:

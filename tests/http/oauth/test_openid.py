@@ -41,9 +41,12 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 CONFIGURATION = "/.well-known/openid-configuration"
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D7")
 @pytest.mark.rfc(
     "rfc9700-4.5.3-a",
@@ -146,6 +149,7 @@ def test_a_public_application_gets_one_as_well(gatebell: LiveGatebell) -> None:
     assert checked(gatebell, answer["id_token"]).claims["aud"] == client.client_id
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-12.2-a", "oidc-core-12.2-b")
 def test_a_refresh_repeats_when_the_user_signed_in_but_not_the_nonce(
     gatebell: LiveGatebell,

@@ -41,6 +41,8 @@ from tests.support.people import (
     set_state,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 @pytest.fixture(scope="module", params=KINDS)
 def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
@@ -70,6 +72,7 @@ def scopes_of(gatebell: LiveGatebell, answer: requests.Response) -> list[str]:
     return scopes
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B7", "M6")
 @pytest.mark.rfc("rfc6749-4.3.2-b")
 @pytest.mark.parametrize("by_email", [False, True])
@@ -163,6 +166,7 @@ def _public(gatebell: LiveGatebell, **changes: object) -> ClientCredentials:
     return make_application(gatebell, bob(gatebell), confidential=False, **changes)
 
 
+@pytest.mark.both_databases
 def test_a_refresh_token_comes_only_if_application_or_user_say_so(gatebell: LiveGatebell) -> None:
     client = _public(gatebell)
     person = alice(gatebell)
@@ -239,6 +243,7 @@ def test_the_token_of_a_person_who_is_locked_is_dead(gatebell: LiveGatebell) -> 
 # Giving it back
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D3")
 def test_who_holds_a_token_without_client_gives_it_back_without_client(
     gatebell: LiveGatebell,

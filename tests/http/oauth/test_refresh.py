@@ -40,6 +40,8 @@ from tests.support.people import (
     sign_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
@@ -66,6 +68,7 @@ def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: Pair) -> Pair
     return pair_in(refresh(gatebell, client, pair.refresh))
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B5")
 @pytest.mark.rfc("rfc6749-6-d", "rfc9700-2.2.2-a")
 def test_a_refresh_issues_a_new_pair_and_kills_the_old_one(
@@ -82,6 +85,7 @@ def test_a_refresh_issues_a_new_pair_and_kills_the_old_one(
     assert set(new.answer) == set(old.answer)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B6")
 def test_a_refresh_works_after_the_access_token_has_expired(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -130,6 +134,7 @@ def test_a_verifier_without_a_challenge_is_refused(
     assert_refused(answer, "invalid_grant")
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-3.3-b", "rfc6749-6-a")
 def test_scope_may_narrow_for_the_access_token_alone(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -170,6 +175,7 @@ def test_scope_never_widens_and_the_old_pair_lives_on(
     assert refresh(gatebell, client, pair.refresh, scope="").status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-6-b", "rfc6749-10.4-a", "oidc-core-12-a")
 def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -180,6 +186,7 @@ def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
     assert is_live(gatebell, renew(gatebell, client, pair).access)
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-10.4-a", "rfc9700-2.2.2-a", "rfc9700-4.14.2-b")
 def test_a_dead_refresh_token_of_a_public_client_ends_the_whole_family(
     gatebell: LiveGatebell, phone: ClientCredentials
@@ -193,6 +200,7 @@ def test_a_dead_refresh_token_of_a_public_client_ends_the_whole_family(
     assert_refused(refresh(gatebell, phone, third.refresh, client_secret=None), "invalid_grant")
 
 
+@pytest.mark.both_databases
 def test_a_dead_refresh_token_of_another_family_ends_only_its_own(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
@@ -203,6 +211,7 @@ def test_a_dead_refresh_token_of_another_family_ends_only_its_own(
     assert is_live(gatebell, other.access)
 
 
+@pytest.mark.both_databases
 def test_a_dead_refresh_token_of_a_client_with_a_secret_is_only_refused(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -213,6 +222,7 @@ def test_a_dead_refresh_token_of_a_client_with_a_secret_is_only_refused(
     assert is_live(gatebell, second.access)
 
 
+@pytest.mark.both_databases
 def test_nothing_is_issued_in_a_family_that_was_revoked(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -263,6 +273,7 @@ def test_a_refresh_token_opens_nothing(gatebell: LiveGatebell, client: ClientCre
         assert answer.status_code == 401
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9700-4.14.2-c")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_a_person_who_is_locked_gives_nothing_any_more(

@@ -33,6 +33,8 @@ from tests.support.oauth_wire import (
 from tests.support.people import alice, bob, database_of, make_application, now, set_state
 from tests.support.proofs import Prover, redeem_with_key, refresh_with_key
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 PARALLEL = 16
 
 
@@ -48,6 +50,7 @@ def refresh_publicly(gatebell: LiveGatebell, pair: Pair) -> requests.Response:
     return refresh(gatebell, phone_application(gatebell), pair.refresh, client_secret=None)
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-d")
 def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
     phone, key = phone_application(own), Prover()
@@ -58,6 +61,7 @@ def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
     assert again.elapsed < timedelta(seconds=3)  # nobody has waited for a lock of their own
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B5")
 def test_within_the_time_the_same_client_gets_the_same_pair_again(own: LiveGatebell) -> None:
     client = server_application(own)
@@ -84,6 +88,7 @@ def test_the_pair_that_was_sent_again_goes_on(own: LiveGatebell) -> None:
     assert is_live(own, third.access)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B5")
 def test_sixteen_at_once_all_get_the_same_pair(own: LiveGatebell) -> None:
     for client in (server_application(own), phone_application(own)):
@@ -138,6 +143,7 @@ def _one_after_another(
         return list(pool.map(send, range(4)))
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B5")
 def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)
@@ -158,6 +164,7 @@ def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(gatebell: Live
         assert_refused(refresh_publicly(gatebell, pairs[0]), "invalid_grant")
 
 
+@pytest.mark.both_databases
 def test_after_the_time_it_is_dead_and_ends_the_family_of_a_public_client(
     own: LiveGatebell,
 ) -> None:
@@ -178,6 +185,7 @@ def test_after_the_time_a_client_with_a_secret_is_only_refused(own: LiveGatebell
     assert is_live(own, second.access)
 
 
+@pytest.mark.both_databases
 def test_once_the_new_pair_was_refreshed_the_old_token_is_a_thiefs(own: LiveGatebell) -> None:
     first = new_public_pair(own, phone_application(own))
     second = pair_in(refresh_publicly(own, first))
@@ -186,6 +194,7 @@ def test_once_the_new_pair_was_refreshed_the_old_token_is_a_thiefs(own: LiveGate
     assert not is_live(own, third.access)
 
 
+@pytest.mark.both_databases
 def test_a_pair_that_was_given_back_does_not_come_back(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
@@ -212,6 +221,7 @@ def test_another_client_gets_nothing(own: LiveGatebell) -> None:
     assert is_live(own, second.access)
 
 
+@pytest.mark.both_databases
 def test_a_person_who_is_locked_gives_nothing(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)

@@ -19,6 +19,8 @@ from tests.support.oauth_wire import (
 )
 from tests.support.people import ClientCredentials, bob, make_application
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
@@ -32,6 +34,7 @@ def assert_done(answer: requests.Response) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D3")
 @pytest.mark.rfc(
     "rfc7009-2-a",
@@ -75,6 +78,7 @@ def test_a_token_that_nobody_knows_is_as_good_as_dead(
     assert_done(revoke(gatebell, client, pair.access))
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D3")
 def test_only_the_pair_dies_and_others_of_the_same_person_live_on(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -93,6 +97,7 @@ def test_a_pair_that_was_refreshed_can_still_be_revoked(
     assert not is_live(gatebell, new.access)
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-c")
 @pytest.mark.parametrize("which", ["access", "refresh"])
 def test_a_token_of_another_client_lives_on(

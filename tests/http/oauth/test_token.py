@@ -41,6 +41,8 @@ from tests.support.people import (
     signed_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
@@ -54,6 +56,7 @@ def phone(gatebell: LiveGatebell) -> ClientCredentials:
     return phone_application(gatebell)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B2", "B4")
 @pytest.mark.rfc(
     "rfc6749-2.3.1-b",
@@ -91,6 +94,7 @@ def test_the_token_has_the_scopes_that_were_approved_and_no_more(
     assert new_pair(gatebell, client, scope="read_user").answer["scope"] == "read_user"
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B1")
 @pytest.mark.rfc("rfc6749-2.1-a", "rfc8252-8.1-a", "rfc8252-8.4-a", "oidc-core-9-a")
 def test_a_public_client_needs_no_secret_but_the_verifier(
@@ -185,6 +189,7 @@ def test_a_secret_does_not_stand_in_for_the_verifier(
     assert redeem(gatebell, client, code, code_verifier=VERIFIER).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-4.1.2-d", "rfc6749-10.5-a", "rfc9700-4.2.4-b")
 def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
@@ -197,6 +202,7 @@ def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
     assert not is_live(gatebell, pair.access)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-e", "rfc6749-4.1.3-c")
 def test_a_code_that_another_client_presents_is_burnt(
@@ -217,6 +223,7 @@ def test_a_client_that_cannot_prove_itself_burns_nothing(
     assert redeem(gatebell, client, code).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-b", "rfc6749-5.2-c", "rfc6749-10.5-a")
 def test_an_expired_code_is_refused(gatebell: LiveGatebell, client: ClientCredentials) -> None:
@@ -230,6 +237,7 @@ def test_an_expired_code_is_refused(gatebell: LiveGatebell, client: ClientCreden
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_a_person_who_was_locked_since_the_approval_gives_nothing(

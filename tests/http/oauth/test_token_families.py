@@ -10,6 +10,8 @@ from tests.support.live import LiveGatebell
 from tests.support.people import database_of, make_user
 from tests.support.personal_tokens import Api, make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def rotated(script: Api) -> Api:
     answer = script.tokens("POST", "/self/rotate")
@@ -21,6 +23,7 @@ def is_live(script: Api) -> bool:
     return script.send("GET", "/user").status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("path", ["self", "id"])
 def test_rotating_with_a_rotated_token_revokes_the_newest_one(
@@ -69,6 +72,7 @@ def test_a_token_that_was_only_revoked_has_no_family_to_end(gatebell: LiveGatebe
     assert is_live(script)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_new_member_does_not_escape_the_end_of_its_family(gatebell: LiveGatebell) -> None:
     for _ in range(3):

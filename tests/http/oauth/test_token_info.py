@@ -19,6 +19,8 @@ from tests.support.oauth_wire import (
 )
 from tests.support.people import alice, database_of, now
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 @pytest.fixture
 def pair(gatebell: LiveGatebell) -> Pair:
@@ -35,6 +37,7 @@ def assert_invalid(answer: requests.Response) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D1", "D2")
 def test_it_says_whose_token_it_is_what_for_and_for_how_long(
     gatebell: LiveGatebell, pair: Pair
@@ -81,6 +84,7 @@ def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: 
     assert 50 <= token_info(gatebell, pair.access).json()["expires_in"] <= 60
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D1")
 def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: Pair) -> None:
     with database_of(gatebell) as session:
@@ -89,6 +93,7 @@ def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: Pa
     assert (body["expires_in"], body["expires_in_seconds"]) == (None, None)
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-b")
 def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
     with database_of(gatebell) as session:
@@ -98,6 +103,7 @@ def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None
     assert "expired" in answer.json()["error_description"]
 
 
+@pytest.mark.both_databases
 def test_a_revoked_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
     revoke(gatebell, server_application(gatebell), pair.access)
     answer = token_info(gatebell, pair.access)

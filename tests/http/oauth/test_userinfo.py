@@ -22,6 +22,8 @@ from tests.support.oauth_wire import (
 from tests.support.openid_wire import SCOPES, openid_application, userinfo
 from tests.support.people import Person, alice, database_of, make_user, now, sign_in, unique
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> Pair:
     client = openid_application(gatebell)
@@ -39,6 +41,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
         add_member(place, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now())
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("D4")
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.6-a")
 def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
@@ -78,6 +81,7 @@ def test_what_was_not_granted_is_not_told(
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.both_databases
 def test_groups_are_those_one_is_in_and_those_below_them(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="dora")
     top = unique("group_")
@@ -137,6 +141,7 @@ def test_a_token_without_openid_opens_nothing(gatebell: LiveGatebell) -> None:
     assert answer.headers["WWW-Authenticate"].endswith('scope="openid"')
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc(
     "rfc6749-1.5-a", "rfc6750-3-a", "rfc6750-3.1-b", "oidc-core-5.3.3-a", "oidc-core-16-a"
 )
