@@ -267,3 +267,22 @@ def assert_refused_on_a_page(answer: requests.Response) -> None:
     assert "Location" not in answer.headers
     assert "Refresh" not in answer.headers
     assert "http-equiv" not in answer.text
+
+
+def exchange(
+    gatebell: LiveGatebell, person: Person, /, *, auth: Any = None, **changes: Changes
+) -> requests.Response:
+    """Send name and password, without a client unless there is one."""
+    parameters = {
+        "grant_type": "password",
+        "username": person.username,
+        "password": person.password,
+    }
+    return post_token(gatebell, changed(parameters, changes), auth=auth)
+
+
+def offered_grants(gatebell: LiveGatebell) -> list[str]:
+    """Return the grants that the metadata names."""
+    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
+    grants: list[str] = machine(gatebell).get(address).json()["grant_types_supported"]
+    return grants

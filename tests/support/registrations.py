@@ -1,11 +1,9 @@
 """Clients that register themselves with an app in this process, for tests."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import select
@@ -15,7 +13,6 @@ from domain.oauth.personal_tokens import TokenDetails, create_token
 from models import Application, User
 from web.extensions import db
 from web.services import now, services
-from web.settings import Settings
 
 CALLBACK = "https://client.example/callback"
 GOOD: dict[str, Any] = {"redirect_uris": [CALLBACK], "client_name": "Robot"}
@@ -23,34 +20,21 @@ DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 Open = Callable[..., FlaskClient]
 
 
-@pytest.fixture
-def opened(make_app: Callable[[Settings], Flask], settings: Settings) -> Open:
-    """Makes a visitor of an app that lets anybody register, unless told otherwise."""
-
-    def make(**changes: object) -> FlaskClient:
-        on = {
-            "dynamic_client_registration": True,
-            "open_client_registration": True,
-            "client_registration_rate_limit": "",
-            **changes,
-        }
-        app = make_app(replace(settings, **on))  # type: ignore[arg-type]
-        with app.app_context():
-            for name, is_admin in (("root", True), ("ada", False)):
-                db.session.add(
-                    User(
-                        username=name,
-                        email=f"{name}@people.example",
-                        name=name.capitalize(),
-                        password_hash="none that anybody could give",
-                        is_admin=is_admin,
-                        created_at=now(),
-                    )
+def add_people(app: Flask) -> None:
+    """Give an app an administrator and somebody else."""
+    with app.app_context():
+        for name, is_admin in (("root", True), ("ada", False)):
+            db.session.add(
+                User(
+                    username=name,
+                    email=f"{name}@people.example",
+                    name=name.capitalize(),
+                    password_hash="none that anybody could give",
+                    is_admin=is_admin,
+                    created_at=now(),
                 )
-            db.session.commit()
-        return app.test_client()
-
-    return make
+            )
+        db.session.commit()
 
 
 def token_of(visitor: FlaskClient, name: str, scopes: str = "api") -> dict[str, str]:

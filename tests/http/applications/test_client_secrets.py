@@ -194,17 +194,17 @@ def test_nobody_ends_or_renews_the_secrets_of_others(
     assert is_accepted(gatebell, client, new)
 
 
-@pytest.mark.parametrize("overlap", ["", "2d", "-1", "9" * 5000, "now\x00"])
 def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, overlap: str
+    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     page = open_page(gatebell, browser, client)
 
-    answer = submit(browser, page, form_to(page, "/renew_secret"), overlap=overlap)
+    for overlap in ("", "2d", "-1", "9" * 5000, "now\x00"):
+        answer = submit(browser, page, form_to(page, "/renew_secret"), overlap=overlap)
 
-    assert answer.status_code == 422
-    assert 'class="error"' in answer.text
-    assert "gbs-" not in answer.text
+        assert answer.status_code == 422, overlap
+        assert 'class="error"' in answer.text
+        assert "gbs-" not in answer.text
     assert is_accepted(gatebell, client, client.secret)
 
 

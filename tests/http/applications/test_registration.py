@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from domain.clock import system_clock
 from domain.pruning import Retention, prune
 from models import Application, AuditEvent, User
+from tests.support.garbage import bounded
 from tests.support.oauth_wire import PKCE
 from tests.support.registrations import (
     CALLBACK,
@@ -20,7 +20,6 @@ from tests.support.registrations import (
     GOOD,
     Open,
     assert_wrong,
-    opened,
     register,
     row_of,
     token_of,
@@ -29,8 +28,6 @@ from web.extensions import db
 from web.services import now
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-__all__ = ["opened"]
 
 
 def test_it_is_off_until_somebody_switches_it_on(opened: Open) -> None:
@@ -46,16 +43,14 @@ def test_it_is_off_until_somebody_switches_it_on(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3-a")
-def test_the_metadata_says_where_to_register(opened: Open) -> None:
-    visitor = opened()
+def test_the_metadata_says_where_to_register(visitor: FlaskClient) -> None:
     for name in ("oauth-authorization-server", "openid-configuration"):
         document = visitor.get(f"/.well-known/{name}").get_json()
         assert document["registration_endpoint"] == "http://localhost/oauth/register"
 
 
 @pytest.mark.rfc("rfc7591-3.2.1-a", "rfc7591-3.2.1-b", "rfc7591-2-a")
-def test_a_client_is_told_all_that_it_is_registered_with(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_is_told_all_that_it_is_registered_with(visitor: FlaskClient) -> None:
     answer = register(visitor)
     assert answer.status_code == 201
     assert answer.headers["Content-Type"] == "application/json"
@@ -148,8 +143,7 @@ WRONG_URIS: tuple[Any, ...] = (
 
 
 @pytest.mark.rfc("rfc7591-3.2.2-a", "rfc7591-2-d")
-def test_a_wrong_redirect_uri_has_an_error_of_its_own(opened: Open) -> None:
-    visitor = opened()
+def test_a_wrong_redirect_uri_has_an_error_of_its_own(visitor: FlaskClient) -> None:
     for uris in WRONG_URIS:
         answer = register(visitor, {**GOOD, "redirect_uris": uris})
         assert_wrong(answer, "invalid_redirect_uri")
@@ -194,15 +188,13 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.rfc("rfc7591-3.2.2-b")
-def test_wrong_metadata_is_refused(opened: Open) -> None:
-    visitor = opened()
+def test_wrong_metadata_is_refused(visitor: FlaskClient) -> None:
     for changes in WRONG_METADATA:
         assert_wrong(register(visitor, {**GOOD, **changes}), "invalid_client_metadata")
 
 
 @pytest.mark.rfc("rfc7591-3.1-a")
-def test_a_body_that_is_no_json_object_is_refused(opened: Open) -> None:
-    visitor = opened()
+def test_a_body_that_is_no_json_object_is_refused(visitor: FlaskClient) -> None:
     for body in (b"", b"{", b"[]", b"null", b"5", b"\xff", b'"x"', b"[" * 9_000, b"{\x00}"):
         answer = visitor.post("/oauth/register", data=body, content_type="application/json")
         assert_wrong(answer, "invalid_request")
@@ -275,8 +267,7 @@ def test_an_address_registers_only_so_many(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc7591-2-e")
-def test_a_client_can_use_only_the_grants_that_it_named(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_can_use_only_the_grants_that_it_named(visitor: FlaskClient) -> None:
     said = {**GOOD, "token_endpoint_auth_method": "none", "scope": "read_user"}
     browser_only = register(visitor, said).get_json()["client_id"]
     device_only = register(visitor, {**said, "grant_types": [DEVICE]}).get_json()
@@ -296,8 +287,7 @@ def test_a_client_can_use_only_the_grants_that_it_named(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc9126-6-a", "rfc9449-5.2-b")
-def test_a_client_can_tie_its_own_hands(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_can_tie_its_own_hands(visitor: FlaskClient) -> None:
     said = {
         **GOOD,
         "token_endpoint_auth_method": "none",
@@ -368,9 +358,8 @@ NAMES = st.sampled_from(
 )
 
 
-@hypothesis_settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.one_database("postgres")
+@bounded(70)
 @given(said=st.dictionaries(NAMES, JSON, max_size=4))
 def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any]) -> None:
     for body in (said, {**GOOD, **said}):

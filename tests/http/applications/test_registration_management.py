@@ -13,7 +13,6 @@ from tests.support.registrations import (
     GOOD,
     Open,
     assert_wrong,
-    opened,
     register,
     row_of,
     token_of,
@@ -21,8 +20,6 @@ from tests.support.registrations import (
 from web.extensions import db
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-__all__ = ["opened"]
 
 
 def managed(
@@ -40,8 +37,7 @@ def put(visitor: FlaskClient, registered: TestResponse, **changes: Any) -> TestR
 
 
 @pytest.mark.rfc("rfc7592-2.1-a", "rfc7592-3-a")
-def test_a_client_reads_its_registration_but_for_the_secret(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_reads_its_registration_but_for_the_secret(visitor: FlaskClient) -> None:
     registered = register(visitor)
     told = registered.get_json()
     answer = managed(visitor, registered)
@@ -52,8 +48,7 @@ def test_a_client_reads_its_registration_but_for_the_secret(opened: Open) -> Non
 
 
 @pytest.mark.rfc("rfc7592-2-a", "rfc7592-2.1-b", "rfc7592-2.3-b")
-def test_only_its_own_token_opens_a_registration(opened: Open) -> None:
-    visitor = opened()
+def test_only_its_own_token_opens_a_registration(visitor: FlaskClient) -> None:
     registered = register(visitor)
     path = registered.get_json()["registration_client_uri"]
     other = register(visitor).get_json()["registration_access_token"]
@@ -107,8 +102,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.rfc("rfc7592-2.2-c", "rfc7592-2.2-d")
-def test_a_client_cannot_put_just_anything(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_cannot_put_just_anything(visitor: FlaskClient) -> None:
     registered = register(visitor)
     for changes, error in WRONG:
         assert_wrong(put(visitor, registered, **changes), error)
@@ -116,8 +110,7 @@ def test_a_client_cannot_put_just_anything(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc7592-2.2-e")
-def test_a_client_can_become_confidential_and_gets_a_secret(opened: Open) -> None:
-    visitor = opened()
+def test_a_client_can_become_confidential_and_gets_a_secret(visitor: FlaskClient) -> None:
     registered = register(visitor, {**GOOD, "token_endpoint_auth_method": "none"})
     answer = put(visitor, registered, token_endpoint_auth_method="client_secret_post")
     secret = answer.get_json()["client_secret"]
@@ -132,9 +125,8 @@ def test_a_client_can_become_confidential_and_gets_a_secret(opened: Open) -> Non
 
 
 def test_a_client_that_an_administrator_trusts_is_asked_about_again_once_it_changes_itself(
-    opened: Open,
+    visitor: FlaskClient,
 ) -> None:
-    visitor = opened()
     registered = register(visitor)
     with visitor.application.app_context():
         db.session.execute(update(Application).values(trusted=True, confidential=False))
@@ -149,8 +141,7 @@ def set_by_its_owner(visitor: FlaskClient, **values: Any) -> None:
         db.session.commit()
 
 
-def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(opened: Open) -> None:
-    visitor = opened()
+def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(visitor: FlaskClient) -> None:
     registered = register(visitor)
     set_by_its_owner(visitor, trusted=True, refresh_for_devices=True, require_pkce=False)
     row = row_of(visitor, put(visitor, registered, client_name="Androide"))
@@ -168,9 +159,8 @@ def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(opened: Open) ->
     ],
 )
 def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
-    opened: Open, changes: dict[str, Any]
+    visitor: FlaskClient, changes: dict[str, Any]
 ) -> None:
-    visitor = opened()
     registered = register(visitor)
     set_by_its_owner(visitor, trusted=True)
     assert row_of(visitor, put(visitor, registered, **changes)).trusted is False

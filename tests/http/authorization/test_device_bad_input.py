@@ -48,7 +48,7 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
 NAMES = ("client_id", "client_secret", "scope", "device_code", "user_code", "grant_type")
 
 
-@bounded(40)
+@bounded(20)
 @given(form=st.dictionaries(st.sampled_from(NAMES), TEXT))
 def test_a_request_of_a_device_may_be_garbage(
     live_postgres: LiveGatebell, form: dict[str, str]

@@ -5,24 +5,19 @@ from typing import Any
 
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from domain.randomness import random_hex
+from tests.support.garbage import bounded
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import assert_refused, phone_application, post_token
 from tests.support.people import now
 from tests.support.proofs import ABSENT, Prover, encoded
 
 pytestmark = pytest.mark.one_database("postgres")
-
-bounded = settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 @cache
@@ -207,7 +202,7 @@ KEY_MEMBERS = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "use", "key_ops
 CLAIMS = st.sampled_from(["jti", "htm", "htu", "iat", "exp", "nonce", "ath"])
 
 
-@bounded
+@bounded(60)
 @given(
     header=st.dictionaries(MEMBERS, JSON, max_size=3),
     key=st.dictionaries(KEY_MEMBERS, JSON, max_size=3),
@@ -224,7 +219,7 @@ def test_a_signed_proof_may_hold_anything(
         assert answer.json()["error"] in {"invalid_dpop_proof", "invalid_grant"}
 
 
-@bounded
+@bounded(60)
 @given(proof=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=200))
 def test_a_proof_may_be_any_text(live_sqlite: LiveGatebell, proof: str) -> None:
     assert_proof_refused(live_sqlite, proof)

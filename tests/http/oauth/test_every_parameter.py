@@ -92,6 +92,7 @@ OF_PAGES = (
 BLUEPRINTS = ("/oauth/", "/api/v4/", "/.well-known/")
 
 
+@pytest.mark.one_database("sqlite")
 def test_every_endpoint_is_in_the_list(app: Flask) -> None:
     served = {
         rule.endpoint for rule in app.url_map.iter_rules() if rule.rule.startswith(BLUEPRINTS)
@@ -225,7 +226,7 @@ def drawn_from(draw: Callable[[Any], Any], endpoint: Endpoint) -> list[tuple[str
 
 
 @pytest.mark.parametrize("name", [each.name for each in ENDPOINTS if each.name not in OF_PAGES])
-@bounded(8)
+@bounded(4)
 @given(data=st.data())
 def test_every_parameter_of_every_endpoint_may_hold_anything(
     live_postgres: LiveGatebell, name: str, data: st.DataObject
@@ -266,7 +267,7 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
 
 
 @pytest.mark.parametrize("name", OF_PAGES)
-@bounded(12)
+@bounded(6)
 @given(data=st.data())
 def test_every_field_of_every_form_may_hold_anything(
     live_postgres: LiveGatebell, name: str, data: st.DataObject

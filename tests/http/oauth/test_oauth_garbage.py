@@ -46,6 +46,13 @@ TOKEN = (
     "token_type_hint",
 )
 GRANTS = ("authorization_code", "refresh_token", "password", "client_credentials")
+#: Which grant to ask for, so that somebody reads the parameter.
+READ_BY = {
+    "refresh_token": ("refresh_token",),
+    "scope": ("refresh_token", "password"),
+    "token": ("client_credentials",),
+    "token_type_hint": ("client_credentials",),
+}
 
 
 def assert_clear(answer: requests.Response, *fine: int) -> None:
@@ -60,17 +67,17 @@ def test_each_parameter_of_an_authorization_request_may_be_garbage(
     gatebell: LiveGatebell, name: str
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
-    for value in NASTY:
+    for number, value in enumerate(NASTY):
         url = authorization_url(gatebell, server_application(gatebell), **{name: value})
-        assert_clear(browser.get(url, allow_redirects=False), 302)
-        assert_clear(machine(gatebell).get(url, allow_redirects=False), 302)
+        visitor = machine(gatebell) if number % 3 == 0 else browser
+        assert_clear(visitor.get(url, allow_redirects=False), 302)
     raw = authorization_url(gatebell, server_application(gatebell), **{name: None})
     for value in ("%ff%fe", "%ed%a0%80", "%", "%zz", "+", "&&&=;"):
         assert_clear(browser.get(f"{raw}&{name}={value}", allow_redirects=False), 302)
 
 
 @pytest.mark.rfc("rfc6749-10.14-a")
-@bounded(60)
+@bounded(30)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))
 def test_an_authorization_request_may_be_garbage_all_over(
     live_postgres: LiveGatebell, changes: dict[str, str | None]
@@ -85,7 +92,7 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
     gatebell: LiveGatebell, name: str
 ) -> None:
     client = server_application(gatebell)
-    for grant in GRANTS:
+    for grant in READ_BY.get(name, ("authorization_code",)):
         form = dict.fromkeys(TOKEN, "x")
         form |= {
             "grant_type": grant,
@@ -96,7 +103,7 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
             assert_clear(post_token(gatebell, {**form, name: value}))
 
 
-@bounded(60)
+@bounded(30)
 @given(form=st.dictionaries(st.sampled_from(TOKEN), TEXT), grant=st.sampled_from(GRANTS))
 def test_a_token_request_may_be_garbage_all_over(
     live_postgres: LiveGatebell, form: dict[str, str], grant: str
@@ -109,7 +116,7 @@ def test_a_token_request_may_be_garbage_all_over(
         assert_explained(answer)
 
 
-@bounded(60)
+@bounded(30)
 @given(body=st.binary(max_size=300), kind=st.sampled_from(["token", "revoke"]))
 def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: str) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -117,7 +124,7 @@ def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: s
     assert_clear(machine(live_sqlite).post(address, data=body, headers=headers))
 
 
-@bounded(60)
+@bounded(30)
 @given(value=st.binary(max_size=120).map(lambda each: each.translate(None, b"\x00\r\n").strip()))
 def test_a_header_may_be_any_bytes(live_sqlite: LiveGatebell, value: bytes) -> None:
     for scheme in (b"", b"Basic ", b"Bearer "):

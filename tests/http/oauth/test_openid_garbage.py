@@ -16,7 +16,7 @@ JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=
 LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")
 
 
-@bounded(60)
+@bounded(30)
 @given(form=st.dictionaries(st.sampled_from(LOGOUT), TEXT | JWT))
 def test_a_request_to_sign_out_may_be_garbage_all_over(
     live_postgres: LiveGatebell, form: dict[str, str]
@@ -35,7 +35,7 @@ def test_a_request_to_sign_out_may_be_garbage_all_over(
     assert browser.get(f"{live_postgres.url}/-/user_settings/profile").ok
 
 
-@bounded(60)
+@bounded(30)
 @given(token=TEXT | JWT, hint=TEXT)
 def test_a_token_to_describe_may_be_garbage(
     live_postgres: LiveGatebell, token: str, hint: str
@@ -52,7 +52,7 @@ def test_a_token_to_describe_may_be_garbage(
         assert answer.status_code == 400
 
 
-@bounded(60)
+@bounded(30)
 @given(token=TEXT | JWT)
 def test_a_token_to_ask_claims_with_may_be_garbage(live_postgres: LiveGatebell, token: str) -> None:
     url = f"{live_postgres.url}/oauth/userinfo"

@@ -1,28 +1,23 @@
 """POST /oauth/token with a user's name and password."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from time import sleep
-from typing import Any
 
 import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import delete, update
+from sqlalchemy import update
 
-from models import Application, AttemptCount
-from tests.conftest import KINDS
+from models import Application
 from tests.support.garbage import NASTY, TEXT, bounded
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell, NewService, running
+from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
-    Changes,
     age_refreshes,
     assert_refused,
-    changed,
+    exchange,
     is_live,
     machine,
+    offered_grants,
     post_token,
     refresh,
     revoke,
@@ -42,28 +37,6 @@ from tests.support.people import (
 )
 
 pytestmark = pytest.mark.one_database("postgres")
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service whose settings may be changed, with few guesses."""
-    live = new_service(
-        request.param, SIGN_IN_ATTEMPTS_PER_ACCOUNT="3", SIGN_IN_ATTEMPTS_PER_ADDRESS="7"
-    )
-    with running(live):
-        yield live
-
-
-def exchange(
-    gatebell: LiveGatebell, person: Person, /, *, auth: Any = None, **changes: Changes
-) -> requests.Response:
-    """Send name and password, without a client unless there is one."""
-    parameters = {
-        "grant_type": "password",
-        "username": person.username,
-        "password": person.password,
-    }
-    return post_token(gatebell, changed(parameters, changes), auth=auth)
 
 
 def scopes_of(gatebell: LiveGatebell, answer: requests.Response) -> list[str]:
@@ -265,100 +238,10 @@ def test_who_holds_a_token_without_client_gives_it_back_without_client(
     assert not is_live(gatebell, token)
 
 
-# Settings and limits
-
-
-def fresh_counts(gatebell: LiveGatebell) -> None:
-    with database_of(gatebell) as session:
-        session.execute(delete(AttemptCount))
-
-
-def try_to_sign_in(gatebell: LiveGatebell, person: Person, password: str) -> int:
-    browser = gatebell.http()
-    page = browser.get(f"{gatebell.url}/users/sign_in")
-    form = form_with(page, "password")
-    return submit(browser, page, form, login=person.username, password=password).status_code
-
-
-def assert_must_wait(answer: requests.Response) -> None:
-    assert_refused(answer, "temporarily_unavailable", 429)
-    assert 0 < int(answer.headers["Retry-After"]) <= 600
-
-
-@pytest.mark.rfc("rfc6749-4.3.2-c")
-def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGatebell) -> None:
-    fresh_counts(own)
-    charlie = make_user(own, name="charlie")
-    assert try_to_sign_in(own, charlie, "wrong") == 422
-    for _ in range(2):
-        assert_refused(exchange(own, charlie, password="wrong"), "invalid_grant")
-    assert_must_wait(exchange(own, charlie))
-    assert try_to_sign_in(own, charlie, charlie.password) == 429
-    assert exchange(own, make_user(own, name="dora")).status_code == 200
-
-
-def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
-    fresh_counts(own)
-    charlie = make_user(own, name="charlie")
-    for _ in range(2):
-        for _ in range(2):
-            assert_refused(exchange(own, charlie, password="wrong"), "invalid_grant")
-        assert exchange(own, charlie).status_code == 200
-
-
-@pytest.mark.rfc("rfc6749-4.3.2-c")
-def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
-    fresh_counts(own)
-    people = [make_user(own, name="charlie") for _ in range(8)]
-    for person in people[:7]:
-        assert_refused(exchange(own, person, password="wrong"), "invalid_grant")
-    assert_must_wait(exchange(own, people[7]))
-    fresh_counts(own)
-
-
-@pytest.mark.spec("B9")
-@pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
-def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell) -> None:
-    fresh_counts(own)
-    person = make_user(own)
-    own.cli("settings", "set", "password_authentication_enabled_for_git", "off")
-    sleep(1.2)
-    try:
-        assert_refused(exchange(own, person), "unsupported_grant_type")
-        assert "password" not in _grants(own)
-    finally:
-        own.cli("settings", "set", "password_authentication_enabled_for_git", "on")
-        sleep(1.2)
-    assert exchange(own, person).status_code == 200
-    assert "password" in _grants(own)
-
-
-@pytest.mark.rfc("rfc6749-10.7-a")
-def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
-    fresh_counts(own)
-    person = make_user(own)
-    client = make_application(own, person)
-    own.cli("settings", "set", "password_grant_without_client", "off")
-    sleep(1.2)
-    try:
-        assert_refused(exchange(own, person), "invalid_client", 401)
-        assert exchange(own, person, auth=(client.client_id, client.secret)).status_code == 200
-    finally:
-        own.cli("settings", "set", "password_grant_without_client", "on")
-        sleep(1.2)
-    assert exchange(own, person).status_code == 200
-
-
 @pytest.mark.spec("M6")
 @pytest.mark.rfc("rfc6749-4.2-a")
 def test_the_implicit_grant_is_not_offered(gatebell: LiveGatebell) -> None:
-    assert "implicit" not in _grants(gatebell)
-
-
-def _grants(gatebell: LiveGatebell) -> list[str]:
-    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
-    grants: list[str] = machine(gatebell).get(address).json()["grant_types_supported"]
-    return grants
+    assert "implicit" not in offered_grants(gatebell)
 
 
 # Garbage

@@ -1,8 +1,12 @@
 """POST /oauth/token with a refresh token."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
+from time import sleep
 
 import pytest
+import requests
 from sqlalchemy import update
 
 from models import AccessToken, Authorization
@@ -287,3 +291,45 @@ def test_a_person_who_is_locked_gives_nothing_any_more(
     assert_refused(refresh(gatebell, client, pair.refresh), "invalid_grant")
     set_state(gatebell, charlie, "active")
     assert is_live(gatebell, renew(gatebell, client, pair).access)
+
+
+def _one_after_another(
+    gatebell: LiveGatebell, form: dict[str, str], pause: float
+) -> list[requests.Response]:
+    """Send a request four times, each a moment after the one before, on its own connection."""
+    barrier = Barrier(4)
+
+    def send(number: int) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.get(f"{gatebell.url}/healthz")
+            barrier.wait(timeout=60)
+            sleep(number * pause)
+            return session.post(f"{gatebell.url}/oauth/token", data=form)
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(send, range(4)))
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B5")
+def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(
+    gatebell: LiveGatebell, phone: ClientCredentials
+) -> None:
+    for _ in range(3):
+        old = new_public_pair(gatebell, phone)
+        form = {
+            "grant_type": "refresh_token",
+            "client_id": phone.client_id,
+            "refresh_token": old.refresh,
+        }
+        pairs = [pair_in(answer) for answer in _one_after_another(gatebell, form, 0.01)]
+        assert len({(pair.access, pair.refresh) for pair in pairs}) == 1
+        assert is_live(gatebell, pairs[0].access)
+        # The day after, as if eleven seconds were one: the old token is a thief's.
+        age_refreshes(gatebell, timedelta(seconds=11))
+        assert_refused(refresh(gatebell, phone, old.refresh, client_secret=None), "invalid_grant")
+        assert not is_live(gatebell, pairs[0].access)
+        assert_refused(
+            refresh(gatebell, phone, pairs[0].refresh, client_secret=None), "invalid_grant"
+        )

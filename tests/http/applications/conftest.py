@@ -1,0 +1,51 @@
+"""Apps in this process with which clients register themselves."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import create_app
+from tests.support.live import close_app
+from tests.support.registrations import Open, add_people
+from web.settings import Settings, read_settings
+
+_OPEN = {
+    "dynamic_client_registration": True,
+    "open_client_registration": True,
+    "client_registration_rate_limit": "",
+}
+
+
+@pytest.fixture
+def opened(make_app: Callable[[Settings], Flask], settings: Settings) -> Open:
+    """Makes a visitor of an app that lets anybody register, unless told otherwise."""
+
+    def make(**changes: object) -> FlaskClient:
+        app = make_app(replace(settings, **{**_OPEN, **changes}))  # type: ignore[arg-type]
+        add_people(app)
+        return app.test_client()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def visitor(
+    migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FlaskClient]:
+    """A visitor of an app that lets anybody register; tests share it and change only their own."""
+    directory = tmp_path_factory.mktemp("registrations")
+    shutil.copy(migrated_sqlite, directory / "gatebell.db")
+    environment = {
+        "BASE_URL": "http://localhost",
+        "INSTANCE_PATH": str(directory),
+        "OAUTH_RATE_LIMIT": "1000000/minute",
+    }
+    app = create_app(replace(read_settings(environment), **_OPEN))  # type: ignore[arg-type]
+    add_people(app)
+    yield app.test_client()
+    close_app(app)
