@@ -1,4 +1,4 @@
-"""Apps in this process with which clients register themselves."""
+"""Bob and his application, and apps in this process with which clients register themselves."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import requests
 from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.support.live import close_app
+from tests.support.live import LiveGatebell, close_app
+from tests.support.people import ClientCredentials, bob, make_application, signed_in
 from tests.support.registrations import Open, add_people
 from web.settings import Settings, read_settings
 
@@ -49,3 +51,15 @@ def visitor(
     add_people(app)
     yield app.test_client()
     close_app(app)
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Bob's browser."""
+    return signed_in(gatebell, bob(gatebell))
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application of Bob's."""
+    return make_application(gatebell, bob(gatebell))

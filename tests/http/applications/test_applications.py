@@ -36,18 +36,6 @@ pytestmark = pytest.mark.one_database("postgres")
 PAGES = "/-/user_settings/applications"
 
 
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Bob's browser."""
-    return signed_in(gatebell, bob(gatebell))
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application of Bob's."""
-    return make_application(gatebell, bob(gatebell))
-
-
 def register(
     gatebell: LiveGatebell, browser: requests.Session, **changes: str | list[str] | None
 ) -> requests.Response:

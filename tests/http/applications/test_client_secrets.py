@@ -16,9 +16,7 @@ from tests.support.oauth_wire import machine
 from tests.support.people import (
     ClientCredentials,
     alice,
-    bob,
     database_of,
-    make_application,
     now,
     signed_in,
 )
@@ -26,18 +24,6 @@ from tests.support.people import (
 pytestmark = pytest.mark.one_database("sqlite")
 
 PAGES = "/-/user_settings/applications"
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Bob's browser."""
-    return signed_in(gatebell, bob(gatebell))
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application of Bob's."""
-    return make_application(gatebell, bob(gatebell))
 
 
 def open_page(

@@ -23,19 +23,11 @@ from tests.support.oauth_wire import (
 from tests.support.people import (
     CALLBACK,
     ClientCredentials,
-    alice,
     bob,
     make_application,
-    signed_in,
 )
 
 pytestmark = pytest.mark.one_database("postgres")
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 @pytest.fixture

@@ -20,15 +20,9 @@ from tests.support.oauth_wire import (
     phone_application,
     server_application,
 )
-from tests.support.people import ClientCredentials, alice, bob, make_application, signed_in
+from tests.support.people import ClientCredentials, bob, make_application
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 def posted(

@@ -8,7 +8,7 @@ import requests
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask, decide, landing, server_application
-from tests.support.people import alice, bob, make_application, sign_in, signed_in
+from tests.support.people import alice, bob, make_application, sign_in
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -27,12 +27,6 @@ OPTIONAL = (
     "request",
     "request_uri",
 )
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 @pytest.mark.rfc("rfc6749-3.1-d")

@@ -5,7 +5,7 @@ import requests
 
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask, assert_refused_on_a_page, landing
-from tests.support.people import ClientCredentials, alice, bob, make_application, signed_in
+from tests.support.people import ClientCredentials, bob, make_application
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -31,12 +31,6 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
             gatebell, bob(gatebell), redirect_uris=REGISTERED, trusted=True
         )
     return _clients[gatebell.url]
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 #: One of each sort; tests/domain/oauth/test_redirect_uris.py has them all.

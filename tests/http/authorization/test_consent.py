@@ -42,12 +42,6 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
-
-
-@pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
     """An application of Bob's that nobody has approved yet."""
     return make_application(gatebell, bob(gatebell), name="Deploy & Board")

@@ -51,18 +51,6 @@ from tests.support.people import (
 pytestmark = pytest.mark.one_database("postgres")
 
 
-@pytest.fixture
-def tv(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application for devices, without a secret."""
-    return television(gatebell)
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
-
-
 def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
     """Change the newest device's row behind the service's back."""
     with database_of(gatebell) as session:

@@ -25,24 +25,10 @@ from tests.support.oauth_wire import (
 )
 from tests.support.people import (
     ClientCredentials,
-    alice,
     database_of,
-    signed_in,
 )
 
 pytestmark = pytest.mark.one_database("postgres")
-
-
-@pytest.fixture
-def tv(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application for devices, without a secret."""
-    return television(gatebell)
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 NAMES = ("client_id", "client_secret", "scope", "device_code", "user_code", "grant_type")

@@ -13,7 +13,6 @@ from tests.support.device_wire import (
     is_asking,
     poll,
     press,
-    television,
     type_code,
     words,
 )
@@ -34,18 +33,6 @@ from tests.support.people import (
 )
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def tv(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application for devices, without a secret."""
-    return television(gatebell)
-
-
-@pytest.fixture
-def browser(gatebell: LiveGatebell) -> requests.Session:
-    """Alice's browser."""
-    return signed_in(gatebell, alice(gatebell))
 
 
 @pytest.mark.spec("C3")

@@ -26,10 +26,8 @@ from tests.support.oauth_wire import (
     new_pair,
     new_public_pair,
     pair_in,
-    phone_application,
     redeem,
     refresh,
-    server_application,
     token_info,
 )
 from tests.support.people import (
@@ -45,18 +43,6 @@ from tests.support.people import (
 )
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret."""
-    return server_application(gatebell)
-
-
-@pytest.fixture
-def phone(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that cannot keep a secret."""
-    return phone_application(gatebell)
 
 
 def introspected(

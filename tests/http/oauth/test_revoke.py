@@ -15,17 +15,10 @@ from tests.support.oauth_wire import (
     phone_application,
     refresh,
     revoke,
-    server_application,
 )
 from tests.support.people import ClientCredentials, bob, make_application
 
 pytestmark = pytest.mark.one_database("postgres")
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret."""
-    return server_application(gatebell)
 
 
 def assert_done(answer: requests.Response) -> None:

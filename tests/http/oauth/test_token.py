@@ -22,11 +22,9 @@ from tests.support.oauth_wire import (
     new_code,
     new_pair,
     pair_in,
-    phone_application,
     post_token,
     redeem,
     redeem_publicly,
-    server_application,
 )
 from tests.support.people import (
     ClientCredentials,
@@ -42,18 +40,6 @@ from tests.support.people import (
 )
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret."""
-    return server_application(gatebell)
-
-
-@pytest.fixture
-def phone(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that cannot keep a secret."""
-    return phone_application(gatebell)
 
 
 @pytest.mark.both_databases

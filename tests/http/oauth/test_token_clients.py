@@ -11,11 +11,9 @@ from tests.support.oauth_wire import (
     VERIFIER,
     assert_refused,
     new_code,
-    phone_application,
     post_token,
     redeem,
     redeem_publicly,
-    server_application,
     told,
 )
 from tests.support.people import ClientCredentials, bob, make_application
@@ -23,18 +21,6 @@ from tests.support.people import ClientCredentials, bob, make_application
 pytestmark = pytest.mark.one_database("postgres")
 
 BASIC = 'Basic realm="Gatebell", charset="UTF-8"'
-
-
-@pytest.fixture
-def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret."""
-    return server_application(gatebell)
-
-
-@pytest.fixture
-def phone(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that cannot keep a secret."""
-    return phone_application(gatebell)
 
 
 def redeem_with(

@@ -1,0 +1,20 @@
+"""Who is asked to let applications in, and a device."""
+
+import pytest
+import requests
+
+from tests.support.device_wire import television
+from tests.support.live import LiveGatebell
+from tests.support.people import ClientCredentials, alice, signed_in
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell) -> requests.Session:
+    """Alice's browser."""
+    return signed_in(gatebell, alice(gatebell))
+
+
+@pytest.fixture
+def tv(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application for devices, without a secret."""
+    return television(gatebell)
