@@ -373,8 +373,10 @@ def test_files_are_for_developers_and_above(gatebell: LiveGatebell) -> None:
 @pytest.mark.both_databases
 def test_the_chart_counts_what_the_last_days_opened(gatebell: LiveGatebell) -> None:
     page = list_of(gatebell, varied(gatebell)).text
-    assert "45 in all, at most 45 a day" in page
     table = page[page.index("by day and severity") : page.index("alert-filters")]
-    today = re.findall(r"<tr><th.*?</tr>", table)[1]
-    assert re.findall(r">([\d,]+)</td>", today) == ["8", "8", "8", "7", "7", "7", "45"]
+    days = [re.findall(r">([\d,]+)</td>", row) for row in re.findall(r"<tr><th.*?</tr>", table)]
+    # A day may have begun since the first of them.
+    counts = [list(map(int, day)) for day in days[:3] if day]
+    assert [sum(column) for column in zip(*counts, strict=True)] == [8, 8, 8, 7, 7, 7, 45]
+    assert f"45 in all, at most {max(day[-1] for day in counts)} a day" in page
     assert "style=" not in table
