@@ -1,0 +1,29 @@
+"""The addresses of the service and who may call them, as `addresses.txt` says beside this."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+_LIST = Path(__file__).with_suffix(".txt")
+_INDENT = "    "
+
+
+class Address(NamedTuple):
+    """A method and a rule of the URL map, with the words of its mark (web/access.py)."""
+
+    method: str
+    rule: str
+    mark: str
+
+
+def listed_addresses() -> list[Address]:
+    """Return what the list says, in its order."""
+    found, mark = [], ""
+    introduction, _, rest = _LIST.read_text(encoding="utf-8").partition("\n\n")
+    assert introduction
+    for line in rest.splitlines():
+        if line.startswith(_INDENT):
+            method, rule = line.split(maxsplit=1)
+            found.append(Address(method, rule, mark))
+        elif line:
+            mark = line
+    return found
