@@ -12,6 +12,8 @@ from tests.support.live import LiveGatebell
 from tests.support.people import Person, alice, make_project, sign_in, unique
 from tests.support.senders import Endpoint, connect
 
+pytestmark = pytest.mark.one_database("postgres")
+
 COMMANDS = (
     (),
     ("users",),
@@ -30,19 +32,17 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_says_what_it_does(
-    live_sqlite: LiveGatebell, command: tuple[str, ...]
-) -> None:
-    done = live_sqlite.run_cli(*command, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith("Usage:")
-    assert done.stderr == ""
+def test_every_command_says_what_it_does(live_sqlite: LiveGatebell) -> None:
+    for command in COMMANDS:
+        done = live_sqlite.run_cli(*command, "--help")
+        assert done.returncode == 0, command
+        assert done.stdout.startswith("Usage:"), command
+        assert done.stderr == "", command
 
 
 def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -> None:
     name, group = unique("carol"), unique("crew")
-    user = live_postgres.printed("users", "create", name, "--email", f"{name}@example.org")
+    user = live_postgres.cli("users", "create", name, "--email", f"{name}@example.org")
     assert set(user) >= {"id", "username", "password"}
     assert live_postgres.cli("groups", "create", group, "--owner", name)["path"] == group
     project = live_postgres.cli(
@@ -129,27 +129,23 @@ ERRORS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: " ".join(error[1:5]))
-def test_what_went_wrong_is_one_json_object_on_standard_error(
-    live_postgres: LiveGatebell, error: tuple[str, ...]
-) -> None:
-    sentence, *arguments = error
+def test_what_went_wrong_is_one_json_object_on_standard_error(live_postgres: LiveGatebell) -> None:
     owner = alice(live_postgres)
     known = {"alice": owner.username, "project": make_project(live_postgres, owner)}
     known["group"] = known["project"].partition("/")[0]
-    done = live_postgres.run_cli(*(argument.format(**known) for argument in arguments))
-    assert done.returncode == 1
-    assert done.stdout == ""
-    told = json.loads(done.stderr)
-    assert set(told) == {"error"}
-    assert sentence in told["error"]
+    for sentence, *arguments in ERRORS:
+        done = live_postgres.run_cli(*(argument.format(**known) for argument in arguments))
+        assert (done.returncode, done.stdout) == (1, ""), arguments
+        told = json.loads(done.stderr)
+        assert set(told) == {"error"}, arguments
+        assert sentence in told["error"], arguments
 
 
 def test_the_program_says_what_went_wrong_and_fails(live_sqlite: LiveGatebell) -> None:
     done = live_sqlite.run_program("members", "add", "no/such", "nobody", "Guest")
     assert (done.returncode, done.stdout) == (1, "")
     assert "There is no" in json.loads(done.stderr)["error"]
-    assert live_sqlite.run_program("users", "create").returncode == 2
+    assert live_sqlite.run_cli("users", "create").returncode == 2
 
 
 def test_a_password_that_is_too_easy_is_refused(live_sqlite: LiveGatebell) -> None:
@@ -159,6 +155,7 @@ def test_a_password_that_is_too_easy_is_refused(live_sqlite: LiveGatebell) -> No
     assert "at least 12 characters" in json.loads(done.stderr)["error"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("I9")
 def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -181,12 +178,16 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
         assert monotonic() - began < 2
 
 
+@pytest.mark.both_databases
 def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
-    removed = gatebell.printed("prune")
+    # The job of the nights of some operators: seen once as the program that they call.
+    is_program = gatebell.database_url.startswith("sqlite")
+    removed = gatebell.printed("prune") if is_program else gatebell.cli("prune")
     assert set(removed) >= {"deliveries", "sign_ins", "access_tokens"}
     assert all(count >= 0 for count in removed.values())
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("I1")
 def test_metrics_count_what_became_of_alerts_in_all_processes(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -18,6 +18,8 @@ from tests.support.commands import operate
 from web.extensions import db
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("postgres")
+
 OLD, NEW, LOST = (
     f"{word} key, which is long enough for anybody" for word in ("old", "new", "lost")
 )
@@ -103,6 +105,7 @@ def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> No
     operate(host(OLD), "groups", "create", "other")
 
 
+@pytest.mark.both_databases
 def test_a_lost_key_can_be_forgotten(host: Make) -> None:
     made(host(OLD))
     anew = host(LOST)
@@ -124,6 +127,7 @@ def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
     assert host(OLD, NEW).test_client().get("/readyz").status_code == 200
 
 
+@pytest.mark.both_databases
 def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     app = host(OLD)
     made(app)
@@ -147,6 +151,7 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
 
 
+@pytest.mark.both_databases
 def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -> None:
     kept = made(host(OLD))
     app = host(NEW, OLD)

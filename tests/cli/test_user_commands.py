@@ -48,14 +48,11 @@ def test_users_are_listed_a_part_at_a_time(live_sqlite: LiveGatebell, charlie: P
     assert below["users"] == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("users", "lock", "nobody-at-all"), ("users", "reset-password", "nobody-at-all")],
-)
-def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell, command: tuple[str, ...]) -> None:
-    done = live_sqlite.run_cli(*command)
-    assert done.returncode == 1
-    assert "There is no user" in done.stderr
+def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell) -> None:
+    for command in ("lock", "reset-password"):
+        done = live_sqlite.run_cli("users", command, "nobody-at-all")
+        assert done.returncode == 1, command
+        assert "There is no user" in done.stderr, command
 
 
 def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:

@@ -9,6 +9,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ def statements() -> list[Statement]:
     return found
 
 
+@cache
 def marks(mark: str = "spec", tests: Path = ROOT / "tests") -> dict[str, list[str]]:
     """Return the tests by the ids that their marks of this name hold."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -85,7 +87,9 @@ def _marks_in(tree: ast.AST, mark: str, name: str = "") -> Iterator[tuple[str, s
 
 
 def _is_mark(node: ast.AST, mark: str) -> TypeIs[ast.Call]:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == f"pytest.mark.{mark}"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == mark and ast.unparse(node.func) == f"pytest.mark.{mark}"
 
 
 def main() -> None:

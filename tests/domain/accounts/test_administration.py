@@ -38,6 +38,8 @@ from tests.support.password_rules import CHEAPEST, RULES
 from web.database import open_engine
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
 A_PAGE = Slice(size=50)
@@ -80,6 +82,7 @@ def test_a_made_up_password_does_not_contain_the_name() -> None:
     assert not any("e" in made_up_password("E") for _ in range(50))
 
 
+@pytest.mark.both_databases
 def test_the_last_administrator_stays_one(session: Session) -> None:
     only = account(session, "only", is_admin=True)
     account(session, "somebody")
@@ -99,6 +102,7 @@ def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) ->
     assert not other.is_admin
 
 
+@pytest.mark.both_databases
 def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine) -> None:
     with Session(engine) as session, session.begin():
         ids = [account(session, name, is_admin=True).id for name in ("anna", "bert")]
@@ -164,6 +168,7 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
     assert knock(password) is user
 
 
+@pytest.mark.both_databases
 def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
     user = account(session, "carla")
 
@@ -194,12 +199,14 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
     assert user.state == "active"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("user_id", [0, 99, 2**70])
 def test_who_does_not_exist_is_not_found(session: Session, user_id: int) -> None:
     with pytest.raises(NotFoundError):
         get_account(user_id, session=session)
 
 
+@pytest.mark.both_databases
 def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> None:
     root, guarded, locked = (
         account(session, name, is_admin=name != "locked") for name in ("root", "guarded", "locked")

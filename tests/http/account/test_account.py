@@ -11,6 +11,8 @@ from tests.support.oauth_wire import ask, machine, refresh
 from tests.support.other_access import give_access
 from tests.support.people import Person, alice, make_user, sign_in, signed_in, unique
 
+pytestmark = pytest.mark.one_database("postgres")
+
 NEW = "a new password, much better"
 
 
@@ -80,6 +82,7 @@ def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Per
     assert is_signed_in(gatebell, sign_in(gatebell, charlie))
 
 
+@pytest.mark.both_databases
 def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -92,13 +95,13 @@ def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     assert int(answer.headers["Retry-After"]) >= 1
 
 
-@pytest.mark.parametrize("new", ["", "short", "x" * 11, "x" * 100_000, "charlie-is-my-name"])
-def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell, new: str) -> None:
+def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
-    new = new.replace("charlie", person.username)
-    answer = change_password(gatebell, signed_in(gatebell, person), person.password, new)
-    assert answer.status_code == 422
-    assert person.password not in answer.text
+    browser = signed_in(gatebell, person)
+    for new in ("", "x" * 11, "x" * 100_000, f"{person.username}-is-my-name"):
+        answer = change_password(gatebell, browser, person.password, new)
+        assert answer.status_code == 422, new
+        assert person.password not in answer.text, new
 
 
 def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> None:
@@ -109,10 +112,8 @@ def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> N
     assert "not the same" in answer.text
 
 
-@pytest.mark.parametrize("new", ["päßwörter sind schön 🔔", "nul\x00inside is odd but fine"])
-def test_a_password_may_hold_any_character(
-    gatebell: LiveGatebell, charlie: Person, new: str
-) -> None:
+def test_a_password_may_hold_any_character(gatebell: LiveGatebell, charlie: Person) -> None:
+    new = "päßwörter sind schön 🔔 nul\x00inside is odd but fine"
     answer = change_password(gatebell, sign_in(gatebell, charlie), charlie.password, new)
     assert answer.status_code == 302, answer.text
     changed = Person(username=charlie.username, email=charlie.email, password=new)
@@ -151,14 +152,14 @@ def test_an_address_of_somebody_else_is_refused(gatebell: LiveGatebell, charlie:
     assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
 
 
-@pytest.mark.parametrize("proof", ["", "wrong"])
 def test_the_address_is_changed_with_the_password_only(
-    gatebell: LiveGatebell, charlie: Person, proof: str
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, email = sign_in(gatebell, charlie), f"{unique('new')}@people.example"
-    answer = change_profile(gatebell, browser, "Charlie", email, proof)
-    assert answer.status_code == 422
-    assert "Enter your current password" in answer.text
+    for proof in ("", "wrong"):
+        answer = change_profile(gatebell, browser, "Charlie", email, proof)
+        assert answer.status_code == 422, proof
+        assert "Enter your current password" in answer.text, proof
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     assert form_with(page, "email").value("email") == charlie.email
     assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
@@ -167,6 +168,7 @@ def test_the_address_is_changed_with_the_password_only(
     assert event.details == {"changed": "e-mail address"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("boxes", "left"),
     [
@@ -191,9 +193,8 @@ def test_a_new_password_ends_other_access_if_wanted(
     assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "email"),
-    [
+def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
+    garbage = (
         ("", "a@b.example"),
         ("x" * 300, "a@b.example"),
         ("Charlie", ""),
@@ -201,16 +202,16 @@ def test_a_new_password_ends_other_access_if_wanted(
         ("Charlie", "a\x00@b.example"),
         ("Charlie", "a@b.example\r\nBcc: c@d.example"),
         ("Charlie", "x" * 300 + "@b.example"),
-    ],
-)
-def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell, name: str, email: str) -> None:
-    answer = change_profile(gatebell, signed_in(gatebell, alice(gatebell)), name, email)
-    assert answer.status_code == 422, answer.text
+    )
+    browser = signed_in(gatebell, alice(gatebell))
+    for name, email in garbage:
+        answer = change_profile(gatebell, browser, name, email)
+        assert answer.status_code == 422, (name, email, answer.text)
 
 
-@pytest.mark.parametrize("page", ["profile", "security"])
-def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, page: str) -> None:
-    address = f"{gatebell.url}/-/user_settings/{page}"
-    answer = gatebell.http().get(address, allow_redirects=False)
-    assert answer.status_code == 302
-    assert answer.headers["Location"].startswith("/users/sign_in?next=")
+def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
+    for page in ("profile", "security"):
+        address = f"{gatebell.url}/-/user_settings/{page}"
+        answer = gatebell.http().get(address, allow_redirects=False)
+        assert answer.status_code == 302, page
+        assert answer.headers["Location"].startswith("/users/sign_in?next="), page

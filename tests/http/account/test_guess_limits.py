@@ -10,6 +10,8 @@ from flask.testing import FlaskClient
 from tests.support.html_forms import forms_in
 from web.settings import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 #: Of one household, and of its neighbours.
 HOUSEHOLD = ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:2:0:1:2:3")
 NEIGHBOUR = "2001:db8:1:3::1"
@@ -35,6 +37,7 @@ def guess(client: FlaskClient, address: str, number: int) -> int:
     return answer.status_code
 
 
+@pytest.mark.both_databases
 def test_passwords_are_guessed_by_a_network_and_not_by_an_address(client: FlaskClient) -> None:
     assert [guess(client, *each) for each in zip(HOUSEHOLD, range(3), strict=True)] == [
         422, 422, 429

@@ -19,6 +19,8 @@ from tests.support.oauth_wire import (
 from tests.support.people import Person, database_of, make_user, sign_in
 from tests.support.second_steps import SECURITY
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 NEW = "a new password, much better"
 
 

@@ -12,6 +12,8 @@ from tests.support.people import Person, make_project, make_user, signed_in
 from tests.support.personal_tokens import make_token
 from tests.support.team import give_role
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 def page_of(gatebell: LiveGatebell, person: Person, *, seen_by: Person) -> requests.Response:
     return signed_in(gatebell, seen_by).get(f"{gatebell.url}/-/users/{person.username}")
@@ -79,10 +81,10 @@ def test_an_administrator_sees_everything(
     assert project.partition("/")[0] in page.text
 
 
-@pytest.mark.parametrize("name", ["x" * 3000, "a%00b", "..%2f..", "%F0%9F%98%80", "<b>", "self"])
-def test_a_name_that_nobody_can_have_is_not_found(
-    gatebell: LiveGatebell, alice: Person, name: str
-) -> None:
-    answer = signed_in(gatebell, alice).get(f"{gatebell.url}/-/users/{name}")
-    assert answer.status_code == 404
-    assert "<b>" not in answer.text
+@pytest.mark.both_databases
+def test_a_name_that_nobody_can_have_is_not_found(gatebell: LiveGatebell, alice: Person) -> None:
+    browser = signed_in(gatebell, alice)
+    for name in ("x" * 3000, "a%00b", "..%2f..", "%F0%9F%98%80", "<b>", "self"):
+        answer = browser.get(f"{gatebell.url}/-/users/{name}")
+        assert answer.status_code == 404, name
+        assert "<b>" not in answer.text, name

@@ -34,6 +34,8 @@ from tests.support.senders import connect
 from tests.support.team import give_role
 from web.maintenance import seal_audit_events
 
+pytestmark = pytest.mark.one_database("postgres")
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -101,6 +103,7 @@ def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
     return found
 
 
+@pytest.mark.both_databases
 def test_everything_of_a_person_is_exported_and_no_secret(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
@@ -154,6 +157,7 @@ def test_only_the_person_and_administrators_get_the_export(
     assert kinds.count("user.exported") == 4  # the command's own is there already
 
 
+@pytest.mark.both_databases
 def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
@@ -174,6 +178,7 @@ def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
         assert session.scalars(member).first() is None
 
 
+@pytest.mark.both_databases
 def test_events_and_notes_stay_and_the_audit_log_is_intact(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
@@ -199,6 +204,7 @@ def test_the_name_and_the_address_are_free_and_the_number_is_not(
     assert made["id"] > charlie.id
 
 
+@pytest.mark.both_databases
 def test_the_number_of_the_newest_account_is_not_given_away(gatebell: LiveGatebell) -> None:
     newest = make_user(gatebell, name="newest")
     number = id_of(gatebell, newest)

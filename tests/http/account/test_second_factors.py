@@ -7,12 +7,13 @@ from html import unescape
 import pyotp
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
 from domain.accounts.recovery_codes import HOW_MANY
 from models import RecoveryCode, TotpDevice
+from tests.support.garbage import bounded
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, alice, database_of, make_user, sign_in, signed_in
@@ -29,6 +30,8 @@ from tests.support.second_steps import (
     text_of,
     wrong_code_of,
 )
+
+pytestmark = pytest.mark.one_database("sqlite")
 
 APP = f"{SECURITY}/authenticator"
 RENEW = f"{SECURITY}/recovery_codes/renew"
@@ -198,6 +201,7 @@ def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
     assert "script" not in junk.text
 
 
+@pytest.mark.both_databases
 def test_new_codes_take_the_place_of_the_old_ones(gatebell: LiveGatebell, charlie: Person) -> None:
     give_app(gatebell, charlie)
     old = give_recovery_codes(gatebell, charlie)
@@ -241,11 +245,11 @@ def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> 
     assert "Recovery codes" not in page.text
 
 
-@pytest.mark.parametrize("path", [APP, f"{APP}/remove", RENEW, CODES])
-def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, path: str) -> None:
-    answer = gatebell.http().get(gatebell.url + path, allow_redirects=False)
-    assert answer.status_code == 302
-    assert answer.headers["Location"].startswith("/users/sign_in?next=")
+def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
+    for path in (APP, f"{APP}/remove", RENEW, CODES):
+        answer = gatebell.http().get(gatebell.url + path, allow_redirects=False)
+        assert answer.status_code == 302, path
+        assert answer.headers["Location"].startswith("/users/sign_in?next="), path
 
 
 @pytest.mark.parametrize("path", [APP, f"{APP}/remove", RENEW])
@@ -270,9 +274,7 @@ def guesser(gatebell: LiveGatebell) -> Person:
     return make_user(gatebell, name="guesser")
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@bounded(10)
 @given(code=st.text(max_size=80), password=st.text(max_size=80))
 def test_a_form_may_be_garbage_all_over(
     live_postgres: LiveGatebell, code: str, password: str

@@ -1,6 +1,7 @@
 """One person, one name, one address: in every spelling, on every database and in every locale."""
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from models import Environment, Project, User
 from tests.conftest import KINDS
 from tests.support.commands import operate
 from tests.support.html_forms import forms_in
+from tests.support.live import SECRET_KEY
 from tests.support.people import now
 from tests.support.postgres import Postgres
 from web.database import open_engine
@@ -34,27 +36,39 @@ from web.extensions import db
 from web.maintenance import add_up_days, prune_database
 from web.schema import MIGRATIONS, migrate
 from web.services import services
-from web.settings import Settings
+from web.settings import Settings, read_settings
 
 PASSWORD = "correct horse battery staple"
+PLAIN = "plain postgres"
 
 
-@pytest.fixture(params=[*KINDS, "plain postgres"])
+@pytest.fixture(scope="session")
+def migrated_plain(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A migrated database whose locale knows no letters but a to z, to be copied."""
+    url = postgres.new_plain_database()
+    directory = tmp_path_factory.mktemp("plain")
+    environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
+    migrate(read_settings(environment))
+    return url
+
+
+@pytest.fixture(params=[*KINDS, PLAIN])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of each kind, and one whose locale knows no letters but a to z."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'gatebell.db'}"
+    """A database of each kind, and one whose locale knows no letters but a to z.
+
+    Migrated to the newest, or empty if that is asked for.
+    """
+    kind, is_empty = request.param.removeprefix("empty "), request.param.startswith("empty ")
+    if kind == "sqlite":
+        file = tmp_path / "gatebell.db"
+        if not is_empty:
+            shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
+        return f"sqlite:///{file}"
     server: Postgres = request.getfixturevalue("postgres")
-    if request.param == "postgres":
-        return server.new_database()
-    return server.new_plain_database()
-
-
-@pytest.fixture
-def app(make_app: Callable[[Settings], Flask], settings: Settings) -> Flask:
-    """The app on such a database."""
-    migrate(settings)
-    return make_app(settings)
+    if is_empty:
+        return server.new_plain_database()
+    template = "migrated_plain" if kind == PLAIN else "migrated_postgres"
+    return server.new_database(template=request.getfixturevalue(template))
 
 
 @pytest.fixture
@@ -81,30 +95,34 @@ def sign_in(app: Flask, login: str) -> FlaskClient | None:
     return client if answer.status_code == 302 else None
 
 
-@pytest.mark.parametrize(
-    "login", ["JÖRG@people.example", "jörg@people.example", "Jo\u0308rg@PEOPLE.example", "JOERG"]
-)
-def test_somebody_is_known_by_every_spelling(app: Flask, login: str) -> None:
+def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
-    client = sign_in(app, login)
-    assert client is not None
-    assert "joerg" in client.get("/-/user_settings/profile").text
+    spellings = (
+        "JÖRG@people.example",
+        "jörg@people.example",
+        "Jo\u0308rg@PEOPLE.example",
+        "JOERG",
+    )
+    for login in spellings:
+        client = sign_in(app, login)
+        assert client is not None, login
+        assert "joerg" in client.get("/-/user_settings/profile").text, login
 
 
-@pytest.mark.parametrize("taken", ["jörg@people.example", "JÖRG@people.example"])
-def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask, taken: str) -> None:
+def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     make(app, "bob", "bob@people.example")
     client = sign_in(app, "bob")
     assert client is not None
-    answer = send(
-        client, "/-/user_settings/profile", name="Bob", email=taken, current_password=PASSWORD
-    )
-    assert answer.status_code == 422
-    assert "Another user has this e-mail address." in answer.text
-    done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
-    assert done.exit_code == 1
-    assert "exists already" in done.stderr
+    for taken in ("jörg@people.example", "JÖRG@people.example"):
+        answer = send(
+            client, "/-/user_settings/profile", name="Bob", email=taken, current_password=PASSWORD
+        )
+        assert answer.status_code == 422, taken
+        assert "Another user has this e-mail address." in answer.text, taken
+        done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
+        assert done.exit_code == 1, taken
+        assert "exists already" in done.stderr, taken
     # The own address in another case is nobody else's.
     joerg = sign_in(app, "joerg")
     assert joerg is not None
@@ -185,7 +203,7 @@ def insert(engine: Engine, username: str, email: str) -> None:
         connection.execute(INSERT, {"username": username, "email": email, "name": "Jörg"})
 
 
-@pytest.mark.parametrize("database_url", ["sqlite", "plain postgres"], indirect=True)
+@pytest.mark.parametrize("database_url", ["empty sqlite", f"empty {PLAIN}"], indirect=True)
 def test_of_two_who_shared_an_address_the_older_keeps_it_and_nobody_loses_anything(
     settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,35 +1,18 @@
 """Where a password alone must not be enough, and how often anything may be guessed."""
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import update
 
 from models import User
-from tests.conftest import KINDS
 from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell, NewService, running
+from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import assert_refused, post_token, told
 from tests.support.people import Person, database_of, make_user
 from tests.support.second_steps import (
-    assert_signed_in,
-    code_of,
     give_app,
-    give_code,
-    give_password,
-    give_recovery_codes,
-    wrong_code_of,
 )
 
-
-@pytest.fixture(params=KINDS)
-def own(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service with few guesses for each address."""
-    live = new_service(
-        request.param, SIGN_IN_ATTEMPTS_PER_ADDRESS="5", SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT="3"
-    )
-    with running(live):
-        yield live
+pytestmark = pytest.mark.one_database("sqlite")
 
 
 def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tuple[int, str]:
@@ -77,6 +60,7 @@ def test_a_personal_access_token_does_what_the_password_no_longer_does(
     assert user.json()["username"] == charlie.username
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("B8")
 def test_nor_does_the_count_of_guesses_tell_that_the_password_was_right(
     gatebell: LiveGatebell,
@@ -98,33 +82,3 @@ def test_a_bot_signs_in_nowhere(gatebell: LiveGatebell) -> None:
         session.execute(statement)
     assert try_to_sign_in(gatebell, robot, robot.password) == 422
     assert exchange(gatebell, robot) == exchange(gatebell, robot, "wrong")
-
-
-def test_wrong_codes_and_wrong_passwords_of_an_address_are_counted_together(
-    own: LiveGatebell,
-) -> None:
-    charlie, dora, emil = (make_user(own, name=name) for name in ("charlie", "dora", "emil"))
-    apps = {person: give_app(own, person) for person in (charlie, dora)}
-    browser, page = give_password(own, charlie)
-    wrong = wrong_code_of(apps[charlie])
-    assert [give_code(browser, page, wrong).status_code for _ in range(3)] == [422] * 3
-    browser, page = give_password(own, dora)
-    assert give_code(browser, page, wrong_code_of(apps[dora])).status_code == 422
-    assert try_to_sign_in(own, emil, "wrong") == 422
-    assert try_to_sign_in(own, emil, emil.password) == 429
-    answer = give_code(browser, page, code_of(apps[dora]))
-    assert answer.status_code == 429
-    assert int(answer.headers["Retry-After"]) >= 1
-
-
-def test_the_limit_for_an_account_is_a_setting_and_a_right_code_gives_the_address_its_try_back(
-    own: LiveGatebell,
-) -> None:
-    charlie = make_user(own, name="charlie")
-    give_app(own, charlie)
-    codes = give_recovery_codes(own, charlie)
-    for code in codes[:7]:
-        assert_signed_in(give_code(*give_password(own, charlie), code))
-    browser, page = give_password(own, charlie)
-    statuses = [give_code(browser, page, "000000").status_code for _ in range(4)]
-    assert statuses == [422] * 3 + [429]

@@ -32,6 +32,8 @@ from tests.support.people import (
     unique,
 )
 
+pytestmark = pytest.mark.one_database("postgres")
+
 PAGES = "/admin/applications"
 
 
@@ -173,6 +175,7 @@ def test_a_secret_that_overlaps_can_be_ended(
     assert_refused(refused, "invalid_client", 401)
 
 
+@pytest.mark.both_databases
 def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
@@ -192,6 +195,7 @@ def test_what_is_wrong_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
     assert re.search(r'name="trusted"[^>]*checked|checked[^>]*name="trusted"', page.text)
 
 
+@pytest.mark.both_databases
 def test_applications_of_users_are_found_with_their_owners(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="olga")
     name = unique("Board")

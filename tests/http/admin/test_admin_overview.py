@@ -2,10 +2,14 @@
 
 from time import monotonic, sleep
 
+import pytest
+
 from tests.support.administration import at_work, forget_settings, store
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, make_project
 from tests.support.senders import connect
+
+pytestmark = pytest.mark.one_database("sqlite")
 
 
 def overview(gatebell: LiveGatebell) -> str:
@@ -14,6 +18,7 @@ def overview(gatebell: LiveGatebell) -> str:
     return page.text
 
 
+@pytest.mark.both_databases
 def test_it_says_what_is_running(gatebell: LiveGatebell) -> None:
     page = overview(gatebell)
     kind = "Postgres" if gatebell.database_url.startswith("postgres") else "SQLite"
@@ -33,6 +38,7 @@ def test_the_password_of_the_set_up_is_pointed_out(gatebell: LiveGatebell) -> No
     assert "@admin still has the password that was made at set-up" in overview(gatebell)
 
 
+@pytest.mark.both_databases
 def test_the_last_deliveries_are_shown(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     endpoint = connect(gatebell, project)

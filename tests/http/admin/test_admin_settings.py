@@ -26,6 +26,8 @@ from tests.support.people import settings_of
 from web.setting_sections import sections
 from web.setting_views import title_of
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 PAGES = "/admin/settings"
 TOKENS = f"{PAGES}/applications-and-tokens"
 ADDRESS = f"{PAGES}/address"
@@ -82,6 +84,7 @@ def test_where_a_value_comes_from_is_said(gatebell: LiveGatebell) -> None:
     assert ">21<" in row_of(page, "Page size")
 
 
+@pytest.mark.both_databases
 def test_a_change_counts_in_every_process_within_a_second(gatebell: LiveGatebell) -> None:
     assert waits_for_devices(gatebell)
     answer = fill_in(gatebell, FLAGS, "oauth2_device_grant_flow", oauth2_device_grant_flow=None)
@@ -97,6 +100,7 @@ def test_a_change_counts_in_every_process_within_a_second(gatebell: LiveGatebell
     assert found == {False}
 
 
+@pytest.mark.both_databases
 def test_only_what_was_touched_is_stored(gatebell: LiveGatebell) -> None:
     page = at_work(gatebell).get(gatebell.url + TOKENS)
     form = form_with(page, "refresh_replay_seconds")
@@ -117,32 +121,30 @@ def test_nothing_changed_is_nothing_stored(gatebell: LiveGatebell) -> None:
     assert stored_settings(gatebell) == {}
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "text", "sentence"),
-    [
-        (TOKENS, "access_token_lifetime_seconds", "0", "must be a whole number of seconds from 1"),
-        (TOKENS, "access_token_lifetime_seconds", "soon", "must be a whole number"),
-        (TOKENS, "access_token_lifetime_seconds", "1e3", "must be a whole number"),
-        (TOKENS, "access_token_lifetime_seconds", "٣", "must be a whole number"),
-        (TOKENS, "access_token_lifetime_seconds", "9" * 30, "must be a whole number"),
-        (TOKENS, "access_token_lifetime_seconds", "", "Enter a whole number of seconds"),
-        (ADDRESS, "instance_name", "", "Enter one line"),
-        (ADDRESS, "instance_name", "x" * 61, "must be one line of at most 60 characters"),
-        (ADDRESS, "instance_name", "nul\0", "must be one line"),
-        (f"{PAGES}/alerts", "alert_rate_limit", "often", "must be empty or off for no limit"),
-        (f"{PAGES}/alerts", "alert_rate_limit", "x" * 1001, "at most 1000 characters"),
-        (f"{PAGES}/interfaces-and-records", "tier", "gold", "Not a valid choice"),
-        (f"{PAGES}/interfaces-and-records", "release", "newest", "must be a release such as"),
-    ],
+MISTAKES = (
+    (TOKENS, "access_token_lifetime_seconds", "0", "must be a whole number of seconds from 1"),
+    (TOKENS, "access_token_lifetime_seconds", "soon", "must be a whole number"),
+    (TOKENS, "access_token_lifetime_seconds", "1e3", "must be a whole number"),
+    (TOKENS, "access_token_lifetime_seconds", "٣", "must be a whole number"),
+    (TOKENS, "access_token_lifetime_seconds", "9" * 30, "must be a whole number"),
+    (TOKENS, "access_token_lifetime_seconds", "", "Enter a whole number of seconds"),
+    (ADDRESS, "instance_name", "", "Enter one line"),
+    (ADDRESS, "instance_name", "x" * 61, "must be one line of at most 60 characters"),
+    (ADDRESS, "instance_name", "nul\0", "must be one line"),
+    (f"{PAGES}/alerts", "alert_rate_limit", "often", "must be empty or off for no limit"),
+    (f"{PAGES}/alerts", "alert_rate_limit", "x" * 1001, "at most 1000 characters"),
+    (f"{PAGES}/interfaces-and-records", "tier", "gold", "Not a valid choice"),
+    (f"{PAGES}/interfaces-and-records", "release", "newest", "must be a release such as"),
 )
-def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(
-    gatebell: LiveGatebell, path: str, name: str, text: str, sentence: str
-) -> None:
-    page = fill_in(gatebell, path, name, **{name: text})
-    assert page.status_code == 422
-    assert sentence in unescape(page.text)
-    if name != "tier" and "\0" not in text:
-        assert form_with(page, name).value(name) == text
+
+
+def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(gatebell: LiveGatebell) -> None:
+    for path, name, text, sentence in MISTAKES:
+        page = fill_in(gatebell, path, name, **{name: text})
+        assert page.status_code == 422, (name, text)
+        assert sentence in unescape(page.text), (name, text)
+        if name != "tier" and "\0" not in text:
+            assert form_with(page, name).value(name) == text
     assert stored_settings(gatebell) == {}
 
 
@@ -177,12 +179,12 @@ def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> 
     assert (event.details["old"], event.details["new"]) == (30, 10)
 
 
-@pytest.mark.parametrize("name", ["port", "secret_key", "nothing"])
-def test_what_is_read_at_the_start_cannot_be_reset(gatebell: LiveGatebell, name: str) -> None:
+def test_what_is_read_at_the_start_cannot_be_reset(gatebell: LiveGatebell) -> None:
     token = form_with(at_work(gatebell).get(gatebell.url + ADDRESS), "instance_name")
     sent = {"csrf_token": token.value("csrf_token")}
-    answer = at_work(gatebell).post(f"{gatebell.url}{ADDRESS}/{name}/reset", data=sent)
-    assert answer.status_code == 404
+    for name in ("port", "secret_key", "nothing"):
+        answer = at_work(gatebell).post(f"{gatebell.url}{ADDRESS}/{name}/reset", data=sent)
+        assert answer.status_code == 404, name
 
 
 def test_what_is_read_at_the_start_cannot_be_sent(gatebell: LiveGatebell) -> None:

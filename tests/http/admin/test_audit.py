@@ -26,6 +26,8 @@ from tests.support.people import (
 )
 from tests.support.personal_tokens import make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 API = "/api/v4/audit_events"
 PAGE = "/admin/audit"
 ACTIVITY = "/-/user_settings/activity"
@@ -80,6 +82,7 @@ def get(
     )
 
 
+@pytest.mark.both_databases
 def test_the_api_shows_an_event_as_its_clients_read_it(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
@@ -123,6 +126,7 @@ def test_the_api_is_for_administrators_with_a_scope_for_reading(
         assert answer.status_code == 401
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_the_api_lists_by_pages_and_by_account(
     gatebell: LiveGatebell, admin: Person, write: Write
@@ -141,32 +145,26 @@ def test_the_api_lists_by_pages_and_by_account(
     assert 'rel="next"' in first.headers["Link"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"created_after": "yesterday"},
-        {"created_before": "2026-13-01"},
-        {"created_after": "\x00"},
-        {"page": "-1"},
-        {"per_page": "x"},
-        {"entity_type": "Robot"},
-        {"entity_id": "1e9"},
-        {"entity_id": "9" * 30},
-    ],
-)
-def test_the_api_says_what_it_cannot_read(
-    gatebell: LiveGatebell, admin: Person, query: dict[str, str]
-) -> None:
-    answer = get(gatebell, admin, **query)
-    assert answer.status_code == 400, answer.text
-    assert next(iter(query)) in answer.json()["error"]
+def test_the_api_says_what_it_cannot_read(gatebell: LiveGatebell, admin: Person) -> None:
+    for name, value in (
+        ("created_after", "yesterday"),
+        ("created_before", "2026-13-01"),
+        ("created_after", "\x00"),
+        ("page", "-1"),
+        ("per_page", "x"),
+        ("entity_type", "Robot"),
+        ("entity_id", "1e9"),
+        ("entity_id", "9" * 30),
+    ):
+        answer = get(gatebell, admin, **{name: value})
+        assert answer.status_code == 400, (name, value, answer.text)
+        assert name in answer.json()["error"], (name, value)
 
 
-@pytest.mark.parametrize("path", ["/0", "/999999999999", f"/{'9' * 40}", "/x"])
-def test_an_event_that_is_not_there_is_404(
-    gatebell: LiveGatebell, admin: Person, path: str
-) -> None:
-    assert get(gatebell, admin, path).status_code == 404
+@pytest.mark.both_databases
+def test_an_event_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person) -> None:
+    for path in ("/0", "/999999999999", f"/{'9' * 40}", "/x"):
+        assert get(gatebell, admin, path).status_code == 404, path
 
 
 @pytest.mark.spec("K1")
@@ -178,6 +176,7 @@ def test_the_page_is_for_administrators_alone(gatebell: LiveGatebell, admin: Per
     assert stranger.headers["Location"].startswith("/users/sign_in")
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
     bob, carol = make_user(gatebell, name="bob"), make_user(gatebell, name="carol")
@@ -206,9 +205,10 @@ def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write:
     forget_before_today(gatebell)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+@pytest.mark.both_databases
+def test_what_the_page_cannot_read_it_says(gatebell: LiveGatebell, admin: Person) -> None:
+    browser = signed_in(gatebell, admin)
+    for query in (
         {"since": "31.5.2026"},
         {"until": "2026-02-30"},
         {"kind": "no.such"},
@@ -216,16 +216,13 @@ def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write:
         {"actor": "\x00"},
         {"before": "1 OR 1=1"},
         {"after": "9" * 30},
-    ],
-)
-def test_what_the_page_cannot_read_it_says(
-    gatebell: LiveGatebell, admin: Person, query: dict[str, str]
-) -> None:
-    answer = signed_in(gatebell, admin).get(gatebell.url + PAGE, params=query)
-    assert answer.status_code == 400, answer.text
-    assert "Traceback" not in answer.text
+    ):
+        answer = browser.get(gatebell.url + PAGE, params=query)
+        assert answer.status_code == 400, (query, answer.text)
+        assert "Traceback" not in answer.text, query
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_the_page_leads_through_the_trail_and_back(
     gatebell: LiveGatebell, admin: Person, write: Write
@@ -268,6 +265,7 @@ def test_my_activity_shows_my_events_and_nobody_elses(gatebell: LiveGatebell, wr
     assert gatebell.http().get(gatebell.url + ACTIVITY, allow_redirects=False).status_code == 302
 
 
+@pytest.mark.both_databases
 def test_what_others_wrote_is_only_shown(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
@@ -341,6 +339,7 @@ def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> Non
     assert hers.get(f"{gatebell.url}{ACTIVITY}", allow_redirects=False).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(
     gatebell: LiveGatebell, write: Write

@@ -42,6 +42,8 @@ from tests.support.people import (
 )
 from tests.support.team import give_role, person_for
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def carol(gatebell: LiveGatebell) -> Person:

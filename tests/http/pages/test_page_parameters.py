@@ -17,14 +17,14 @@ LIST = (
 )
 PAGES: Mapping[str, tuple[str, ...]] = {
     "/-/alerts": (*LIST, "_part"),
-    "/-/alerts/export.csv": LIST,
-    "/-/alerts/export.json": LIST,
     "/-/alerts/1": ("reports", "activity"),
     "/-/environments": ("search", "before", "after"),
     "/-/environments/prod": ("before", "after"),
     "/-/settings/integrations/{id}/deliveries": ("show", "status", "before"),
     "/-/settings/integrations/{id}/configure": ("sample",),
 }
+#: What no template may work out.
+TEMPLATE, EVALUATED = "{{1234567*7}}", "8641969"
 #: What a page says to a value that it cannot take.
 REFUSALS = {400, 404, 422}
 
@@ -33,20 +33,38 @@ REFUSALS = {400, 404, 422}
 def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
     """Return an endpoint with something on each of its pages."""
     endpoint = connect(gatebell)
-    endpoint.accepted(title="{{7*7}}", platform_environment_name="prod")
+    endpoint.accepted(title=TEMPLATE, platform_environment_name="prod")
     endpoint.post(b"{")
     return endpoint
 
 
+#: The same list is read for these.
+EXPORTS = ("/-/alerts/export.csv", "/-/alerts/export.json")
+#: One value of each class: for the exports, and for the database that takes any text.
+FEW = ("", "a\x00b", "' OR 1=1 --", "%s%n", "\r\nX-Injected: y", "9" * 40)
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_nasty_value_is_taken_or_refused_in_words(gatebell: LiveGatebell, path: str) -> None:
+    is_strict = gatebell.database_url.startswith("postgres")
+    assert_no_fault(gatebell, path, PAGES[path], NASTY if is_strict else FEW)
+
+
+@pytest.mark.parametrize("path", EXPORTS)
+def test_a_nasty_value_is_no_fault_of_an_export_either(gatebell: LiveGatebell, path: str) -> None:
+    assert_no_fault(gatebell, path, LIST, FEW)
+
+
+def assert_no_fault(
+    gatebell: LiveGatebell, path: str, names: tuple[str, ...], values: tuple[str, ...]
+) -> None:
     endpoint = endpoint_of(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     address = f"{gatebell.url}/{endpoint.project}{path.format(id=endpoint.id)}"
-    for name in PAGES[path]:
-        for value in NASTY:
+    for name in names:
+        for value in (*values, TEMPLATE):
             answer = browser.get(address, params={name: value})
             assert answer.status_code in {200, *REFUSALS}, (name, value)
             assert "<script>alert" not in answer.text or "json" in path, (name, value)
-            assert not {" 49 ", ">49<"} & {answer.text}, (name, value)
+            assert EVALUATED not in answer.text, (name, value)
             assert "X-Injected" not in answer.headers, (name, value)

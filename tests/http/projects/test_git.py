@@ -11,6 +11,8 @@ from tests.support.oauth_wire import machine
 from tests.support.people import alice, bob, sign_in
 from tests.support.personal_tokens import Api, make_token
 
+pytestmark = pytest.mark.one_database("postgres")
+
 PATHS = (
     "acme/shop.git/info/refs?service=git-upload-pack",
     "acme/deep/er/shop.git/info/refs?service=git-receive-pack",
@@ -18,17 +20,17 @@ PATHS = (
 )
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("auth", [None, ("alice", "wrong")])
 def test_git_is_asked_for_credentials_and_told_that_there_is_nothing(
-    gatebell: LiveGatebell, path: str, auth: tuple[str, str] | None
+    gatebell: LiveGatebell,
 ) -> None:
-    answer = machine(gatebell).get(f"{gatebell.url}/{path}", auth=auth)
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"].startswith('Basic realm="Gatebell"')
-    assert answer.headers["Content-Type"].startswith("text/plain")
-    assert "no Git repositories yet" in answer.text
-    assert "Set-Cookie" not in answer.headers
+    for path in PATHS:
+        for auth in (None, ("alice", "wrong")):
+            answer = machine(gatebell).get(f"{gatebell.url}/{path}", auth=auth)
+            assert answer.status_code == 401, path
+            assert answer.headers["WWW-Authenticate"].startswith('Basic realm="Gatebell"'), path
+            assert answer.headers["Content-Type"].startswith("text/plain"), path
+            assert "no Git repositories yet" in answer.text, path
+            assert "Set-Cookie" not in answer.headers, path
     pack = machine(gatebell).post(f"{gatebell.url}/acme/shop.git/git-upload-pack", data=b"0000")
     assert pack.status_code == 401
 

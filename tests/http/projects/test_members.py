@@ -21,6 +21,8 @@ from tests.support.people import (
 )
 from tests.support.team import browser_of, give_role, member_id, person_for
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def test_a_group_keeps_its_last_owner(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
@@ -106,6 +108,7 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
 
 
+@pytest.mark.both_databases
 def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     owner = signed_in(gatebell, alice(gatebell))
