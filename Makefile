@@ -13,7 +13,7 @@ help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/runtime ## Start the service: web server and background work, on embedded SQLite
-	@$(PY) -m web.serve
+	@$(PY) -m web.server.serve
 
 test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium
@@ -37,13 +37,13 @@ fmt: $(VENV)/development ## Put the code into shape
 	@$(PY) -m ruff format .
 
 migrate: $(VENV)/runtime ## Bring the database to the newest shape
-	@$(PY) -m web.migrate
+	@$(PY) -m web.server.migrate
 
 migration: $(VENV)/development ## Write a migration from what the models want: NAME="what it does"
 	@$(PY) -m migrations.new "$(NAME)"
 
 docs: $(VENV)/development ## Write the generated documents: settings and coverage
-	@$(PY) -m web.settings_document > docs/settings.md
+	@$(PY) -m web.settings.document > docs/settings.md
 	@$(PY) -m tests.coverage.coverage_table > docs/coverage.md
 	@$(PY) -m tests.coverage.rfc_coverage > docs/rfc-coverage.md
 

@@ -4,22 +4,22 @@ from flask import Flask
 
 from blueprints import LED_TO, MACHINES, PAGES, register_blueprints
 from domain.clock import Clock, system_clock
-from web.arriving_body import leave_unread_bodies
-from web.audit_log import log_audit_events
+from web.audit_stream import log_audit_events
 from web.commands import register_commands
-from web.cors import answer_other_origins
-from web.errors import render_errors
-from web.filters import init_app as register_filters
-from web.new_passwords import insist_on_own_passwords
-from web.page_context import give_pages_their_context
-from web.rate_limits import limit_pages
-from web.request_log import watch_requests
-from web.routes import know_names
-from web.security_headers import protect_answers
-from web.settings import Settings, settings_from_environment
+from web.http.cors import answer_other_origins
+from web.http.errors import render_errors
+from web.http.rate_limits import limit_pages
+from web.http.request_log import watch_requests
+from web.http.routes import know_names
+from web.http.security_headers import protect_answers
+from web.http.synchronous import SynchronousFlask
+from web.http.transactions import commit_what_is_returned
+from web.pages.context import give_pages_their_context
+from web.pages.filters import init_app as register_filters
+from web.server.arriving_body import leave_unread_bodies
+from web.settings.reader import Settings, settings_from_environment
 from web.setup import configure, guard_pages, start_extensions
-from web.synchronous import SynchronousFlask
-from web.transactions import commit_what_is_returned
+from web.signing_in.forced_password_change import insist_on_own_passwords
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:

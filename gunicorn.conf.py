@@ -10,21 +10,21 @@ import logging
 import os
 from typing import Any
 
-from web.early_signals import hold_back_while_forking
-from web.heartbeat import start_heartbeat
+from web.database.start_checks import CannotStartError, check_if_it_answers
+from web.jobs.heartbeat import start_heartbeat
 from web.logging import logging_configuration
-from web.memory import return_large_blocks
-from web.open_files import allow_connections
-from web.punctual_worker import PunctualWorker
-from web.server_log import ServerLog
-from web.settings import SettingsError, misspelt_in_environment, settings_from_environment
-from web.shared_counters import (
+from web.server.early_signals import hold_back_while_forking
+from web.server.gevent_worker import PunctualWorker
+from web.server.memory import return_large_blocks
+from web.server.open_files import allow_connections
+from web.server.server_log import ServerLog
+from web.server.shared_counters import (
     close_shared_counters,
     open_shared_counters,
     reserve_counters,
     shared_counters_path,
 )
-from web.start_checks import CannotStartError, check_if_it_answers
+from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
 
 _log = logging.getLogger("gatebell.settings")
 try:

@@ -2,7 +2,7 @@
 
 from app import create_app
 from web.logging import configure_logging
-from web.settings import SettingsError, settings_from_environment
+from web.settings.reader import SettingsError, settings_from_environment
 
 try:
     _settings = settings_from_environment()

@@ -21,10 +21,10 @@ from sqlalchemy import text
 from app import create_app
 from domain.clock import system_clock
 from tests.support.postgres import Postgres, own_server
+from web.database.schema import migrate
 from web.extensions import db
-from web.schema import migrate
 from web.services import services
-from web.settings import read_settings
+from web.settings.reader import read_settings
 
 _FEW, _MANY = 10_000, 1_000_000
 _AT_ONCE = 50_000

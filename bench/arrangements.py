@@ -100,7 +100,7 @@ class Arrangement:
 
     def _spent(self) -> dict[str, float]:
         load = resource.getrusage(resource.RUSAGE_CHILDREN)
-        markers = {WEB: "gunicorn", WORKERS: "web.worker"}
+        markers = {WEB: "gunicorn", WORKERS: "web.jobs.worker"}
         return {
             **{
                 name: sum(processor_seconds(each.pid, marker) for each in self.hosts.lives)

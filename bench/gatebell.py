@@ -16,7 +16,7 @@ from bench.workloads import METRICS_ALERTS, Work
 from tests.support.live import LiveGatebell
 from tests.support.people import make_project, settings_of
 from tests.support.senders import JSON, Endpoint, connect
-from web.schema import migrate
+from web.database.schema import migrate
 
 #: As many as the floor has (gunicorn's gthread).
 WORKERS, THREADS = 2, 4

@@ -8,7 +8,7 @@ from app import create_app
 from bench.alert_lists import fill, say
 from tests.support.live import SECRET_KEY, close_app
 from web.extensions import db
-from web.settings import read_settings
+from web.settings.reader import read_settings
 
 #: What every database has at least.
 LITTLE = 10_000

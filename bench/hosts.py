@@ -20,7 +20,7 @@ from bench.workloads import Work
 from tests.support.live import LiveGatebell
 from tests.support.people import make_project, settings_of
 from tests.support.senders import connect
-from web.schema import migrate
+from web.database.schema import migrate
 
 #: What token checks and alerts need; nothing else is asked of several hosts.
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)

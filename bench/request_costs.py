@@ -114,7 +114,7 @@ def request_costs(
         ]
         return costs, ProcessSizes(
             web=max(process_sizes(live.pid, "gunicorn")),
-            worker=max(process_sizes(live.pid, "web.worker")),
+            worker=max(process_sizes(live.pid, "web.jobs.worker")),
             connection=max(process_sizes(postgres.pid, _name_of(url))),
         )
 

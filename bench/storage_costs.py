@@ -23,8 +23,8 @@ from bench.workloads import METRICS_ALERTS
 from tests.support.live import LiveGatebell, close_app
 from tests.support.people import make_project, make_user, settings_of
 from tests.support.senders import JSON, Endpoint, connect
-from web.maintenance import add_up_days
-from web.schema import migrate
+from web.database.schema import migrate
+from web.jobs.maintenance import add_up_days
 
 _SIZES = """
 SELECT relname, pg_table_size(oid), pg_indexes_size(oid), reltuples::bigint

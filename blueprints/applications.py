@@ -5,17 +5,17 @@ from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
-from domain.oauth import applications as domain
-from domain.oauth.application_views import ApplicationView, list_own
-from domain.oauth.application_views import view as view_of
-from domain.oauth.client_secrets import end_secret, list_secrets
-from domain.oauth.client_secrets import renew_secret as renew
+from domain.oauth.clients import applications as domain
+from domain.oauth.clients.secrets import end_secret, list_secrets
+from domain.oauth.clients.secrets import renew_secret as renew
+from domain.oauth.clients.views import ApplicationView, list_own
+from domain.oauth.clients.views import view as view_of
 from domain.oauth.scopes import views
 from forms.application import ApplicationForm, RenewalForm
-from web.access import signed_in, visitor
-from web.audit import note
 from web.extensions import db
-from web.oauth_addresses import endpoints
+from web.http.access import signed_in, visitor
+from web.http.audit import note
+from web.oauth.endpoint_urls import endpoints
 from web.services import now, services, settings
 
 applications = Blueprint("applications", __name__, url_prefix="/-/user_settings/applications")

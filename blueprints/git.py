@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
-from web.access import open_to_anyone
+from web.http.access import open_to_anyone
 
 git = Blueprint("git", __name__)
 #: Git shows a text like this behind "remote:".

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from flask import Blueprint, Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from web.access import open_to_anyone
-from web.instance_state import worker_seen_at
+from web.admin.instance_state import worker_seen_at
+from web.http.access import open_to_anyone
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_place
 from web.readiness import remark_on_clock, what_is_missing

@@ -4,7 +4,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.error_help import ERRORS
-from web.access import open_to_anyone
+from web.http.access import open_to_anyone
 
 help_pages = Blueprint("help_pages", __name__, url_prefix="/help")
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.queries import open_alerts
-from domain.oauth.personal_token_lists import TokenView, list_expiring
+from domain.alerts.listing.queries import open_alerts
+from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.projects.access import my_projects, visible_groups
-from web.access import open_to_anyone, signed_in, viewer, visitor
-from web.bootstrap import has_first_password
 from web.extensions import db
+from web.http.access import open_to_anyone, signed_in, viewer, visitor
+from web.server.bootstrap import has_first_password
 from web.services import now, settings
 
 home = Blueprint("home", __name__)

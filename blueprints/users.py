@@ -3,11 +3,11 @@
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
-from domain.oauth.pictures import picture_path
+from domain.oauth.openid.avatars import picture_path
 from domain.projects.people import get_person
-from web.access import signed_in, viewer
 from web.extensions import db
-from web.public_address import below
+from web.http.access import signed_in, viewer
+from web.http.public_address import below
 
 users = Blueprint("users", __name__, url_prefix="/-/users")
 

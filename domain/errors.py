@@ -1,4 +1,4 @@
-"""What can go wrong, in the domain's words; `web/errors.py` alone turns them into answers."""
+"""What can go wrong, in the domain's words; `web/http/errors.py` alone turns them into answers."""
 
 
 class DomainError(Exception):

@@ -10,10 +10,10 @@ from datetime import datetime
 from sqlalchemy import delete, select, text
 from sqlalchemy.orm import Session
 
+from domain.database.upsert import insert_into
 from domain.errors import DomainError
-from domain.hosts import SILENCE
 from domain.keyring import Keyring, UndecipherableError
-from domain.upsert import insert_into
+from domain.programs.hosts import SILENCE
 from models import AuditKey, Integration, SecretKeyUse, SigningKey, TotpDevice
 
 #: Of each kind of what is encrypted so much is tried.

@@ -6,7 +6,7 @@ from wtforms import DateField, SelectField, SelectMultipleField, StringField
 from wtforms.validators import InputRequired, Length, Optional
 
 from domain.accounts.roles import Role
-from domain.oauth.personal_tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
+from domain.oauth.personal_tokens.tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
 from domain.oauth.scopes import BY_NAME
 from forms.base import Form, without_edges
 

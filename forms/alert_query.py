@@ -5,11 +5,11 @@ from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
-from domain.alerts.filters import SEVERITIES, TABS, AlertFilter
-from domain.alerts.incoming import Severity
-from domain.alerts.orders import NEWEST, ORDERS, Order
-from domain.alerts.text import storable
-from domain.list_queries import one_of, row_id, words
+from domain.alerts.listing.filters import SEVERITIES, TABS, AlertFilter
+from domain.alerts.listing.sort_orders import NEWEST, ORDERS, Order
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import storable
+from domain.database.list_queries import one_of, row_id, words
 
 _LONGEST_NAME = 255
 _OPEN = "open"

@@ -6,8 +6,8 @@ from typing import Self
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length
 
-from domain.oauth.applications import ApplicationDetails, ApplicationRow
-from domain.oauth.redirect_uris import check_redirect_uri
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.clients.redirect_uris import check_redirect_uri
 from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.overlap import Overlap
 from forms.base import Form, objections_beside_the_field, without_edges

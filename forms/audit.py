@@ -6,7 +6,7 @@ from flask import request
 from wtforms import SelectField, StringField
 from wtforms.validators import Length, Optional
 
-from domain.audit.trail import KINDS, EventFilter
+from domain.audit.log import KINDS, EventFilter
 from forms.access_token import DayField
 from forms.base import Form, without_edges
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from wtforms import BooleanField
 
-from domain.oauth.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
 from forms.application import ApplicationForm
 
 

@@ -4,7 +4,8 @@ from wtforms import BooleanField, HiddenField, RadioField, SelectField, StringFi
 from wtforms.validators import InputRequired, Length, ValidationError
 
 from domain.accounts.names import LONGEST_NAME
-from domain.alerts.integrations import LONGEST_URL, IntegrationDetails, IntegrationType
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations.integrations import LONGEST_URL, IntegrationDetails
 from domain.overlap import Overlap
 from domain.text_links import is_web_address
 from forms.base import Form, without_edges

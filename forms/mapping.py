@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from wtforms import HiddenField, SelectMultipleField, TextAreaField
 from wtforms.validators import InputRequired
 
-from domain.alerts.mapping import Target
+from domain.alerts.reading.mapping import Target
 from forms.base import Form
 
 

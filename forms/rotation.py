@@ -3,7 +3,7 @@
 from wtforms import RadioField
 from wtforms.validators import InputRequired
 
-from domain.oauth.keys import Handover
+from domain.oauth.openid.keys import Handover
 from forms.base import Form
 
 _WORDS = {

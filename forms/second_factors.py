@@ -3,7 +3,7 @@
 from wtforms import HiddenField, PasswordField, StringField
 from wtforms.validators import InputRequired, Length
 
-from domain.accounts.passkeys import LONGEST_NAME
+from domain.accounts.factors.passkeys import LONGEST_NAME
 from forms.base import Form, without_edges
 from forms.two_factor import CodeForm
 

@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that `web/schema.py` or `migrations/new.py` provides."""
+"""Runs migrations on the connection of `web/database/schema.py` or `migrations/new.py`."""
 
 from typing import Any
 

@@ -5,9 +5,9 @@ import sys
 from alembic import command
 from sqlalchemy import Connection
 
-from web.database import open_engine
-from web.schema import alembic_configuration, migrate, newest_known_revision
-from web.settings import settings_from_environment
+from web.database.engine import open_engine
+from web.database.schema import alembic_configuration, migrate, newest_known_revision
+from web.settings.reader import settings_from_environment
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ class Occurrence(Base):
     )
     #: Position among the items of the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    #: What the item did, by its rank in `domain.alerts.lifecycle.Action`.
+    #: What the item did, by its rank in `domain.alerts.storing.lifecycle.Action`.
     action: Mapped[int] = mapped_column(SmallInteger)
     #: Whether it is a report of what was over already: it was counted, and opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -25,7 +25,7 @@ class Delivery(Base):
     )
     #: http or prometheus: how the body is to be read.
     format: Mapped[str] = mapped_column(String(16))
-    #: The mapping that it was read by, as `domain.alerts.mapping` stores it; NULL if not known.
+    #: The mapping that it was read by (`domain.alerts.reading.mapping`); NULL if not known.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Sent by a person from the integration's page.
     is_test: Mapped[bool] = mapped_column(default=False)

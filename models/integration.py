@@ -33,7 +33,7 @@ class Integration(Base):
     #: Of the metrics system or of the on-call tool; see the type.
     api_url: Mapped[str | None] = mapped_column(Text)
     #: A payload that the sender showed us, and which of its keys feeds which field of an alert;
-    #: see `domain.alerts.mapping`.
+    #: see `domain.alerts.reading.mapping`.
     sample: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]

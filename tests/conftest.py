@@ -17,8 +17,8 @@ from tests.support.live import SECRET_KEY, LiveGatebell, NewService, close_app, 
 from tests.support.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.support.postgres import Postgres, running_postgres
 from tests.support.secrets_seen import watch
-from web.schema import migrate
-from web.settings import Settings, read_settings
+from web.database.schema import migrate
+from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
 #: `make fuzz` tries so many values where `make test` tries a few (tests/support/garbage.py).

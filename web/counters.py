@@ -94,7 +94,7 @@ class Counters:
 def open_counters(app: Flask, storage_uri: str) -> Counters:
     """Open the store as Flask-Limiter does, without its hooks, which every request would pay for.
 
-    The few places that have a limit ask for it themselves (`web/rate_limits.py`).
+    The few places that have a limit ask for it themselves (`web/http/rate_limits.py`).
     """
     own = ProcessCounts()
     return Counters(own if storage_uri == _IN_MEMORY else _shared_store(app, storage_uri), own)

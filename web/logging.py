@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from flask import g, has_app_context
 
-from web.settings import Settings
+from web.settings.reader import Settings
 
 #: What every record has; anything else was given by `extra` and belongs into the line.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any
 from urllib.parse import urlsplit
 
-from web.settings import Settings
+from web.settings.reader import Settings
 
 Address = IPv4Address | IPv6Address
 _FORWARDING = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")

@@ -7,9 +7,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.secret_keys import missing_fingerprints
-from web.clocks import clock_lead_ms, in_words, is_too_much
+from web.database.clocks import clock_lead_ms, in_words, is_too_much
+from web.database.schema import Shape, shape_of
 from web.extensions import db
-from web.schema import Shape, shape_of
 from web.services import now, services
 
 _log = logging.getLogger("gatebell.readiness")

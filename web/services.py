@@ -11,18 +11,18 @@ from flask import current_app
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.accounts.knocks import KnockLimits
-from domain.alerts.formats import Reading
-from domain.alerts.refusals import RefusalSampler
+from domain.accounts.signing_in.attempts import KnockLimits
+from domain.alerts.reading.formats import Reading
+from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
 from models import InstanceSetting
-from web import policies
 from web.counters import Counters
-from web.hot_database import HotDatabase
-from web.settings import Settings, override
-from web.write_probe import WriteProbe
+from web.database.connections import HotDatabase
+from web.database.write_probe import WriteProbe
+from web.settings import policies
+from web.settings.reader import Settings, override
 
 Made = TypeVar("Made")
 

@@ -7,20 +7,20 @@ from flask import Blueprint, Flask
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.alerts.refusals import RefusalSampler
+from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
-from web.cookies import cookie_name
 from web.counters import open_counters
-from web.database import engine_options, open_hot_engine, prepare_engine
+from web.database.connections import HotDatabase
+from web.database.engine import engine_options, open_hot_engine, prepare_engine
+from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
-from web.hot_database import HotDatabase
-from web.page_sessions import PageSessions
-from web.public_address import PublicAddress, path_of
-from web.sealed import signing_keys
+from web.http.cookies import cookie_name
+from web.http.public_address import PublicAddress, path_of
+from web.pages.sessions import PageSessions
+from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services
-from web.settings import Settings
-from web.write_probe import WriteProbe
+from web.settings.reader import Settings
 
 
 def configure(app: Flask, settings: Settings) -> None:

@@ -6,29 +6,29 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
+from domain.database.list_queries import one_of, words
 from domain.errors import InvalidError
-from domain.list_queries import one_of, words
-from domain.oauth import applications as domain
-from domain.oauth.application_directory import (
+from domain.oauth.clients import applications as domain
+from domain.oauth.clients.directory import (
     ApplicationFilter,
     count_applications,
     page_of_applications,
 )
-from domain.oauth.application_views import ApplicationView
-from domain.oauth.application_views import view as view_of
-from domain.oauth.client_secrets import end_secret, list_secrets
-from domain.oauth.client_secrets import renew_secret as renew
+from domain.oauth.clients.secrets import end_secret, list_secrets
+from domain.oauth.clients.secrets import renew_secret as renew
+from domain.oauth.clients.views import ApplicationView
+from domain.oauth.clients.views import view as view_of
 from domain.oauth.scopes import views
 from forms.application import RenewalForm
 from forms.instance_application import InstanceApplicationForm
-from web.access import administrator, visitor
-from web.audit import note
 from web.extensions import db
-from web.list_query import PLACES, asked_slice, list_query
-from web.oauth_addresses import endpoints
-from web.pages import page_links
+from web.http.access import administrator, visitor
+from web.http.audit import note
+from web.oauth.endpoint_urls import endpoints
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, asked_slice, list_query
+from web.sealing.one_time_secrets import show_once, take_shown_once
 from web.services import now, services, settings
-from web.shown_once import show_once, take_shown_once
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")
 _SECRET = "application secret"  # noqa: S105 - a name

@@ -4,13 +4,13 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.key_stages import list_staged_keys
-from domain.oauth.keys import LONGEST_ID_TOKEN, NOTICE, Handover
-from domain.oauth.keys import rotate as make_new_key
+from domain.oauth.openid.key_lifecycle import list_staged_keys
+from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, Handover
+from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
-from web.access import administrator
-from web.audit import note
 from web.extensions import db
+from web.http.access import administrator
+from web.http.audit import note
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")

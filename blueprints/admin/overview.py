@@ -4,12 +4,12 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.directory import count_accounts
-from domain.alerts.latest import latest_deliveries
-from domain.oauth.application_directory import count_applications
+from domain.alerts.deliveries.recent import latest_deliveries
+from domain.oauth.clients.directory import count_applications
 from domain.projects.totals import count_places
-from web.access import administrator
+from web.admin.instance_state import state_of_the_instance
 from web.extensions import db
-from web.instance_state import state_of_the_instance
+from web.http.access import administrator
 
 overview = Blueprint("overview", __name__)
 _MOST_DELIVERIES = 5

@@ -15,28 +15,28 @@ from domain.accounts.directory import (
     look_up_account,
     page_of_accounts,
 )
-from domain.accounts.second_factors import factors_of
-from domain.accounts.second_factors import remove_second_factors as forget_factors
+from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
 from domain.audit.events import Event, EventKind
+from domain.database.list_queries import one_of, words
+from domain.database.locks import release_locks
 from domain.errors import InvalidError
-from domain.list_queries import one_of, words
-from domain.locks import release_locks
-from domain.oauth.application_views import list_own
-from domain.oauth.authorized import list_authorized
-from domain.oauth.personal_token_lists import TokenFilter, count_tokens
+from domain.oauth.clients.views import list_own
+from domain.oauth.consent.authorized_applications import list_authorized
+from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.projects.access import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
-from web.access import administrator, administrator_afresh, visitor
-from web.all_access import end_access
-from web.audit import note
-from web.bootstrap import forget_first_password
 from web.extensions import db
-from web.list_query import PLACES, asked_slice, list_query
-from web.pages import page_links
-from web.password_rules import hash_cost, password_rules
+from web.http.access import administrator, administrator_afresh, visitor
+from web.http.audit import note
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, asked_slice, list_query
+from web.sealing.one_time_secrets import show_once, take_shown_once
+from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
-from web.shown_once import show_once, take_shown_once
+from web.settings.password_rules import hash_cost, password_rules
+from web.signing_in.account_access import end_access
 
 users = Blueprint("users", __name__, url_prefix="/users")
 _PASSWORD = "user password"  # noqa: S105 - a name

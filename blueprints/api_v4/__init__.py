@@ -8,7 +8,7 @@ from blueprints.api_v4.audit_events import audit_events
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
-from blueprints.api_v4.place_tokens import place_tokens
+from blueprints.api_v4.resource_tokens import place_tokens
 from blueprints.api_v4.users import users
 
 api_v4 = Blueprint("api_v4", __name__, url_prefix="/api/v4")

@@ -5,24 +5,24 @@ from typing import Any
 from flask import Blueprint, Response, request, url_for
 
 from domain.accounts.roles import Role
-from domain.alerts.inspection import get_alert
-from domain.alerts.orders import read_cursor
-from domain.alerts.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
-from domain.alerts.status import Change, change_status
+from domain.alerts.handling.alert_detail import get_alert
+from domain.alerts.handling.status import Change, change_status
+from domain.alerts.listing.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
+from domain.alerts.listing.sort_orders import read_cursor
 from domain.clock import written
-from domain.list_queries import check_known
-from domain.oauth.bearer import Bearer
+from domain.database.list_queries import check_known
+from domain.oauth.presented_tokens.bearer import Bearer
 from forms.alert_query import PARAMETERS, read_query
-from web import api_parameters as read
-from web.access import bearer as with_bearer
-from web.alert_files import alert_file
-from web.api_cursors import cursor_response, list_query
-from web.api_pages import requested_size
-from web.api_projects import actor_of, project_of
-from web.bearer_token import QUERY_TOKENS
+from web.alerts.files import alert_file
+from web.api import parameters as read
+from web.api.cursor_pages import cursor_response, list_query
+from web.api.offset_pages import requested_size
+from web.api.projects import actor_of, project_of
 from web.extensions import db
-from web.fast_json import json_response
-from web.public_address import public
+from web.http.access import bearer as with_bearer
+from web.http.bearer_token import QUERY_TOKENS
+from web.http.json_responses import json_response
+from web.http.public_address import public
 from web.services import now, reading
 
 alerts = Blueprint(

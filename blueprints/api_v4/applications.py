@@ -6,17 +6,17 @@ from flask import Blueprint, Response
 
 from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, InvalidError
-from domain.oauth import applications as domain
-from domain.oauth.application_directory import as_json, list_instance_wide
-from domain.oauth.applications import ApplicationDetails, ApplicationRow
-from domain.oauth.bearer import Bearer
-from domain.oauth.client_secrets import renew_secret
-from web import api_parameters as read
-from web.access import bearer as with_bearer
-from web.api_pages import list_query, portion_response, requested_portion
-from web.audit import note
+from domain.oauth.clients import applications as domain
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.clients.directory import as_json, list_instance_wide
+from domain.oauth.clients.secrets import renew_secret
+from domain.oauth.presented_tokens.bearer import Bearer
+from web.api import parameters as read
+from web.api.offset_pages import list_query, portion_response, requested_portion
 from web.extensions import db
-from web.fast_json import json_response
+from web.http.access import bearer as with_bearer
+from web.http.audit import note
+from web.http.json_responses import json_response
 from web.services import now, services, settings
 
 applications = Blueprint("applications", __name__)

@@ -5,15 +5,15 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from domain.audit import trail
-from domain.audit.trail import EventFilter
+from domain.audit import log as trail
+from domain.audit.log import EventFilter
 from domain.errors import ForbiddenError
-from domain.oauth.bearer import Bearer
-from web import api_parameters as read
-from web.access import bearer as with_bearer
-from web.api_pages import list_query, portion_response, requested_portion
+from domain.oauth.presented_tokens.bearer import Bearer
+from web.api import parameters as read
+from web.api.offset_pages import list_query, portion_response, requested_portion
 from web.extensions import db
-from web.fast_json import json_response
+from web.http.access import bearer as with_bearer
+from web.http.json_responses import json_response
 
 audit_events = Blueprint("audit_events", __name__)
 _READING = ("api", "read_api", "read")

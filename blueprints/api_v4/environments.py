@@ -9,13 +9,13 @@ from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter, EnvironmentView
 from domain.clock import written
 from domain.errors import InvalidError
-from domain.oauth.bearer import Bearer
-from web import api_parameters as read
-from web.access import bearer as with_bearer
-from web.api_pages import list_query, portion_response, requested_portion
-from web.api_projects import project_of
+from domain.oauth.presented_tokens.bearer import Bearer
+from web.api import parameters as read
+from web.api.offset_pages import list_query, portion_response, requested_portion
+from web.api.projects import project_of
 from web.extensions import db
-from web.fast_json import json_response
+from web.http.access import bearer as with_bearer
+from web.http.json_responses import json_response
 from web.services import now
 
 environments = Blueprint(

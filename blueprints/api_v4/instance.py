@@ -2,9 +2,9 @@
 
 from flask import Blueprint, Response
 
-from domain.oauth.bearer import Bearer
-from web.access import bearer as with_bearer
-from web.fast_json import json_response
+from domain.oauth.presented_tokens.bearer import Bearer
+from web.http.access import bearer as with_bearer
+from web.http.json_responses import json_response
 from web.services import settings
 
 instance = Blueprint("instance", __name__)

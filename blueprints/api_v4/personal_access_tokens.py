@@ -6,21 +6,16 @@ from flask import Blueprint, Response
 
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
-from domain.oauth import personal_token_lists as lists
-from domain.oauth import personal_tokens as domain
-from domain.oauth.bearer import Bearer
-from domain.oauth.made_tokens import check_may_rotate, source_of
-from domain.oauth.personal_tokens import NotPersonalError
+from domain.oauth.personal_tokens import lists
+from domain.oauth.personal_tokens import tokens as domain
+from domain.oauth.personal_tokens.made_by_applications import check_may_rotate, source_of
+from domain.oauth.personal_tokens.tokens import NotPersonalError
+from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.scopes import BY_NAME
-from web import api_parameters as read
-from web.access import bearer as with_bearer
-from web.api_pages import portion_response, requested_portion
-from web.audit import note
-from web.extensions import db
-from web.fast_json import json_response
-from web.rotation import rotating_bearer
-from web.services import now, services
-from web.token_parameters import (
+from web.api import parameters as read
+from web.api.offset_pages import portion_response, requested_portion
+from web.api.rotation import rotating_bearer
+from web.api.token_parameters import (
     ROTATED_FOR,
     shown_once,
     token_details,
@@ -29,6 +24,11 @@ from web.token_parameters import (
     token_order,
     token_query,
 )
+from web.extensions import db
+from web.http.access import bearer as with_bearer
+from web.http.audit import note
+from web.http.json_responses import json_response
+from web.services import now, services
 
 personal_access_tokens = Blueprint("personal_access_tokens", __name__)
 _READING = ("api", "read_api", "read")

@@ -7,12 +7,12 @@ from flask import Blueprint, Response
 from domain.accounts.administration import get_account
 from domain.accounts.users import get_user
 from domain.errors import ForbiddenError, NotFoundError
-from domain.oauth.bearer import Bearer
-from web import api_parameters as read
-from web.access import bearer as with_bearer
+from domain.oauth.presented_tokens.bearer import Bearer
+from web.admin.personal_data import erase, exported
+from web.api import parameters as read
 from web.extensions import db
-from web.fast_json import json_response
-from web.personal_data import erase, exported
+from web.http.access import bearer as with_bearer
+from web.http.json_responses import json_response
 from web.services import settings
 
 users = Blueprint("users", __name__)

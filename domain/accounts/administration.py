@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.passwords import HashCost, PasswordRules, hash_password
-from domain.accounts.sign_ins import close_all_sign_ins
+from domain.accounts.signing_in.sessions import close_all_sign_ins
 from domain.accounts.users import (
     ACTIVE,
     BOT,
@@ -20,10 +20,10 @@ from domain.accounts.users import (
     create_user,
     forget_failed_sign_ins,
 )
+from domain.database.locks import release_locks
+from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
-from domain.locks import release_locks
-from domain.paging import LARGEST_ID
 from domain.randomness import random_password
 from models import User
 

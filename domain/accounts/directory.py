@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.administration import get_account
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
 from domain.clock import written
-from domain.paging import Page, Slice, fetch_page
+from domain.database.paging import Page, Slice, fetch_page
 from models import Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 

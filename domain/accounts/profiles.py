@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from domain.clock import written
-from domain.hot import HotRow
+from domain.database.statements import HotRow
 from models import User
 
 #: What a statement has to select so that `profile_of` can read its rows.

@@ -8,12 +8,13 @@ from sqlalchemy import or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempts import (
+from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
     forget_attempts,
     give_back_attempt,
 )
+from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.names import check_display_name, check_username
 from domain.accounts.passwords import (
     HashCost,
@@ -22,10 +23,9 @@ from domain.accounts.passwords import (
     check_password_strength,
     hash_password,
 )
-from domain.accounts.second_factors import has_second_factor
+from domain.database.locks import release_locks
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
-from domain.locks import release_locks
 from models import User
 from models.folding import fold
 

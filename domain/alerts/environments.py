@@ -15,10 +15,10 @@ from sqlalchemy import ColumnElement, Select, func, literal, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.alerts.filters import OPEN_STATUSES
-from domain.alerts.text import storable
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.reading.text import storable
+from domain.database.paging import Page
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.paging import Page
 from domain.projects.access import MOST_COUNTED
 from models import Alert, Environment
 from models.folding import fold, searchable

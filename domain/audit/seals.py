@@ -14,9 +14,9 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.database.upsert import insert_into
 from domain.keyring import Keyring
 from domain.randomness import random_hex
-from domain.upsert import insert_into
 from models import AuditEvent, AuditKey, AuditSeal
 
 #: A seal holds events of one day, and so many at the most: they are removed together.

@@ -10,14 +10,14 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.applications import is_unchecked
-from domain.oauth.clients import Client
-from domain.oauth.consent import Approval, Question, question_for, remember
+from domain.oauth.clients.applications import is_unchecked
+from domain.oauth.clients.authentication import Client
+from domain.oauth.consent.approvals import Approval, Question, question_for, remember
+from domain.oauth.consent.pushed_requests import use_up
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
-from domain.oauth.id_tokens import InvalidHintError, read_hint
-from domain.oauth.pushed_requests import use_up
+from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.server import AuthorizationServer
-from domain.oauth.wire import Answer, ProtocolRequest
 from models import Application
 
 #: Words of `prompt` that want the question in any case: the page that asks it says which account

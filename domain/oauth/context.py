@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.knocks import KnockLimits
-from domain.accounts.sign_ins import Browser
+from domain.accounts.signing_in.attempts import KnockLimits
+from domain.accounts.signing_in.sessions import Browser
 from domain.audit.events import Event
-from domain.hot import HotConnection, Run
+from domain.database.statements import HotConnection, Run
 from domain.keyring import Keyring
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 
-from domain.oauth.wire import in_description
+from domain.oauth.messages import in_description
 
 #: In characters: an error names no more of what it found.
 _LONGEST = 60

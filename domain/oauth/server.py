@@ -13,10 +13,11 @@ from authlib.oauth2.rfc6749 import (
     UnauthorizedClientError,
 )
 
-from domain.hot import HotRow
-from domain.oauth.clients import Client, authenticate_with
+from domain.database.statements import HotRow
+from domain.oauth.clients.authentication import Client, authenticate_with
+from domain.oauth.clients.credential_lookup import Lookup
+from domain.oauth.clients.redirect_uris import with_parameters
 from domain.oauth.context import OAuthContext, OAuthPolicy
-from domain.oauth.dpop import InvalidProofError, Proof, Target, find_proof, use_up
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
 from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
@@ -25,9 +26,8 @@ from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
-from domain.oauth.lookups import Lookup
-from domain.oauth.redirect_uris import with_parameters
-from domain.oauth.wire import NO_STORE, Answer, ProtocolRequest
+from domain.oauth.messages import NO_STORE, Answer, ProtocolRequest
+from domain.oauth.presented_tokens.dpop import InvalidProofError, Proof, Target, find_proof, use_up
 
 #: Every grant of this server, in the order of the specification.
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)

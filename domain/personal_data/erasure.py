@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.administration import check_erasable
 from domain.accounts.users import empty_account, find_entrant
-from domain.alerts.activity import NoteKind
+from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
 from domain.personal_data.holdings import HOLDINGS, Fate

@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT, get_user
 from domain.audit.events import Event, EventKind
+from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_place
 from domain.projects.paths import ancestors
 from domain.projects.views import MemberView, Viewer
-from domain.upsert import insert_into
 from models import Group, Member, Project, User
 from models.folding import fold
 

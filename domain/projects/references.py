@@ -3,7 +3,7 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.paging import LARGEST_ID
+from domain.database.paging import LARGEST_ID
 from models import Group, Project
 
 

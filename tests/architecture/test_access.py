@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 
 from tests.support.addresses import Address, listed_addresses
-from web.access import access_of
+from web.http.access import access_of
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -10,8 +10,8 @@ from tests.coverage.coverage_table import document as coverage_document
 from tests.coverage.coverage_table import marks, statements
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.rfc_coverage import document as rfc_document
-from web.settings import Settings
-from web.settings_document import document as settings_document
+from web.settings.document import document as settings_document
+from web.settings.reader import Settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,9 +14,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from models import Base
-from web.database import open_engine
-from web.schema import MIGRATIONS, newest_known_revision
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.database.schema import MIGRATIONS, newest_known_revision
+from web.settings.reader import Settings
 
 
 @pytest.fixture

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from domain.advisory_locks import AdvisoryLock
+from domain.database.advisory_locks import AdvisoryLock
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("blueprints", "domain", "forms", "models", "web")
 
 #: Who may end a transaction: within requests one place, and what runs outside of them.
 COMMITTERS = {
-    "domain/locks.py",
-    "web/transactions.py",
+    "domain/database/locks.py",
+    "web/http/transactions.py",
     "web/commands/transaction.py",
-    "web/maintenance.py",
-    "web/queue_tables.py",
-    "web/sqlite.py",  # where the driver is told
+    "web/jobs/maintenance.py",
+    "web/database/queue_tables.py",
+    "web/database/sqlite.py",  # where the driver is told
 }
 EMPTY_NAMES = {
     "utils",

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 
 from domain.keyring import Keyring
-from domain.oauth.client_secrets import renew_secret
+from domain.oauth.clients.secrets import renew_secret
 from domain.overlap import Overlap
 from models import AccessToken, Application, PersonalAccessToken
 from tests.support.live import LiveGatebell

@@ -11,12 +11,12 @@ from flask import Flask
 from sqlalchemy import delete, select
 
 from domain.clock import system_clock
-from domain.hosts import Sighting, note_sighting
 from domain.keyring import Keyring
+from domain.programs.hosts import Sighting, note_sighting
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.support.commands import operate
 from web.extensions import db
-from web.settings import Settings
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

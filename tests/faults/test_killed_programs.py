@@ -34,11 +34,11 @@ def pids_of(live: LiveGatebell, program: str) -> list[int]:
 def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(start: Start) -> None:
     live = start("")
     endpoint = connect(live)
-    wait_until(lambda: pids_of(live, "web.worker"))
-    (first,) = pids_of(live, "web.worker")
+    wait_until(lambda: pids_of(live, "web.jobs.worker"))
+    (first,) = pids_of(live, "web.jobs.worker")
     with load_on(endpoint) as answers:
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: pids_of(live, "web.worker") not in ([], [first]))
+        wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]))
         sleep(1)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
@@ -54,7 +54,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
 ) -> None:
     live = start("")
     endpoint = connect(live)
-    (lifeline,) = pids_of(live, "web.lifeline")
+    (lifeline,) = pids_of(live, "web.server.lifeline")
     left = [pid for pid, _ in children(live.pid)]
     with load_on(endpoint) as answers:
         sleep(0.5)

@@ -15,7 +15,7 @@ from tests.operations.test_start_checks import say
 from tests.support.live import ROOT, LiveGatebell
 from tests.support.people import settings_of
 from tests.support.postgres import Postgres
-from web.schema import migrate, newest_known_revision
+from web.database.schema import migrate, newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
 #: What a release is made of.

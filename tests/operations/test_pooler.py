@@ -9,8 +9,8 @@ from tests.operations.test_start_checks import PROGRAMS, run
 from tests.support.live import SECRET_KEY, LiveGatebell
 from tests.support.postgres import Postgres
 from tests.support.transaction_pooler import transaction_pooler
-from web.pooler import connections_are_shared
-from web.settings import read_settings
+from web.database.pooler import connections_are_shared
+from web.settings.reader import read_settings
 
 
 def test_a_pooler_of_transactions_is_refused_and_none_is_not(

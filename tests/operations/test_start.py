@@ -18,9 +18,9 @@ import pytest
 import requests
 
 from tests.support.live import ROOT, SECRET_KEY, LiveGatebell
-from web.schema import migrate
-from web.settings import Settings, read_settings
-from web.worker import open_queue
+from web.database.schema import migrate
+from web.jobs.worker import open_queue
+from web.settings.reader import Settings, read_settings
 
 
 def serve(**variables: str) -> subprocess.CompletedProcess[str]:
@@ -28,7 +28,7 @@ def serve(**variables: str) -> subprocess.CompletedProcess[str]:
     ours = {each.name.upper() for each in fields(Settings)}
     rest = {name: value for name, value in os.environ.items() if name not in ours}
     return subprocess.run(
-        [sys.executable, "-m", "web.serve"],
+        [sys.executable, "-m", "web.server.serve"],
         cwd=ROOT,
         env=rest | variables,
         capture_output=True,
@@ -71,7 +71,7 @@ def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
 def test_who_watches_a_terminal_is_told_the_first_password(tmp_path: Path) -> None:
     live = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1")
     terminal, ours = pty.openpty()
-    command = [sys.executable, "-m", "web.serve"]
+    command = [sys.executable, "-m", "web.server.serve"]
     started = subprocess.Popen(
         command, cwd=ROOT, env=live.environment, stdout=ours, stderr=subprocess.DEVNULL
     )

@@ -13,18 +13,18 @@ from flask import Flask
 from sqlalchemy import text
 
 from tests.support.live import ROOT, Done, LiveGatebell
-from web.database import open_engine
-from web.migrate import main as make_migrate
-from web.schema import IncompatibleSchemaError, migrate
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.database.schema import IncompatibleSchemaError, migrate
+from web.server.migrate import main as make_migrate
+from web.settings.reader import Settings
 
 OTHER_KEY = "another key than this database was ever used with"
 PROGRAMS = {
-    "make run": ("-m", "web.serve"),
+    "make run": ("-m", "web.server.serve"),
     "gunicorn": ("-m", "gunicorn", "--config", "gunicorn.conf.py"),
-    "worker": ("-m", "web.worker"),
+    "worker": ("-m", "web.jobs.worker"),
 }
-MIGRATION = {"make migrate": ("-m", "web.migrate")}
+MIGRATION = {"make migrate": ("-m", "web.server.migrate")}
 
 
 def run(live: LiveGatebell, program: str, **variables: str) -> Done:

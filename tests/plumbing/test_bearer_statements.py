@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.accounts.users import NewUser, create_user
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
 from tests.coverage.statements import statements_of
 from tests.support.password_rules import RULES

@@ -14,9 +14,9 @@ from app import create_app
 from domain.clock import Clock, system_clock
 from models import Host
 from tests.support.live import close_app
-from web.database import open_engine
-from web.heartbeat import beat
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.jobs.heartbeat import beat
+from web.settings.reader import Settings
 
 AHEAD = timedelta(seconds=7)
 

@@ -8,8 +8,8 @@ from flask import Flask
 
 from tests.support.commands import operate
 from tests.support.html_forms import forms_in
-from web.cookies import cookie_name
-from web.settings import Settings
+from web.http.cookies import cookie_name
+from web.settings.reader import Settings
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from flask import Flask
 from sqlalchemy import Executable
 
-from domain.oauth import exchanges, lookups
+from domain.oauth.clients import credential_lookup as lookups
+from domain.oauth.tokens import redemption as exchanges
 from tests.plumbing.test_hot_plans import plan_of
 from web.extensions import db
 

@@ -19,10 +19,10 @@ from tests.coverage.statements import statements_of
 from tests.support.commands import operate
 from tests.support.people import now
 from tests.support.senders import JSON, item, resolved, webhook
-from web.database import open_engine
+from web.database.connections import HotDatabase
+from web.database.engine import open_engine
 from web.extensions import db
-from web.hot_database import HotDatabase
-from web.settings import Settings
+from web.settings.reader import Settings
 
 
 def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from tests.support.live import SECRET_KEY
 from web.extensions import db
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 MakeApp = Callable[[Settings], Flask]
 

@@ -7,13 +7,13 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, func, select, text
 
-from domain.alerts.charts import last_days
+from domain.alerts.listing.charts import last_days
 from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
 from tests.support.commands import operate
 from tests.support.senders import JSON, item, webhook
 from web.extensions import db
-from web.maintenance import add_up_days
-from web.settings import Settings
+from web.jobs.maintenance import add_up_days
+from web.settings.reader import Settings
 
 
 def integration_of(app: Flask, kind: str, name: str) -> dict[str, Any]:

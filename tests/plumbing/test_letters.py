@@ -9,15 +9,15 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
-from domain.oauth.personal_tokens import TokenDetails
-from domain.oauth.place_tokens import Wish, create_place_token
+from domain.oauth.personal_tokens.resource_tokens import Wish, create_place_token
+from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_place
-from domain.pruning import Retention, prune
+from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.support.letter_office import DAY, MADE, NOON, Office, write
 from tests.support.mail_server import Mailbox, running_mail_server
-from web.settings import Settings
+from web.settings.reader import Settings
 
 
 @pytest.fixture

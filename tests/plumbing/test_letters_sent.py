@@ -14,8 +14,8 @@ from models import Mail
 from tests.support.certificates import make_certificate
 from tests.support.letter_office import Office, write
 from tests.support.mail_server import Mailbox, closed_port, running_mail_server
-from web.letters import mail_server
-from web.settings import Settings
+from web.jobs.mail import mail_server
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -180,7 +180,7 @@ def test_a_password_never_crosses_a_network_in_the_clear(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same server, taken for one on another machine.
-    monkeypatch.setattr("domain.letters.post.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
     write(office)
     port = office.settings.mail_url.rpartition(":")[2]
 
@@ -230,7 +230,7 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
     *,
     is_trusted: bool,
 ) -> None:
-    monkeypatch.setattr("domain.letters.post.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
     if not is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", "/dev/null")
     mailbox = Mailbox()

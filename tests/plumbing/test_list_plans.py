@@ -6,9 +6,9 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.alerts.filters import AlertFilter
-from domain.alerts.incoming import Severity
-from domain.alerts.queries import count_by_status
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.queries import count_by_status
+from domain.alerts.reading.incoming import Severity
 from domain.projects.access import MOST_COUNTED
 from tests.coverage.statements import questions
 from tests.support.commands import operate

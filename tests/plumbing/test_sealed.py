@@ -10,15 +10,15 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user
-from domain.oauth.applications import ApplicationDetails, register
+from domain.oauth.clients.applications import ApplicationDetails, register
 from models import TotpDevice
 from tests.support.html_forms import HtmlForm, forms_in
 from tests.support.password_rules import RULES
 from tests.support.people import now
 from web.extensions import db
-from web.sealed import BrokenSealError, seal, unseal
+from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import services
-from web.settings import Settings
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -9,10 +9,10 @@ import pytest
 from flask import Flask
 from sqlalchemy import event, text
 
-from domain.alerts.filters import AlertFilter
-from domain.alerts.orders import ORDERS
-from domain.alerts.queries import AlertSlice, count_by_status, list_alerts
-from domain.alerts.search import MOST_NAMED
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.queries import AlertSlice, count_by_status, list_alerts
+from domain.alerts.listing.search import MOST_NAMED
+from domain.alerts.listing.sort_orders import ORDERS
 from tests.support.commands import operate
 from web.extensions import db
 

@@ -7,8 +7,8 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from web.logging import logging_configuration
-from web.server_log import ServerLog
-from web.settings import read_settings
+from web.server.server_log import ServerLog
+from web.settings.reader import read_settings
 
 
 @pytest.mark.parametrize(("kind", "atoms_made"), [(Logger, 1), (ServerLog, 0)])

@@ -4,10 +4,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from web.setting_risks import risks_of
-from web.setting_sections import sections
-from web.setting_views import Origin, SettingView, section_views, title_of
-from web.settings import Settings
+from web.admin.security_warnings import risks_of
+from web.admin.setting_views import Origin, SettingView, section_views, title_of
+from web.settings.reader import Settings
+from web.settings.sections import sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 

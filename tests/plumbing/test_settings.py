@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from web.setting_kinds import OWN_FIRST_PARTS
-from web.settings import (
+from web.settings.kinds import OWN_FIRST_PARTS
+from web.settings.reader import (
     Settings,
     SettingsError,
     misspelt_in_environment,

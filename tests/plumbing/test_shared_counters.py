@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from web import shared_counters
-from web.shared_counters import (
+from web.server import shared_counters
+from web.server.shared_counters import (
     close_shared_counters,
     open_shared_counters,
     reserve_counters,

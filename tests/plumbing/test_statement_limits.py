@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tests.plumbing.test_database import services_of
 from web.extensions import db
-from web.settings import Settings
+from web.settings.reader import Settings
 
 ENDLESS = {
     "sqlite": (

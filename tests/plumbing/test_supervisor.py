@@ -42,7 +42,7 @@ def supervise(
     if is_restarted:
         made[-1] = f"{made[-1][:-1]}, is_restarted=True)"
     code = (
-        "import sys; from web.supervisor import Program, Supervisor;"
+        "import sys; from web.server.supervisor import Program, Supervisor;"
         f" programs = dict(zip('0123', [{', '.join(made)}]));"
         f" sys.exit(Supervisor(programs, patience={patience}).run())"
     )
@@ -145,5 +145,5 @@ def lifelines_of(parent: int) -> list[int]:
     return [
         int(line.split()[0])
         for line in lines
-        if "web.lifeline" in line and not line.split()[1].startswith("Z")
+        if "web.server.lifeline" in line and not line.split()[1].startswith("Z")
     ]

@@ -6,13 +6,13 @@ import pytest
 from flask import Flask, session
 from itsdangerous import TimestampSigner
 
-from domain.accounts.second_factors import remove_second_factors
+from domain.accounts.factors.second_factors import remove_second_factors
 from domain.accounts.users import NewUser, create_user
 from models import TotpDevice, User
 from tests.support.password_rules import RULES
 from tests.support.people import now
 from web.extensions import db
-from web.two_factor_tickets import find_ticket, give_ticket, spend
+from web.sealing.pending_sign_ins import find_ticket, give_ticket, spend
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -11,9 +11,9 @@ import pytest
 from huey import Huey
 from peewee import OperationalError
 
-from web.settings import Settings
-from web.turns import in_turn
-from web.worker import BriefOutages, add_letters, add_tasks, open_queue
+from web.jobs.turns import in_turn
+from web.jobs.worker import BriefOutages, add_letters, add_tasks, open_queue
+from web.settings.reader import Settings
 
 
 @pytest.fixture

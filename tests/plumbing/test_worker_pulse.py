@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from flask import Flask
 
-from web.instance_state import worker_seen_at
-from web.settings import Settings
-from web.worker import add_pulse, open_queue
+from web.admin.instance_state import worker_seen_at
+from web.jobs.worker import add_pulse, open_queue
+from web.settings.reader import Settings
 
 
 def test_before_the_first_worker_nobody_was_heard_of(app: Flask) -> None:

@@ -9,8 +9,8 @@ from threading import Barrier
 
 import pytest
 
-from domain.alerts.integrations import IntegrationDetails, change_integration
-from domain.alerts.keys import keys_of, reset_key
+from domain.alerts.integrations.integrations import IntegrationDetails, change_integration
+from domain.alerts.integrations.keys import keys_of, reset_key
 from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring
 from domain.overlap import Overlap

@@ -12,7 +12,7 @@ import requests
 from flask import Flask
 from sqlalchemy import func, select
 
-from domain.oauth.wire import ProtocolRequest
+from domain.oauth.messages import ProtocolRequest
 from models import AccessToken, Application
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
@@ -31,8 +31,8 @@ from tests.support.oauth_wire import (
 )
 from tests.support.people import ClientCredentials, database_of, settings_of
 from web.extensions import db
-from web.oauth import authorization_server
-from web.settings import Settings
+from web.oauth.binding import authorization_server
+from web.settings.reader import Settings
 
 PARALLEL = 16
 ROUNDS = 3

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.lifecycle import ARRIVED_LATE
-from domain.alerts.times import END_BEFORE_START
+from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.storing.lifecycle import ARRIVED_LATE
 from tests.support.html_forms import form_to, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, signed_in

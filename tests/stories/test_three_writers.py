@@ -14,21 +14,21 @@ import pytest
 from flask import Flask
 from sqlalchemy import Table, select
 
-from domain.alerts import intake
-from domain.alerts.formats import Reading, read_body
-from domain.alerts.incoming import MissingAttributes, NoValidItem, UnreadableBody
-from domain.alerts.integrations import IntegrationType
-from domain.alerts.mapping import FieldMapping, Target
-from domain.alerts.parcel import Parcel
-from domain.alerts.search import find_matches, words_of
-from domain.alerts.status import Change, change_statuses
+from domain.alerts.handling.status import Change, change_statuses
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.listing.search import find_matches, words_of
+from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.reading.mapping import FieldMapping, Target
+from domain.alerts.storing import intake
+from domain.alerts.storing.inbound_delivery import Parcel
 from domain.audit.events import Actor
 from models import Alert, AlertNote, Delivery, Environment, Occurrence
 from tests.support.commands import operate
 from tests.support.postgres import Postgres
 from tests.support.senders import item, webhook
 from web.extensions import db
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 MAPPING = FieldMapping({Target.SEVERITY: (("prio",),), Target.RUNBOOK: (("book",),)})

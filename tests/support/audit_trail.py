@@ -3,8 +3,8 @@
 from sqlalchemy import func, select
 
 from domain.audit.events import EventKind
-from domain.audit.trail import EventFilter, EventView, page_of_events
-from domain.paging import Slice
+from domain.audit.log import EventFilter, EventView, page_of_events
+from domain.database.paging import Slice
 from models import AuditEvent
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, database_of

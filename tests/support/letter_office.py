@@ -9,14 +9,14 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
 from domain.keyring import Keyring
-from domain.letters.outbox import NewLetter, write_letters
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.mail.outbox import NewLetter, write_letters
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Mail, User
 from tests.support.mail_server import Mailbox
 from tests.support.password_rules import RULES
-from web.database import open_engine
-from web.letters import send_letters_of, write_letters_of
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.jobs.mail import send_letters_of, write_letters_of
+from web.settings.reader import Settings
 
 DAY = timedelta(days=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

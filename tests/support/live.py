@@ -19,10 +19,10 @@ from sqlalchemy import Engine
 from app import create_app
 from tests.support.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from tests.support.secrets_seen import SECRETS
-from web.database import open_engine
+from web.database.engine import open_engine
 from web.extensions import db
 from web.services import services
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
 #: Of services on Postgres that are given no other.
@@ -82,7 +82,7 @@ class LiveGatebell:
             **settings,
         }
         #: The web server alone, without what `make run` does around it, starts in half the time.
-        self.program = WEB_SERVER if only == "web" else ("-m", "web.serve")
+        self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
         #: Where the code lies that it runs; the environment and this may change between starts.
         self.code = ROOT
         self._log = instance_path / "log"

@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.keyring import Keyring
-from domain.oauth.applications import ApplicationDetails, register
+from domain.oauth.clients.applications import ApplicationDetails, register
 from domain.projects import creation
 from domain.randomness import random_password
 from models import User
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.password_rules import QUICK
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from domain.accounts.users import get_user
 from domain.keyring import Keyring
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import PersonalAccessToken
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import machine

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Application, User
 from web.extensions import db
 from web.services import now, services

@@ -10,8 +10,8 @@ import pyotp
 import requests
 from sqlalchemy import select
 
-from domain.accounts.recovery_codes import renew_codes
-from domain.accounts.totp import new_seed
+from domain.accounts.factors.recovery_codes import renew_codes
+from domain.accounts.factors.totp import new_seed
 from domain.accounts.users import get_user
 from domain.keyring import Keyring
 from models import AuditEvent, SignIn, TotpDevice

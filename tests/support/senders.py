@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import apprise
 import requests
 
-from domain.alerts.integrations import (
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations.integrations import (
     IntegrationDetails,
-    IntegrationType,
     Place,
     create_integration,
     receiving_url,

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from sqlalchemy import Select, Update, func, select
 
-from domain.alerts.lifecycle import Action
+from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
 from tests.support.live import LiveGatebell
 from tests.support.people import database_of

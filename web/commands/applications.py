@@ -7,11 +7,11 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
-from domain.oauth import applications as oauth_applications
-from domain.oauth.applications import ApplicationDetails
-from web.audit import note
+from domain.oauth.clients import applications as oauth_applications
+from domain.oauth.clients.applications import ApplicationDetails
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.http.audit import note
 from web.services import now, services, settings
 
 applications = AppGroup("applications", help="OAuth clients.")

@@ -5,19 +5,16 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.alerts import integrations as alert_integrations
-from domain.alerts.integrations import (
-    PLACEHOLDER_API_URL,
-    IntegrationDetails,
-    IntegrationType,
-)
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations import integrations as alert_integrations
+from domain.alerts.integrations.integrations import PLACEHOLDER_API_URL, IntegrationDetails
 from domain.audit.events import Event, EventKind
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
-from web.audit import note
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.places import integration_place
+from web.http.audit import note
+from web.pages.namespaces import integration_place
 from web.services import now, services
 
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}

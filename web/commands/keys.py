@@ -6,10 +6,10 @@ import click
 from flask.cli import AppGroup
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.keys import USUAL_BITS, Handover, list_published_keys, rotate
-from web.audit import note
+from domain.oauth.openid.keys import USUAL_BITS, Handover, list_published_keys, rotate
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.http.audit import note
 from web.services import now, services
 
 keys = AppGroup("keys", help="Keys that sign ID tokens.")

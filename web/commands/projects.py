@@ -20,10 +20,10 @@ from domain.projects.members import (
     left,
     remove_member,
 )
-from web.audit import note
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.routes import reserved_names
+from web.http.audit import note
+from web.http.routes import reserved_names
 from web.services import now
 
 groups = AppGroup("groups", help="Namespaces of projects.")

@@ -5,7 +5,7 @@ import json
 import click
 from flask.cli import with_appcontext
 
-from web.maintenance import prune_database
+from web.jobs.maintenance import prune_database
 from web.services import services
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from flask.cli import AppGroup
 
 from domain.errors import ConflictError
-from domain.rekeying import Rotation, reencrypt, rotation
 from domain.secret_keys import forget_others, note_use
+from domain.upkeep.rekeying import Rotation, reencrypt, rotation
 from web.commands.transaction import one_transaction, with_any_key
 from web.extensions import db
 from web.services import now, services

@@ -5,9 +5,9 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
+from web.admin.setting_changes import forget_setting, store_setting, stored_settings
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.live_changes import forget_setting, store_setting, stored_settings
 from web.services import now
 
 instance_settings = AppGroup("settings", help="Settings that can change while the service runs.")

@@ -9,11 +9,11 @@ from flask.cli import AppGroup
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
 from domain.clock import written
-from domain.oauth.personal_token_lists import TokenFilter, TokenView, list_tokens
-from domain.oauth.personal_tokens import TokenDetails, create_token, revoke_token
-from web.audit import note
+from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, list_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revoke_token
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.http.audit import note
 from web.services import now, services, settings
 
 tokens = AppGroup("tokens", help="Personal access tokens.")

@@ -15,7 +15,7 @@ from domain.secret_keys import take_up
 from web.extensions import db
 from web.logging import without_secrets
 from web.services import now, services
-from web.settings import SettingsError
+from web.settings.reader import SettingsError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -15,18 +15,18 @@ from domain.accounts.administration import (
     unlock,
 )
 from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
-from domain.accounts.second_factors import remove_second_factors
+from domain.accounts.factors.second_factors import remove_second_factors
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.audit.events import Event, EventKind
-from domain.paging import Slice
-from web.all_access import end_access
-from web.audit import note
-from web.bootstrap import forget_first_password
+from domain.database.paging import Slice
+from web.admin.personal_data import erase, exported
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.password_rules import hash_cost, password_rules
-from web.personal_data import erase, exported
+from web.http.audit import note
+from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
+from web.settings.password_rules import hash_cost, password_rules
+from web.signing_in.account_access import end_access
 
 users = AppGroup("users", help="People who sign in.")
 #: What a page of a list has at most.

@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 from authlib.oauth2.rfc6749 import UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
-from domain.oauth.asked_scopes import allowed_scopes
-from domain.oauth.clients import note_use
+from domain.oauth.clients.authentication import note_use
 from domain.oauth.context import PartOfServer
-from domain.oauth.devices import begin
+from domain.oauth.devices.authorizations import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.requested_scopes import allowed_scopes
 
 #: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
 DEFAULT_SCOPE = "read_user"

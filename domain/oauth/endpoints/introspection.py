@@ -6,14 +6,14 @@ from typing import Any
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
 
 from domain.accounts.users import ACTIVE
-from domain.hot import HotRow
+from domain.database.statements import HotRow
 from domain.keyring import Kind
-from domain.oauth.clients import ClientRefusedError
+from domain.oauth.clients.authentication import ClientRefusedError
+from domain.oauth.clients.credential_lookup import ASKED_ACCESS_TOKEN, ASKED_REFRESH_TOKEN
 from domain.oauth.context import PartOfServer
-from domain.oauth.id_tokens import subject
-from domain.oauth.lookups import ASKED_ACCESS_TOKEN, ASKED_REFRESH_TOKEN
-from domain.oauth.tokens import token_type_of
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.openid.id_tokens import subject
+from domain.oauth.tokens.issuing import token_type_of
 
 #: Section 2.2: nothing else is said of a token that is not live or not the asker's.
 INACTIVE = {"active": False}

@@ -6,10 +6,10 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from sqlalchemy.orm import Session
 
-from domain.oauth.applications import find_by_uid
-from domain.oauth.id_tokens import Audience, InvalidHintError, read_hint
-from domain.oauth.redirect_uris import is_registered, with_parameters
-from domain.oauth.wire import Answer, ProtocolRequest
+from domain.oauth.clients.applications import find_by_uid
+from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
 from models import Application
 
 

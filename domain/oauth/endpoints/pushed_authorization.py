@@ -4,11 +4,11 @@ from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
-from domain.oauth.clients import Client, note_use
+from domain.oauth.clients.authentication import Client, note_use
+from domain.oauth.consent.pushed_requests import keep
 from domain.oauth.context import PartOfServer
-from domain.oauth.dpop import InvalidProofError, Target, prove_key
-from domain.oauth.pushed_requests import keep
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.presented_tokens.dpop import InvalidProofError, Target, prove_key
 
 PATH = "/oauth/par"
 

@@ -8,10 +8,10 @@ from sqlalchemy import or_, select
 
 from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
-from domain.oauth.clients import Client, names_no_client
+from domain.oauth.clients.authentication import Client, names_no_client
 from domain.oauth.context import PartOfServer
-from domain.oauth.tokens import revoke_family, revoke_pair
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.tokens.issuing import revoke_family, revoke_pair
 from models import AccessToken
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from domain.oauth.bearer import Bearer
+from domain.oauth.presented_tokens.bearer import Bearer
 
 
 def token_info(bearer: Bearer, *, now: datetime) -> dict[str, Any]:

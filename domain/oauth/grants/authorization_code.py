@@ -19,19 +19,19 @@ from sqlalchemy import update
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.hot import HotRow
+from domain.database.statements import HotRow
 from domain.keyring import Kind
-from domain.oauth.applications import find_by_uid
-from domain.oauth.asked_scopes import allowed_scopes
-from domain.oauth.clients import Client, note_use
+from domain.oauth.clients.applications import find_by_uid
+from domain.oauth.clients.authentication import Client, note_use
+from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
+from domain.oauth.clients.redirect_uris import with_parameters
 from domain.oauth.context import PartOfServer
-from domain.oauth.dpop import check_thumbprint
-from domain.oauth.exchanges import exchange_code
-from domain.oauth.lookups import AUTHORIZATION_CODE
+from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
-from domain.oauth.redirect_uris import with_parameters
-from domain.oauth.tokens import grant_in, new_pair, revoke_family, token_response
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.presented_tokens.dpop import check_thumbprint
+from domain.oauth.requested_scopes import allowed_scopes
+from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
+from domain.oauth.tokens.redemption import exchange_code
 from models import Application, Authorization
 
 #: Who may have stolen a code learns no more than this.

@@ -13,13 +13,13 @@ from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
 from sqlalchemy import and_, bindparam, case, func, true, update
 
 from domain.accounts.users import ACTIVE
-from domain.hot import HotRow
-from domain.oauth.clients import note_use
+from domain.database.statements import HotRow
+from domain.oauth.clients.authentication import note_use
+from domain.oauth.clients.credential_lookup import DEVICE_CODE
 from domain.oauth.context import PartOfServer
-from domain.oauth.exchanges import end_device, exchange_device_code
-from domain.oauth.lookups import DEVICE_CODE
-from domain.oauth.tokens import grant_in, may_refresh, new_pair, token_response
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
+from domain.oauth.tokens.redemption import end_device, exchange_device_code
 from models import DeviceAuthorization
 
 #: Who may have stolen a code learns no more than this.

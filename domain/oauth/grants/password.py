@@ -11,13 +11,13 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2E
 from domain.accounts.users import authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
-from domain.oauth.asked_scopes import allowed_scopes, known_scopes
-from domain.oauth.clients import Client, names_no_client, note_use
+from domain.oauth.clients.authentication import Client, names_no_client, note_use
 from domain.oauth.context import PartOfServer
-from domain.oauth.id_tokens import Authentication
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.openid.id_tokens import Authentication
+from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.scopes import in_order
-from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
 from models import User
 
 #: One sentence for a wrong name, a wrong password, an account that is locked, and one that wants

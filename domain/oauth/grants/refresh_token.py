@@ -8,17 +8,17 @@ from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.hot import HotRow
-from domain.oauth.asked_scopes import known_scopes, refuse_others
-from domain.oauth.clients import Client, note_use
+from domain.database.statements import HotRow
+from domain.oauth.clients.authentication import Client, note_use
+from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
 from domain.oauth.context import PartOfServer
-from domain.oauth.exchanges import exchange_refresh_token
-from domain.oauth.id_tokens import Authentication
-from domain.oauth.lookups import REFRESH_TOKEN
+from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
-from domain.oauth.successors import find_successor, send_again, successor_of
-from domain.oauth.tokens import Grant, revoke_family, token_response
-from domain.oauth.wire import NO_STORE, ProtocolRequest
+from domain.oauth.requested_scopes import known_scopes, refuse_others
+from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
+from domain.oauth.tokens.redemption import exchange_refresh_token
+from domain.oauth.tokens.refresh_replay import find_successor, send_again, successor_of
 from models import AccessToken
 
 #: Who may have stolen a token learns no more than this.

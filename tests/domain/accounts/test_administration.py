@@ -21,7 +21,7 @@ from domain.accounts.administration import (
     unlock,
     unmake_administrator,
 )
-from domain.accounts.attempts import AttemptLimit
+from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.directory import (
     AccountFilter,
     count_accounts,
@@ -30,13 +30,13 @@ from domain.accounts.directory import (
 )
 from domain.accounts.passwords import check_password
 from domain.accounts.users import Knock, authenticate
+from domain.database.paging import Slice
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
-from domain.paging import Slice
 from models import Passkey, User
 from tests.support.password_rules import CHEAPEST, RULES
-from web.database import open_engine
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 

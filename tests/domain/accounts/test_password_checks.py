@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempts import AttemptLimit
+from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.roles import Role
 from domain.accounts.users import Knock, NewUser, authenticate, create_user

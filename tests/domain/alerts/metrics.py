@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from domain.alerts.incoming import (
+from domain.alerts.reading import prometheus
+from domain.alerts.reading.incoming import (
     IncomingAlert,
 )
-from domain.alerts.payloads import prometheus
 from tests.domain.alerts.strategies import NOW
 
 START = "2026-11-21T07:52:39Z"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.body import LongNumber, read_object
-from domain.alerts.incoming import UnreadableBody
+from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.incoming import UnreadableBody
 from tests.domain.alerts.strategies import json_values, posted
 from tests.support.garbage import bounded
 

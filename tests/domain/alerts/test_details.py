@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.body import read_object
-from domain.alerts.details import flatten
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.payload_fields import flatten
 from tests.domain.alerts.strategies import json_values, posted, texts
 from tests.support.garbage import bounded
 

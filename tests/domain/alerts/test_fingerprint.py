@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts import fingerprint
-from domain.alerts.body import LongNumber, read_object
-from domain.alerts.mapping import UNMAPPED
+from domain.alerts.reading import fingerprint
+from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.mapping import UNMAPPED
 from tests.domain.alerts.strategies import json_values, posted, texts
 from tests.support.garbage import bounded
 

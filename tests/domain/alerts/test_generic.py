@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts import fingerprint
-from domain.alerts.body import LongNumber, read_object
-from domain.alerts.incoming import IncomingAlert, Severity, State
-from domain.alerts.payloads import generic
+from domain.alerts.reading import fingerprint, generic
+from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.incoming import IncomingAlert, Severity, State
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted, texts
 from tests.support.garbage import bounded
 

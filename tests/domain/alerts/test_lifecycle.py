@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.incoming import IncomingAlert, ParsedBody, Severity, State
-from domain.alerts.lifecycle import (
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity, State
+from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.storing.intake_result import outcome_values, receipt_of
+from domain.alerts.storing.lifecycle import (
     ARRIVED_LATE,
     Action,
     AlreadyResolved,
@@ -23,8 +25,6 @@ from domain.alerts.lifecycle import (
     decide,
     plan,
 )
-from domain.alerts.receipts import outcome_values, receipt_of
-from domain.alerts.times import END_BEFORE_START
 from tests.support.garbage import bounded
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts import mapping
-from domain.alerts.body import read_object
-from domain.alerts.incoming import IncomingAlert, Severity, State
-from domain.alerts.mapping import FieldMapping, Path, Target
-from domain.alerts.payloads import generic
+from domain.alerts.reading import generic, mapping
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import IncomingAlert, Severity, State
+from domain.alerts.reading.mapping import FieldMapping, Path, Target
 from domain.errors import InvalidError
 from tests.domain.alerts.strategies import NOW, field_values, json_values, posted
 from tests.support.garbage import bounded

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.alerts.orders import NEWEST, ORDERS, read_cursor, write_cursor
+from domain.alerts.listing.sort_orders import NEWEST, ORDERS, read_cursor, write_cursor
 from domain.errors import QueryError
 
 

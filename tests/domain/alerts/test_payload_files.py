@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from domain.alerts import fingerprint
-from domain.alerts.body import read_object
-from domain.alerts.details import flatten
-from domain.alerts.incoming import IncomingAlert, NoValidItem, ParsedBody
-from domain.alerts.payloads import generic, prometheus
+from domain.alerts.reading import fingerprint, generic, prometheus
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import IncomingAlert, NoValidItem, ParsedBody
+from domain.alerts.reading.payload_fields import flatten
 from tests.support.expected_alerts import NAMES, expected
 from tests.support.senders import PAYLOADS
 

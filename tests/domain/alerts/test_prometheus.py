@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts import fingerprint
-from domain.alerts.body import read_object
-from domain.alerts.incoming import (
+from domain.alerts.reading import fingerprint, prometheus
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
     NoValidItem,
@@ -14,7 +14,6 @@ from domain.alerts.incoming import (
     Severity,
     State,
 )
-from domain.alerts.payloads import prometheus
 from tests.domain.alerts.metrics import (
     START,
     STARTED_AT,

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from domain.alerts.incoming import (
+from domain.alerts.reading import prometheus
+from domain.alerts.reading.incoming import (
     State,
 )
-from domain.alerts.payloads import prometheus
 from tests.domain.alerts.metrics import (
     item,
     read,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.alerts.receivers import presented_key
+from domain.alerts.receiving.receivers import presented_key
 from tests.support.senders import basic
 
 

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from domain.alerts.refusals import RefusalSampler
+from domain.alerts.receiving.refusals import RefusalSampler
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRONG_KEY, NO_JSON = (7, 401), (7, 415)

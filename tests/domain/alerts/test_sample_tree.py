@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.sample_tree import MOST_BRANCHES, Branch, tree_of
+from domain.alerts.integrations.sample_tree import MOST_BRANCHES, Branch, tree_of
 from tests.domain.alerts.strategies import json_values, texts
 from tests.support.garbage import bounded
 

@@ -1,7 +1,7 @@
 import pytest
 
-from domain.alerts.incoming import Severity
-from domain.alerts.severity import GENERIC_WORDS, METRICS_WORDS, read_severity
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.severity import GENERIC_WORDS, METRICS_WORDS, read_severity
 
 
 @pytest.mark.spec("I6")

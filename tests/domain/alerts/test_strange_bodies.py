@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.formats import Reading, read_body
-from domain.alerts.incoming import (
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
     NoValidItem,
@@ -13,7 +14,6 @@ from domain.alerts.incoming import (
     RefusedItem,
     UnreadableBody,
 )
-from domain.alerts.integrations import IntegrationType
 from tests.domain.alerts.strategies import NOW
 from tests.domain.alerts.test_generic import assert_fits
 from tests.support.senders import item, webhook

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from domain.alerts.body import LongNumber, read_object
-from domain.alerts.text import (
+from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.text import (
     as_text,
     canonical_json,
     cut,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.times import read_end, read_start, read_time
+from domain.alerts.reading.times import read_end, read_start, read_time
 from tests.domain.alerts.strategies import NOW, field_values
 from tests.support.garbage import bounded
 

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from domain.errors import InvalidError
 from domain.keyring import Keyring
-from domain.oauth.id_tokens import InvalidHintError, read_hint
-from domain.oauth.keys import (
+from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.oauth.openid.keys import (
     LONGEST_ID_TOKEN,
     NOTICE,
     Handover,
@@ -23,10 +23,10 @@ from domain.oauth.keys import (
     list_published_keys,
     rotate,
 )
-from domain.pruning import Retention, prune
+from domain.upkeep.pruning import Retention, prune
 from models import SigningKey
-from web.database import open_engine
-from web.settings import Settings
+from web.database.engine import open_engine
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 

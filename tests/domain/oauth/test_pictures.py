@@ -3,7 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from domain.oauth.pictures import draw_picture, picture_path
+from domain.oauth.openid.avatars import draw_picture, picture_path
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.oauth.redirect_uris import (
+from domain.oauth.clients.redirect_uris import (
     Destination,
     check_redirect_uri,
     destination_of,

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.oauth.user_agents import device_in_words
-from domain.oauth.user_codes import ALPHABET, LONGEST_TYPED, new_user_code, read_user_code, shown
+from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.devices.user_codes import (
+    ALPHABET,
+    LONGEST_TYPED,
+    new_user_code,
+    read_user_code,
+    shown,
+)
 
 CODES = st.text(ALPHABET, min_size=8, max_size=8)
 BETWEEN = st.text(st.sampled_from(" -\t\u00a0\u2013\u2014\u2011\u3000\u200b\u202d"), max_size=3)

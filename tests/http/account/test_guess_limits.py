@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.support.html_forms import forms_in
-from web.settings import Settings
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 

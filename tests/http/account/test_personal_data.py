@@ -8,7 +8,7 @@ import requests
 from sqlalchemy import select
 
 from domain.accounts.roles import Role
-from domain.letters.outbox import NewLetter, write_letters
+from domain.mail.outbox import NewLetter, write_letters
 from domain.personal_data.holdings import HOLDINGS, Fate
 from models import Application, Base, Member, User
 from tests.support.administration import at_work, fill_in, id_of, press, root
@@ -32,7 +32,7 @@ from tests.support.people import (
 from tests.support.personal_tokens import make_token
 from tests.support.senders import connect
 from tests.support.team import give_role
-from web.maintenance import seal_audit_events
+from web.jobs.maintenance import seal_audit_events
 
 pytestmark = pytest.mark.one_database("postgres")
 

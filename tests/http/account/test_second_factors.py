@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from domain.accounts.recovery_codes import HOW_MANY
+from domain.accounts.factors.recovery_codes import HOW_MANY
 from models import RecoveryCode, TotpDevice
 from tests.support.garbage import bounded
 from tests.support.html_forms import form_with, submit

@@ -21,9 +21,9 @@ from domain.alerts.environments import (
     create_environment,
     list_environments,
 )
-from domain.oauth.personal_token_lists import TokenFilter, list_tokens
-from domain.oauth.personal_tokens import TokenDetails, create_token
-from domain.paging import Slice
+from domain.database.paging import Slice
+from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Environment, Project, User
 from tests.conftest import KINDS
 from tests.support.commands import operate
@@ -31,12 +31,12 @@ from tests.support.html_forms import forms_in
 from tests.support.live import SECRET_KEY
 from tests.support.people import now
 from tests.support.postgres import Postgres
-from web.database import open_engine
+from web.database.engine import open_engine
+from web.database.schema import MIGRATIONS, migrate
 from web.extensions import db
-from web.maintenance import add_up_days, prune_database
-from web.schema import MIGRATIONS, migrate
+from web.jobs.maintenance import add_up_days, prune_database
 from web.services import services
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 PASSWORD = "correct horse battery staple"
 PLAIN = "plain postgres"

@@ -23,8 +23,8 @@ from tests.support.administration import (
 from tests.support.html_forms import form_with
 from tests.support.live import LiveGatebell
 from tests.support.people import settings_of
-from web.setting_sections import sections
-from web.setting_views import title_of
+from web.admin.setting_views import title_of
+from web.settings.sections import sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -8,7 +8,7 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.notes import add_note
+from domain.alerts.handling.notes import add_note
 from domain.audit.events import Actor
 from tests.support.html_forms import form_to, submit
 from tests.support.live import LiveGatebell

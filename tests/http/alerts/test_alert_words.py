@@ -4,7 +4,7 @@ from string import punctuation
 
 from sqlalchemy import delete, select, text
 
-from domain.alerts.search import find_matches, words_of
+from domain.alerts.listing.search import find_matches, words_of
 from models import Alert, Project
 from tests.support.live import LiveGatebell
 from tests.support.people import database_of

@@ -9,7 +9,7 @@ import requests
 from flask import Flask
 
 from domain.accounts.roles import Role
-from domain.paging import Page
+from domain.database.paging import Page
 from tests.support.administration import at_work, root
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import machine
@@ -17,7 +17,7 @@ from tests.support.people import alice, signed_in
 from tests.support.personal_tokens import make_token
 from tests.support.senders import Endpoint, connect
 from tests.support.team import browser_of
-from web.pages import page_links
+from web.pages.links import page_links
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.alerts.lifecycle import Action
+from domain.alerts.storing.lifecycle import Action
 from tests.support.live import LiveGatebell
 from tests.support.senders import connect, item, resolved, webhook
 from tests.support.stored import alerts_of, deliveries_of, occurrences_of

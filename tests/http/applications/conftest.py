@@ -14,7 +14,7 @@ from app import create_app
 from tests.support.live import LiveGatebell, close_app
 from tests.support.people import ClientCredentials, bob, make_application, signed_in
 from tests.support.registrations import Open, add_people
-from web.settings import Settings, read_settings
+from web.settings.reader import Settings, read_settings
 
 _OPEN = {
     "dynamic_client_registration": True,

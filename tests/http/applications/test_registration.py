@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from domain.clock import system_clock
-from domain.pruning import Retention, prune
+from domain.upkeep.pruning import Retention, prune
 from models import Application, AuditEvent, User
 from tests.support.garbage import bounded
 from tests.support.oauth_wire import PKCE

@@ -9,7 +9,7 @@ from tests.support.device_wire import codes, press, television, type_code
 from tests.support.html_forms import form_to, form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, signed_in
-from web.qr_codes import qr_code
+from web.pages.qr_codes import qr_code
 
 pytestmark = pytest.mark.one_database("postgres")
 

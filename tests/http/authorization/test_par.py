@@ -43,7 +43,7 @@ from tests.support.people import (
 from tests.support.proofs import Prover, redeem_with_key
 from tests.support.pushes import PREFIX, address, push, pushed, request_form
 from tests.support.stored import change
-from web.settings import Settings
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
 

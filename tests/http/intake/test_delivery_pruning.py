@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, text, update
 
-from domain.alerts.lifecycle import Action
+from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, database_of, now, signed_in
 from tests.support.senders import connect, item, webhook
 from tests.support.stored import change, deliveries_of, occurrences_of
-from web.maintenance import prune_database
-from web.settings import read_settings
+from web.jobs.maintenance import prune_database
+from web.settings.reader import read_settings
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from domain.alerts.incoming import Severity
+from domain.alerts.reading.incoming import Severity
 from models import Alert
 from tests.support.expected_alerts import NAMES, expected
 from tests.support.live import LiveGatebell

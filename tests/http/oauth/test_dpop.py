@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.oauth.dpop import ALGORITHMS
+from domain.oauth.presented_tokens.dpop import ALGORITHMS
 from models import Application
 from tests.support.device_wire import codes, poll_form, press, type_code
 from tests.support.live import LiveGatebell

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from domain.accounts.users import get_user
-from domain.oauth.userinfo import MOST_GROUP_CHARACTERS
+from domain.oauth.openid.userinfo import MOST_GROUP_CHARACTERS
 from domain.projects.creation import create_group, make_owner
 from models import User
 from tests.support.live import LiveGatebell

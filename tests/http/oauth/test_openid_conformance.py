@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin
 import pytest
 from sqlalchemy import select
 
-from domain.oauth.userinfo import CLAIMS
+from domain.oauth.openid.userinfo import CLAIMS
 from models import Authorization
 from tests.support.conformance_wire import (
     ID_TOKEN,

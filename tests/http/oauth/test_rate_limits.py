@@ -15,13 +15,13 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.errors import NotFoundError
-from domain.oauth.personal_tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
 from tests.support.password_rules import RULES
+from web.admin.setting_changes import store_setting
 from web.extensions import db
-from web.live_changes import store_setting
 from web.services import now, services
-from web.settings import Settings
+from web.settings.reader import Settings
 
 HEADERS = ("Limit", "Observed", "Remaining", "Reset")
 OAUTH = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/authorize_device")

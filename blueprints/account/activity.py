@@ -1,0 +1,64 @@
+"""The user settings page 'activity': where I am signed in, and what happened to my account."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.signing_in.sessions import (
+    close_other_sign_ins,
+    close_sign_in_of,
+    list_sign_ins,
+)
+from domain.audit.events import Event, EventKind
+from domain.audit.log import EventFilter, page_of_events
+from domain.oauth.clients.user_agents import device_in_words
+from web.extensions import db
+from web.http.access import signed_in, visitor
+from web.http.audit import note
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, asked_slice, list_query
+from web.services import now
+
+activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity")
+
+
+@activity.get("")
+@signed_in
+def index() -> ResponseReturnValue:
+    """List the visitor's sign-ins and the events of their account."""
+    me, session = visitor(), db.session()
+    list_query(*PLACES)
+    found = page_of_events(EventFilter(user_id=me.id), asked_slice(), session=session)
+    sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
+    return render_template(
+        "activity/index.html", page=page_links(found), sign_ins=sign_ins, in_words=device_in_words
+    )
+
+
+@activity.post("/sign_ins/<int:sign_in_id>/end")
+@signed_in
+def end(sign_in_id: int) -> ResponseReturnValue:
+    """Sign one browser out."""
+    closed = close_sign_in_of(visitor().id, sign_in_id, session=db.session())
+    words = device_in_words(closed.user_agent)
+    _note({"browser": words, "browser_address": closed.address})
+    flash(f"You are signed out of {words}.")
+    return redirect(url_for("activity.index"))
+
+
+@activity.post("/sign_ins/end_others")
+@signed_in
+def end_others() -> ResponseReturnValue:
+    """Sign all browsers out but this one."""
+    me = visitor()
+    closed = close_other_sign_ins(me.id, but=me.sign_in_id, session=db.session())
+    if closed:
+        _note({"browsers": closed})
+    flash("You are signed out everywhere else.")
+    return redirect(url_for("activity.index"))
+
+
+def _note(details: dict[str, str | int | None]) -> None:
+    me = visitor()
+    note(
+        Event(kind=EventKind.SIGNED_OUT, user_id=me.id, subject="another browser", details=details)
+    )

@@ -1,0 +1,131 @@
+"""A user's passkeys: add, rename, remove."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.factors import passkeys as domain
+from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
+from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
+from domain.audit.events import Event, EventKind
+from forms.second_factors import (
+    MadePasskeyForm,
+    NewPasskeyForm,
+    PasskeyNameForm,
+    PasswordProofForm,
+)
+from web.extensions import db
+from web.http.access import signed_in, visitor
+from web.http.audit import note
+from web.sealing.passkey_challenges import ask, find_party, get_party, take_reply
+from web.services import now, services
+from web.signing_in.factor_changes import welcome_factor
+from web.signing_in.password_proof import is_current_password
+
+passkeys = Blueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
+
+WRONG = "This is not your current password."
+
+
+@passkeys.get("/new")
+@signed_in
+def new() -> ResponseReturnValue:
+    """Ask for a name and the password."""
+    if find_party() is None:
+        return redirect(url_for("account.security"))
+    return _new_page(NewPasskeyForm(formdata=None))
+
+
+@passkeys.post("/new.json")
+@signed_in
+def begin() -> ResponseReturnValue:
+    """Check the password, and tell the browser how to make a passkey."""
+    form = NewPasskeyForm()
+    if not form.validate_on_submit():
+        return _said(form), 422
+    if not is_current_password(form.current_password.data or ""):
+        return {"message": WRONG}, 422
+    question = domain.question_for_new(
+        visitor().user, get_party(), session=db.session(), keyring=services().keyring
+    )
+    return ask(question, purpose=_purpose())
+
+
+@passkeys.post("/new")
+@signed_in
+def add() -> ResponseReturnValue:
+    """Keep the passkey that the browser made."""
+    form = MadePasskeyForm()
+    if not form.validate_on_submit():
+        return _new_page(form), 422
+    had_any = has_second_factor(visitor().id, session=db.session())
+    try:
+        name = _add(form)
+    except PasskeyRefusedError as error:
+        form.object_to("", str(error))
+        return _new_page(form), 422
+    return welcome_factor(f"passkey {name}", is_first=not had_any)
+
+
+@passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
+@signed_in
+def rename(passkey_id: int) -> ResponseReturnValue:
+    """Give a passkey another name."""
+    passkey = domain.get_passkey(passkey_id, owner_id=visitor().id, session=db.session())
+    form = PasskeyNameForm(name=passkey.name)
+    if not form.validate_on_submit():
+        page = render_template("passkeys/rename.html", form=form, passkey=passkey)
+        return page, 422 if form.errors else 200
+    passkey.name = form.name.data or ""
+    flash("The passkey has its new name.")
+    return redirect(url_for("account.security"))
+
+
+@passkeys.route("/<int:passkey_id>/remove", methods=["GET", "POST"])
+@signed_in
+def remove(passkey_id: int) -> ResponseReturnValue:
+    """Ask for the password, and forget the passkey."""
+    passkey = domain.get_passkey(passkey_id, owner_id=visitor().id, session=db.session())
+    form = PasswordProofForm()
+    if form.validate_on_submit() and is_current_password(form.current_password.data or ""):
+        return _remove(passkey_id, passkey.name)
+    if form.is_submitted() and not form.errors:
+        form.object_to("current_password", WRONG)
+    page = render_template("passkeys/remove.html", form=form, passkey=passkey)
+    return page, 422 if form.errors else 200
+
+
+def _purpose() -> str:
+    return f"new, for sign-in {visitor().sign_in_id}"
+
+
+def _said(form: NewPasskeyForm) -> dict[str, str]:
+    """Return what is wrong with a form as one text, for the script to show."""
+    return {
+        "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
+    }
+
+
+def _add(form: MadePasskeyForm) -> str:
+    made = domain.add_passkey(
+        visitor().id,
+        take_reply(form.credential.data or "", purpose=_purpose()),
+        form.name.data or "",
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    return made.name
+
+
+def _remove(passkey_id: int, name: str) -> ResponseReturnValue:
+    database, user_id = db.session(), visitor().id
+    domain.remove_passkey(passkey_id, owner_id=user_id, session=database)
+    forget_useless_recovery_codes(user_id, session=database)
+    event = Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject=f"passkey {name}")
+    note(event)
+    flash("The passkey is removed. You may delete it from your device, too.")
+    return redirect(url_for("account.security"))
+
+
+def _new_page(form: NewPasskeyForm | MadePasskeyForm) -> str:
+    return render_template("passkeys/new.html", form=form)

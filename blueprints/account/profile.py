@@ -1,0 +1,134 @@
+"""A user's own settings: profile, password, and what else opens the account."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.factors.recovery_codes import HOW_MANY
+from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.signing_in.sessions import close_other_sign_ins
+from domain.accounts.users import Profile, change_password, change_profile
+from domain.audit.events import Event, EventKind
+from domain.database.locks import release_locks
+from domain.errors import InvalidError, TooManyAttemptsError
+from forms.password import PasswordForm
+from forms.profile import ProfileForm
+from web.admin.personal_data import export_file
+from web.extensions import db
+from web.http.access import signed_in, visitor
+from web.http.audit import note
+from web.sealing.passkey_challenges import find_party
+from web.server.bootstrap import forget_first_password
+from web.services import knock_limits, now, services, settings
+from web.settings.password_rules import password_rules
+from web.signing_in.account_access import end_access
+from web.signing_in.password_proof import is_current_password
+
+account = Blueprint("account", __name__, url_prefix="/-/user_settings")
+
+
+@account.route("/profile", methods=["GET", "POST"])
+@signed_in
+def profile() -> ResponseReturnValue:
+    """Show and change the display name and address."""
+    user = visitor().user
+    form = ProfileForm(name=user.name, present_email=user.email)
+    if not form.validate_on_submit():
+        return _profile_page(form)
+    if form.has_new_email and not is_current_password(form.current_password.data or ""):
+        form.object_to("current_password", "Enter your current password to change the address.")
+        return _profile_page(form)
+    try:
+        _change_profile(form)
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _profile_page(form)
+    flash("Your profile is saved.")
+    return redirect(url_for("account.profile"))
+
+
+def _change_profile(form: ProfileForm) -> None:
+    user = visitor().user
+    change_profile(
+        user,
+        Profile(name=form.name.data or "", email=form.email.data or ""),
+        guesses=knock_limits().email_limit(user.id),
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    if form.has_new_email:
+        changed = {"changed": "e-mail address"}
+        note(Event(kind=EventKind.USER_CHANGED, user_id=user.id, details=changed))
+
+
+@account.post("/export")
+@signed_in
+def export() -> ResponseReturnValue:
+    """Hand out all that is kept of the visitor."""
+    return export_file(visitor().user)
+
+
+@account.route("/security", methods=["GET", "POST"])
+@signed_in
+def security() -> ResponseReturnValue:
+    """Show what opens the account, and change the password: all other browsers are signed out."""
+    form = _password_form()
+    release_locks(db.session())  # to judge a new password takes a while
+    if not form.validate_on_submit():
+        return _security_page(form)
+    try:
+        is_proved = is_current_password(form.current_password.data or "")
+    except TooManyAttemptsError as error:
+        form.object_to("current_password", str(error))
+        page, _ = _security_page(form)
+        return page, 429, {"Retry-After": str(error.retry_after)}
+    if not is_proved:
+        form.object_to("current_password", "This is not your current password.")
+        return _security_page(form)
+    _change_password(form)
+    others = ["browsers"]
+    others += ["applications"] if form.end_applications.data else []
+    flash(f"Your password is changed. All your other {' and '.join(others)} are signed out.")
+    return redirect(url_for("account.security"))
+
+
+def _password_form() -> PasswordForm:
+    user = visitor().user
+    minimum = settings().password_min_length
+    return PasswordForm(username=user.username, email=user.email, minimum=minimum)
+
+
+def _change_password(form: PasswordForm) -> None:
+    user = visitor().user
+    change_password(
+        user,
+        form.new_password.data or "",
+        session=db.session(),
+        now=now(),
+        rules=password_rules(settings()),
+    )
+    close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
+    forget_first_password(user.username)
+    ended = end_access(
+        user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data
+    )
+    note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id, details=ended))
+
+
+def _security_page(form: PasswordForm) -> tuple[str, int]:
+    page = render_template(
+        "account/security.html",
+        form=form,
+        factors=factors_of(visitor().id, session=db.session()),
+        must_change=visitor().user.must_change_password,
+        recovery_codes=HOW_MANY,
+        has_passkeys=find_party() is not None,
+        base_url=settings().base_url,
+    )
+    return page, 422 if form.errors else 200
+
+
+def _profile_page(form: ProfileForm) -> tuple[str, int]:
+    is_found = visitor().user.email_key is not None
+    page = render_template("account/profile.html", form=form, is_found_by_email=is_found)
+    return page, 422 if form.errors else 200

@@ -1,0 +1,150 @@
+"""A user's authenticator app and recovery codes: set up, renew, remove."""
+
+from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.factors import recovery_codes, totp
+from domain.accounts.factors.second_factors import (
+    factors_of,
+    forget_useless_recovery_codes,
+    has_second_factor,
+)
+from domain.audit.events import Event, EventKind
+from domain.database.locks import release_locks
+from domain.errors import InvalidError
+from forms.second_factors import AuthenticatorForm, PasswordProofForm
+from web.extensions import db
+from web.http.access import signed_in, visitor
+from web.http.audit import note
+from web.pages.qr_codes import qr_code
+from web.sealing.session_secrets import find_secret, keep_secret, take_secret
+from web.services import now, services, settings
+from web.signing_in.factor_changes import welcome_factor
+from web.signing_in.password_proof import is_current_password
+from web.signing_in.recovery_sheet import put_on_sheet, take_sheet
+
+second_factors = Blueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
+
+APP = "authenticator app"
+#: The key of an app waits in the session until a code shows that the app has it.
+_SEED = "authenticator_seed"
+
+
+@second_factors.route("/authenticator", methods=["GET", "POST"])
+@signed_in
+def authenticator() -> ResponseReturnValue:
+    """Show a key to an app, and keep it once the app gives a code."""
+    if factors_of(visitor().id, session=db.session()).has_app:
+        return redirect(url_for("account.security"))
+    form, seed = AuthenticatorForm(), _seed()
+    if not form.validate_on_submit() or not _is_proved(form):
+        return _authenticator_page(form, seed)
+    had_any = has_second_factor(visitor().id, session=db.session())
+    try:
+        _set_up(seed, form.code.data or "")
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _authenticator_page(form, seed)
+    take_secret(_SEED)
+    return welcome_factor(APP, is_first=not had_any)
+
+
+@second_factors.route("/authenticator/remove", methods=["GET", "POST"])
+@signed_in
+def remove_authenticator() -> ResponseReturnValue:
+    """Ask for the password, and forget the app."""
+    form = PasswordProofForm()
+    if not form.validate_on_submit() or not _is_proved(form):
+        page = render_template("second_factors/remove_authenticator.html", form=form)
+        return page, 422 if form.errors else 200
+    if totp.remove_app(visitor().id, session=db.session()):
+        forget_useless_recovery_codes(visitor().id, session=db.session())
+        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=visitor().id, subject=APP))
+        flash("Your authenticator app is removed.")
+    return redirect(url_for("account.security"))
+
+
+@second_factors.route("/recovery_codes/renew", methods=["GET", "POST"])
+@signed_in
+def renew_recovery_codes() -> ResponseReturnValue:
+    """Ask for the password, and make new codes in the place of the old ones."""
+    if not has_second_factor(visitor().id, session=db.session()):
+        return redirect(url_for("account.security"))
+    form = PasswordProofForm()
+    if not form.validate_on_submit() or not _is_proved(form):
+        page = render_template("second_factors/renew_recovery_codes.html", form=form)
+        return page, 422 if form.errors else 200
+    put_on_sheet()
+    return redirect(url_for("second_factors.show_recovery_codes"))
+
+
+@second_factors.get("/recovery_codes")
+@signed_in
+def show_recovery_codes() -> ResponseReturnValue:
+    """Show codes that were just made, this once."""
+    codes = take_sheet()
+    if not codes:
+        return redirect(url_for("account.security"))
+    page = render_template("second_factors/recovery_codes.html", codes=codes)
+    return page, 200, {"Cache-Control": "no-store"}
+
+
+@second_factors.post("/recovery_codes/download")
+@signed_in
+def download_recovery_codes() -> ResponseReturnValue:
+    """Give the codes back that the page sends, as a file: they are kept nowhere in clear."""
+    codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
+    lines = (
+        f"Recovery codes of {visitor().username} for {settings().instance_name}",
+        settings().base_url,
+        "Each is good once, in place of your authenticator app or passkey.",
+        "",
+        *codes[: recovery_codes.HOW_MANY],
+    )
+    file = Response("\n".join(lines) + "\n", mimetype="text/plain")
+    file.headers["Content-Disposition"] = 'attachment; filename="recovery-codes.txt"'
+    file.headers["Cache-Control"] = "no-store"
+    return file
+
+
+def _is_proved(form: PasswordProofForm) -> bool:
+    """Tell whether the form has the current password; if not, say so beside it."""
+    is_proved = is_current_password(form.current_password.data or "")
+    if not is_proved:
+        form.object_to("current_password", "This is not your current password.")
+    return is_proved
+
+
+def _seed() -> str:
+    """Return the key that this browser was shown: to load the page again changes nothing."""
+    seed = find_secret(_SEED)
+    if seed is None:
+        seed = totp.new_seed()
+        keep_secret(_SEED, seed)
+    return seed
+
+
+def _set_up(seed: str, typed: str) -> None:
+    totp.set_up_app(
+        visitor().id,
+        seed,
+        totp.read_code(typed) or "",
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+
+
+def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
+    address = totp.address_for_apps(
+        seed, username=visitor().username, instance=settings().instance_name
+    )
+    release_locks(db.session())  # to draw takes a while
+    picture = qr_code(address)
+    page = render_template(
+        "second_factors/authenticator.html",
+        form=form,
+        picture=picture,
+        key=" ".join(seed[start : start + 4] for start in range(0, len(seed), 4)),
+    )
+    return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

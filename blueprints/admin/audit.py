@@ -1,0 +1,35 @@
+"""The administration's page of audit events: who did what, when, from where."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from domain.audit.log import EventView, page_of_events
+from domain.database.paging import Page
+from forms.audit import AuditFilterForm
+from web.extensions import db
+from web.http.access import administrator
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, asked_slice, list_query
+
+audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
+
+
+@audit.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """List the events, the newest first, narrowed down by the form."""
+    list_query("kind", "actor", "user", "since", "until", *PLACES)
+    form = AuditFilterForm()
+    part = asked_slice()
+    if not form.validate():
+        return _page(form, Page(items=())), 400
+    return _page(form, page_of_events(form.wanted(), part, session=db.session()))
+
+
+def _page(form: AuditFilterForm, found: Page[EventView]) -> str:
+    return render_template(
+        "audit/index.html",
+        form=form,
+        page=page_links(found),
+        is_narrowed=any(field.data for field in form),
+    )

@@ -1,0 +1,1 @@
+"""Alerts: received, listed, shown and worked on."""

@@ -1,0 +1,140 @@
+"""A project's alerts: the list, the list as a file, and one alert."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flask import Blueprint, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.alerts.environments import is_plain, names_of
+from domain.alerts.handling.activity import list_activity
+from domain.alerts.handling.alert_detail import get_alert
+from domain.alerts.handling.assignments import candidates
+from domain.alerts.handling.occurrences import list_occurrences, read_place
+from domain.alerts.integrations.integrations import list_integrations
+from domain.alerts.listing import charts, queries
+from domain.alerts.listing.filters import SEVERITIES, STATUSES, TABS, looked_up
+from domain.alerts.listing.queries import LARGEST_IID, AlertSlice
+from domain.alerts.listing.service_names import services_of
+from domain.alerts.listing.sort_orders import ORDERS, read_cursor
+from domain.database.paging import Slice
+from domain.database.paging import read_cursor as read_id
+from domain.projects.views import ProjectView
+from forms.alert_query import PARAMETERS, AlertQuery, read_query
+from web.alerts.files import alert_file
+from web.extensions import db
+from web.http.access import project_member, visitor
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, list_query
+from web.pages.namespaces import integration_place
+from web.services import now, reading, settings
+
+alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
+#: No alert has a larger number, and no database can be asked for one.
+_ONE = f"/<int(max={LARGEST_IID}):iid>"
+#: So many names there are to choose from; the rest can be searched for.
+_MOST_CHOICES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A tab of the list."""
+
+    key: str
+    label: str
+    #: Nothing where counting would take too long.
+    count: int | None
+    href: str
+    current: bool
+
+
+@alerts.get("")
+@project_member(at_least=Role.DEVELOPER)
+def index(project: ProjectView) -> ResponseReturnValue:
+    """List alerts; the script asks for the list alone, again and again."""
+    given = list_query(*PARAMETERS, *PLACES)
+    query = read_query(given, project_id=project.id)
+    query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
+    found = queries.list_alerts(query.wanted, _part(query), session=db.session())
+    listed = {
+        "project": project,
+        "query": query,
+        "page": page_links(found),
+        "tabs": _tabs(project, query),
+        "most_sorted": queries.NEWEST_SORTED,
+    }
+    if given.get("_part") == "list":
+        return render_template("alerts/_list.html", **listed)
+    return render_template("alerts/index.html", **listed, **_around(project))
+
+
+def _part(query: AlertQuery) -> AlertSlice:
+    # As in all lists, `before` leads to what was before it in time.
+    return AlertSlice(
+        size=settings().page_size,
+        order=query.order,
+        following=read_cursor(request.args.get("before"), query.order),
+        preceding=read_cursor(request.args.get("after"), query.order),
+    )
+
+
+def _around(project: ProjectView) -> dict[str, Any]:
+    """Return what is on the page around the list."""
+    session = db.session()
+    return {
+        "days": charts.last_days(project.id, now().date(), session=session),
+        "severities": SEVERITIES,
+        "orders": tuple(ORDERS.values()),
+        "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
+        "services": services_of(project.id, most=_MOST_CHOICES, session=session),
+        "people": candidates(project, me=visitor().username, session=session),
+        "integrations": list_integrations(integration_place(project), session=session),
+        "status_choices": STATUSES,
+    }
+
+
+def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
+    counts = queries.count_by_status(query.wanted, session=db.session())
+    return tuple(
+        Tab(
+            key=key,
+            label=key.capitalize(),
+            count=sum(counts[status] for status in statuses) if counts else None,
+            href=url_for(
+                "alerts.index", project_path=project.path, **{**query.arguments, "status": key}
+            ),
+            current=key == query.tab,
+        )
+        for key, statuses in TABS.items()
+    )
+
+
+@alerts.get("/export.<any(json, csv):kind>")
+@project_member(at_least=Role.DEVELOPER)
+def download(project: ProjectView, kind: str) -> ResponseReturnValue:
+    """Write the filtered list as a file, row by row."""
+    query = read_query(list_query(*PARAMETERS), project_id=project.id)
+    return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
+
+
+@alerts.get(_ONE)
+@project_member(at_least=Role.DEVELOPER)
+def show(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Show an alert with every field that was kept, and all that happened to it."""
+    session, size, given = db.session(), settings().page_size, list_query("reports", "activity")
+    alert = get_alert(project.id, iid, session=session, reading=reading())
+    reports = list_occurrences(
+        alert.id, read_place(given.get("reports")), size=size, session=session
+    )
+    said = Slice(size=size, before=read_id(given.get("activity")))
+    return render_template(
+        "alerts/show.html",
+        project=project,
+        alert=alert,
+        reports=reports,
+        activity=list_activity(alert.id, said, session=session),
+        people=candidates(project, me=visitor().username, session=session),
+        environment=alert.environment if is_plain(alert.environment or "") else None,
+        status_choices=STATUSES,
+    )

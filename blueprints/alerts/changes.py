@@ -1,0 +1,106 @@
+"""What people do with alerts: change their status, assign them, write notes."""
+
+from urllib.parse import parse_qsl
+
+from flask import Blueprint, flash, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import MultiDict
+
+from domain.accounts.roles import Role
+from domain.alerts.handling.assignments import assign as assign_alert
+from domain.alerts.handling.notes import add_note
+from domain.alerts.handling.status import Change, Outcome, change_statuses
+from domain.alerts.handling.status import change_status as change
+from domain.alerts.listing.queries import LARGEST_IID
+from domain.audit.events import Actor
+from domain.errors import ConflictError, InvalidError
+from domain.projects.views import ProjectView
+from forms.alert_query import read_query
+from web.extensions import db
+from web.http.access import project_member, visitor
+from web.pages.filters import counted, visible
+from web.services import now
+
+alert_changes = Blueprint("alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts")
+_ONE = f"/<int(max={LARGEST_IID}):iid>"
+
+
+@alert_changes.post("/status")
+@project_member(at_least=Role.DEVELOPER)
+def change_several(project: ProjectView) -> ResponseReturnValue:
+    """Give the chosen alerts another status, and go back to the list."""
+    back = MultiDict(parse_qsl(request.form.get("back", "")))
+    query = read_query(back, project_id=project.id)
+    wanted = Change(status=request.form.get("status", ""), by=_me())
+    iids = [int(text) for text in request.form.getlist("iid") if _is_iid(text)]
+    outcome = change_statuses(project.id, iids, wanted, session=db.session(), now=now())
+    _tell(outcome, wanted.status)
+    return redirect(url_for("alerts.index", project_path=project.path, **query.arguments))
+
+
+def _is_iid(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= LARGEST_IID  # noqa: PLR2004 - 32 bits
+
+
+def _tell(outcome: Outcome, status: str) -> None:
+    if outcome.done:
+        flash(f"{counted(len(outcome.done), 'alert')} {_is(outcome.done)} {status} now.")
+    if outcome.conflicts:
+        names = ", ".join(f"#{iid} “{visible(title)}”" for iid, title in outcome.conflicts)
+        flash(
+            f"Left as {'it was' if len(outcome.conflicts) == 1 else 'they were'}: {names}. "
+            "Another open alert has the same fingerprint.",
+            "error",
+        )
+    if not (outcome.done or outcome.conflicts):
+        flash("Choose alerts first.", "warning")
+
+
+def _is(done: tuple[int, ...]) -> str:
+    return "is" if len(done) == 1 else "are"
+
+
+@alert_changes.post(f"{_ONE}/status")
+@project_member(at_least=Role.DEVELOPER)
+def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Give an alert another status."""
+    wanted = Change(status=request.form.get("status", ""), by=_me())
+    try:
+        change(project.id, iid, wanted, session=db.session(), now=now())
+    except ConflictError as error:
+        flash(str(error), "error")
+    else:
+        flash(f"The alert is {wanted.status} now.")
+    return _to_alert(project, iid)
+
+
+@alert_changes.post(f"{_ONE}/assignee")
+@project_member(at_least=Role.DEVELOPER)
+def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Let somebody look after an alert."""
+    name = request.form.get("assignee", "")
+    try:
+        assign_alert(project, iid, name, by=_me(), session=db.session(), now=now())
+    except InvalidError as error:
+        flash(str(error), "error")
+    return _to_alert(project, iid)
+
+
+@alert_changes.post(f"{_ONE}/notes")
+@project_member(at_least=Role.DEVELOPER)
+def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Keep a note beside an alert."""
+    text = request.form.get("text", "")
+    try:
+        add_note(project.id, iid, text, by=_me(), session=db.session(), now=now())
+    except InvalidError as error:
+        flash(str(error), "error")
+    return _to_alert(project, iid, part="activity")
+
+
+def _me() -> Actor:
+    return Actor(id=visitor().id, name=visitor().username)
+
+
+def _to_alert(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:
+    return redirect(url_for("alerts.show", project_path=project.path, iid=iid, _anchor=part))

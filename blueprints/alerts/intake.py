@@ -1,0 +1,156 @@
+"""The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
+
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from flask import Blueprint, Response, request
+
+from domain import aside
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.formats import read_body
+from domain.alerts.receiving import receivers, refusals
+from domain.alerts.receiving.receivers import LiveKey, Receiver
+from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.intake import receive
+from domain.alerts.storing.intake_result import Receipt
+from domain.clock import Stopwatch, start_stopwatch
+from domain.database.statements import HotConnection
+from domain.errors import DomainError
+from web.alerts.delivery_limits import check_rate
+from web.http.access import checks_its_key
+from web.http.errors import status_of
+from web.http.json_responses import json_response
+from web.http.request_bodies import (
+    ReceivedBody,
+    check_declared_length,
+    check_media_type,
+    read_bounded,
+)
+from web.metrics import count_alerts
+from web.services import Services, reading, services, settings
+
+intake = Blueprint("intake", __name__)
+
+#: What a sender declares may be more than the column can hold.
+_LARGEST_SIZE = 2**31 - 1
+#: To read a longer body takes several milliseconds.
+_WORTH_A_THREAD = 2**16
+#: A connection keeps the room that its largest statement took, for as long as it lives.
+_WORTH_A_CONNECTION = 2**19
+
+
+@intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
+@checks_its_key
+def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
+    """Receive at an integration's full address; the slug is only for people."""
+    if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
+        return notify_http(f"{project_path}/alerts/notify")
+    return _receive(partial(receivers.find_receiver, project_path, endpoint_identifier))
+
+
+@intake.post("/<names:project_path>/alerts/notify.json")
+@checks_its_key
+def notify_http(project_path: str) -> Response:
+    """Receive for the project's oldest HTTP endpoint."""
+    find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.HTTP)
+    return _receive(find)
+
+
+@intake.post("/<names:project_path>/prometheus/alerts/notify.json")
+@checks_its_key
+def notify_prometheus(project_path: str) -> Response:
+    """Receive for the project's oldest metrics endpoint, or for a project called prometheus."""
+    return _receive(partial(receivers.find_metrics_receiver, project_path))
+
+
+class _Finder(Protocol):
+    def __call__(self, *, hot: HotConnection, now: datetime) -> Receiver: ...
+
+
+def _receive(find: _Finder) -> Response:
+    """Look at the address and the key first: nobody waits for the body of a stranger."""
+    own, limit = services(), settings().alert_body_limit_bytes
+    moment, stopwatch = own.clock(), start_stopwatch()
+    receiver = _find(find, moment, limit)
+    parcel = _parcel(receiver, moment, stopwatch)
+    try:
+        check_declared_length(limit)
+        key = _check_key(receiver, own=own)
+        received = read_bounded(limit)
+        parcel = replace(parcel, body=received.content, size=len(received.content))
+        _check(receiver, received)
+        receipt = _store(receiver, key, parcel, own=own)
+    except DomainError as error:
+        _log_refusal(parcel, error)
+        raise
+    refusals.tell(own.refusals.due(now=moment), hot=own.hot)
+    if parcel.size > _WORTH_A_CONNECTION:
+        own.hot.let_last_go()
+    return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
+
+
+def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
+    try:
+        return find(hot=services().hot, now=moment)
+    except receivers.UnknownReceiverError:
+        check_declared_length(limit)  # what is too large is so for everybody
+        raise
+
+
+def _parcel(receiver: Receiver, moment: datetime, stopwatch: Stopwatch) -> Parcel:
+    """Return what is known of a delivery before its body is here."""
+    return Parcel(
+        project_id=receiver.project_id,
+        integration_id=receiver.integration_id,
+        format=receiver.type.value,
+        sender=request.remote_addr or "",
+        body=b"",
+        size=min(request.content_length or 0, _LARGEST_SIZE),
+        received_at=moment,
+        stopwatch=stopwatch,
+        mapping=receiver.mapping,
+    )
+
+
+def _check_key(receiver: Receiver, *, own: Services) -> LiveKey:
+    presented = receivers.presented_key(request.headers.get("Authorization"))
+    return receivers.check_key(receiver, presented, keyring=own.keyring)
+
+
+def _check(receiver: Receiver, received: ReceivedBody) -> None:
+    receivers.check_open(receiver)
+    check_media_type()
+    received.check()
+
+
+def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, own: Services) -> Receipt:
+    read = partial(
+        read_body,
+        parcel.body,
+        receiver.type,
+        now=parcel.received_at,
+        reading=reading(),
+        mapping=receiver.mapping,
+    )
+    parsed = aside.reading.run(read) if parcel.size > _WORTH_A_THREAD else read()
+    check_rate(receiver, own.live_settings.current().alert_rate_limit, now=parcel.received_at)
+    receivers.note_use(receiver, key, hot=own.hot, now=parcel.received_at)
+    receipt = receive(parsed, parcel, hot=own.hot)
+    actions = [item.action for item in receipt.items]
+    for action in set(actions):
+        count_alerts(action.value, actions.count(action))
+    return receipt
+
+
+def _log_refusal(parcel: Parcel, error: DomainError) -> None:
+    """Leave a trace for the maintainer: a row of its own, or one more in the count of another."""
+    count_alerts("refused", 1)
+    sampler, hot, status = services().refusals, services().hot, status_of(error)
+    kind = (parcel.integration_id, status)
+    per_minute = settings().refused_delivery_samples_per_minute
+    if sampler.is_kept(kind, now=parcel.received_at, per_minute=per_minute):
+        row = refusals.store_refusal(parcel, status, error, hot=hot)
+        refusals.tell(sampler.remember(kind, row), hot=hot)
+    refusals.tell(sampler.due(now=parcel.received_at), hot=hot)

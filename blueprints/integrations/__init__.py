@@ -1,0 +1,1 @@
+"""A project's alert integrations: their settings, keys, deliveries and test alerts."""

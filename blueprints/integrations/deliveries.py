@@ -1,0 +1,114 @@
+"""The delivery log of an integration: what came, what became of it, and once more."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.alerts.deliveries import log as domain
+from domain.alerts.deliveries.warnings import warnings_of
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations.integrations import IntegrationRow
+from domain.alerts.integrations.samples import mapping_of
+from domain.alerts.integrations.test_alerts import send_again as receive_again
+from domain.alerts.receiving.receivers import DisabledReceiverError
+from domain.alerts.receiving.refusals import store_refusal
+from domain.alerts.storing.inbound_delivery import Parcel
+from domain.clock import start_stopwatch
+from domain.errors import DomainError
+from domain.projects.views import ProjectView
+from web.extensions import db
+from web.http.access import project_member, visitor
+from web.http.errors import status_of
+from web.pages.links import page_links
+from web.pages.list_query import asked_slice, list_query
+from web.pages.namespaces import integration_of, shown
+from web.services import now, reading, services
+
+deliveries = Blueprint(
+    "deliveries",
+    __name__,
+    url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>/deliveries",
+)
+
+
+@deliveries.get("")
+@project_member(at_least=Role.MAINTAINER)
+def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """List what came and what became of it."""
+    row = integration_of(project, integration_id)
+    given = list_query("show", "status", "before")
+    wanted = domain.DeliveryFilter(
+        integration_id=integration_id,
+        show=domain.read_show(given.get("show")),
+        status_code=domain.read_status(given.get("status")),
+    )
+    return render_template(
+        "integrations/deliveries.html",
+        project=project,
+        integration=shown(row, project),
+        wanted=wanted,
+        shows=tuple(domain.Show),
+        refusals=domain.count_refusals(integration_id, session=db.session()),
+        warnings=warnings_of(integration_id, session=db.session()),
+        recent=domain.RECENT,
+        page=page_links(domain.list_deliveries(wanted, asked_slice(), session=db.session())),
+    )
+
+
+@deliveries.get("/<int:delivery_id>")
+@project_member(at_least=Role.MAINTAINER)
+def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Show one delivery with its payload."""
+    row = integration_of(project, integration_id)
+    return render_template(
+        "integrations/delivery.html",
+        project=project,
+        integration=shown(row, project),
+        delivery=domain.get_delivery(integration_id, delivery_id, session=db.session()),
+    )
+
+
+@deliveries.post("/<int:delivery_id>/send_again")
+@project_member(at_least=Role.MAINTAINER)
+def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Let the stored body come in once more, by the present mapping."""
+    row = integration_of(project, integration_id)
+    if not row.active or row.type == IntegrationType.EXTERNAL:
+        raise DisabledReceiverError("This integration is turned off; turn it on first.")
+    parcel = _parcel(row, domain.get_body(integration_id, delivery_id, session=db.session()))
+    new_id = _receive(parcel, row, delivery_id)
+    address = url_for(
+        "deliveries.show",
+        project_path=project.path,
+        integration_id=integration_id,
+        delivery_id=new_id,
+    )
+    return redirect(address)
+
+
+def _receive(parcel: Parcel, row: IntegrationRow, earlier_id: int) -> int:
+    """Return the id of the new delivery, accepted or refused."""
+    hot = services().hot
+    try:
+        receipt = receive_again(
+            parcel, mapping_of(row), earlier_id=earlier_id, hot=hot, reading=reading()
+        )
+    except DomainError as error:
+        flash("It was read once more, and refused.", "error")
+        return store_refusal(parcel, status_of(error), error, hot=hot)
+    flash(f"Delivery {earlier_id} came in once more, as this one.")
+    return receipt.delivery_id
+
+
+def _parcel(row: IntegrationRow, body: bytes) -> Parcel:
+    return Parcel(
+        project_id=row.project_id,
+        integration_id=row.id,
+        format=row.type,
+        sender=visitor().username[:64],
+        body=body,
+        size=len(body),
+        received_at=now(),
+        stopwatch=start_stopwatch(),
+        mapping=mapping_of(row),
+    )

@@ -1,0 +1,96 @@
+"""A project's alert integrations: list, add, delete. What one of them has is elsewhere.
+
+Its settings, its keys, its test page and its deliveries have a blueprint each.
+"""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations import integrations as domain
+from domain.errors import InvalidError
+from domain.projects.views import ProjectView
+from forms.integration import NewIntegrationForm
+from web.alerts.integration_audit import note_change
+from web.extensions import db
+from web.http.access import project_member
+from web.pages.namespaces import integration_of, integration_place, shown
+from web.services import now, services
+
+integrations = Blueprint(
+    "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
+)
+
+
+@integrations.get("")
+@project_member(at_least=Role.DEVELOPER)
+def index(project: ProjectView) -> ResponseReturnValue:
+    """List name, type and status. Developers come here to send test alerts."""
+    found = domain.list_integrations(integration_place(project), session=db.session())
+    return render_template("integrations/index.html", project=project, integrations=found)
+
+
+@integrations.route("/new", methods=["GET", "POST"])
+@project_member(at_least=Role.MAINTAINER)
+def new(project: ProjectView) -> ResponseReturnValue:
+    """Add an integration and show its credentials."""
+    form = NewIntegrationForm(type=request.args.get("type", "http"), active=True)
+    if not form.validate_on_submit():
+        return _new_page(form, project)
+    try:
+        created = _create(form, project)
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _new_page(form, project)
+    note_change("created", project, created)
+    flash("The integration is saved.")
+    return redirect(_first_page(created, project))
+
+
+def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationRow:
+    created, _ = domain.create_integration(
+        integration_place(project),
+        IntegrationType(form.type.data),
+        form.details,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+    return created
+
+
+def _first_page(created: domain.IntegrationRow, project: ProjectView) -> str:
+    is_link = created.type == IntegrationType.EXTERNAL
+    endpoint = "integration_settings.configure" if is_link else "integration_keys.credentials"
+    return url_for(endpoint, project_path=project.path, integration_id=created.id)
+
+
+@integrations.get("/<int:integration_id>/delete")
+@project_member(at_least=Role.MAINTAINER)
+def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Ask whether the integration shall really go."""
+    seen = shown(integration_of(project, integration_id), project)
+    return render_template("integrations/delete.html", project=project, integration=seen)
+
+
+@integrations.post("/<int:integration_id>/delete")
+@project_member(at_least=Role.MAINTAINER)
+def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Delete the integration; its alerts stay."""
+    row = integration_of(project, integration_id)
+    domain.remove_integration(row, session=db.session())
+    note_change("deleted", project, row)
+    flash(f"{row.name} is deleted; its alerts stay.")
+    return redirect(url_for("integrations.index", project_path=project.path))
+
+
+def _new_page(form: NewIntegrationForm, project: ProjectView) -> ResponseReturnValue:
+    page = render_template(
+        "integrations/new.html",
+        project=project,
+        integration=None,
+        form=form,
+        types=domain.types_of(project.id, session=db.session()),
+    )
+    return page, 422 if form.errors else 200

@@ -1,0 +1,169 @@
+"""/oauth/authorize: may this application act for me? (RFC 6749 section 4.1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from domain.oauth import authorization
+from domain.oauth.authorization import CheckedRequest, Step
+from domain.oauth.clients.applications import ApplicationRow, is_own
+from domain.oauth.clients.redirect_uris import destination_of
+from domain.oauth.clients.views import view as application_view
+from domain.oauth.consent.approvals import Approval
+from domain.oauth.consent.pushed_requests import open_pushed
+from domain.oauth.grants.authorization_code import UnknownRedirectUriError
+from domain.oauth.messages import ProtocolError, ProtocolRequest
+from domain.oauth.scopes import views as scope_views
+from domain.oauth.server import AuthorizationServer
+from web.extensions import csrf, db
+from web.http.access import open_to_anyone, visitor
+from web.oauth.authorization_url import address_for, asked_now, when_asked
+from web.oauth.binding import authorization_server, request_from, request_in_query, send
+from web.sealing.consent_forms import read_ticket, use_up, write_ticket
+from web.services import now
+
+authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
+
+
+@authorize.get("/authorize")
+@open_to_anyone
+def consent() -> ResponseReturnValue:
+    """Lead to a sign-in, to the question, or straight back with a code."""
+    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+        return ""
+    server = authorization_server()
+    asked = request_in_query()
+    asked.asked_at = when_asked(request.args)
+    try:
+        asked = open_pushed(asked, server.context)
+        checked = authorization.check_request(asked, server)
+        return _follow(
+            authorization.next_step(checked, _approval(), server=server), checked, server
+        )
+    except ProtocolError as error:
+        return _refuse(error, asked, server)
+
+
+@authorize.post("/authorize")
+@open_to_anyone
+@csrf.exempt  # type: ignore[untyped-decorator]
+def consent_by_post() -> ResponseReturnValue:
+    """Take the same request out of a form (OpenID Connect Core 3.1.2.1).
+
+    It comes from an application's own origin and can hold no token of ours; nothing is done here
+    but to go on to where it is answered.
+    """
+    return redirect(address_for(request.form.to_dict(flat=False)), code=303)
+
+
+@authorize.post("/authorize/decision")
+@open_to_anyone
+def decide() -> ResponseReturnValue:
+    """Take the user's answer to the question that the page showed, once."""
+    question = read_ticket(request.form.get("request", ""))
+    if not current_user.is_authenticated:
+        return redirect(url_for("sessions.sign_in", next=address_for(question.parameters)))
+    if not use_up(question, sign_in_id=visitor().sign_in_id):
+        # Pressed twice, or after going back: what counts is a page that was not answered yet.
+        return redirect(address_for({**question.parameters, "prompt": ["consent"]}), code=303)
+    return _answer(request_from(question.parameters))
+
+
+def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
+    server = authorization_server()
+    is_yes = request.form.get("decision") == "authorize"
+    answer = authorization.accept if is_yes else authorization.refuse
+    try:
+        asked = open_pushed(asked, server.context)
+        checked = authorization.check_request(asked, server)
+        return send(answer(checked, _visitors_approval(), server=server))
+    except ProtocolError as error:
+        return _refuse(error, asked, server)
+
+
+def _approval() -> Approval | None:
+    return _visitors_approval() if current_user.is_authenticated else None
+
+
+def _visitors_approval() -> Approval:
+    return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+
+
+def _follow(
+    step: Step, checked: CheckedRequest, server: AuthorizationServer
+) -> ResponseReturnValue:
+    match step:
+        case Step.SIGN_IN | Step.SIGN_IN_AGAIN:
+            return _to_sign_in(checked, is_known=step is Step.SIGN_IN_AGAIN)
+        case Step.ASK:
+            return _ask(checked, server)
+        case Step.APPROVE:
+            return send(authorization.finish(checked, _approval(), server=server))
+
+
+def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
+    """Come back here afterwards; nobody is signed out by an address alone, whatever it asks for."""
+    asked = request.args.to_dict(flat=False)
+    way_back = address_for(asked_now(asked) if checked.may_need_new_sign_in else asked)
+    again = "yes" if is_known else None
+    return redirect(url_for("sessions.sign_in", again=again, next=way_back))
+
+
+def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
+    question = authorization.question_about(checked, user_id=visitor().id, server=server)
+    destination = destination_of(checked.redirect_uri)
+    return render_template(
+        "authorize/consent.html",
+        application=application_view(checked.application, session=db.session(), now=now()),
+        new_scopes=scope_views(question.new, new=question.new),
+        granted_scopes=scope_views(question.granted),
+        redirect_host=destination.words,
+        is_insecure_redirect=destination.is_insecure,
+        request_token=write_ticket(
+            checked.request.payload.datalist, sign_in_id=visitor().sign_in_id
+        ),
+    )
+
+
+def _refuse(
+    error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
+) -> ResponseReturnValue:
+    """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
+    answer = server.handle_error_response(asked, error) if error.redirect_uri else None
+    if answer and authorization.may_be_told(asked, is_signed_in=current_user.is_authenticated):
+        return send(answer)
+    page = render_template(
+        "authorize/error.html",
+        title="This request cannot be trusted",
+        error=error,
+        way_back=dict(answer.headers)["Location"] if answer else None,
+        destination=destination_of(error.redirect_uri) if answer else None,
+        mismatch=_mismatch(error),
+    )
+    return make_response(page, 400)
+
+
+def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
+    """Return what a redirect URI was compared with; the registered ones for who chooses them."""
+    if not isinstance(error, UnknownRedirectUriError):
+        return None
+    edit_url = _edit_url(error.application)
+    return {
+        "presented": error.presented,
+        "registered": error.application.redirect_uris if edit_url else (),
+        "edit_url": edit_url,
+    }
+
+
+def _edit_url(application: ApplicationRow) -> str | None:
+    """Return where the visitor can edit an application, if they may."""
+    if not current_user.is_authenticated:
+        return None
+    if is_own(application, owner_id=visitor().id):
+        return url_for("applications.edit", application_id=application.id)
+    if visitor().is_admin:
+        return url_for("admin.applications.edit", application_id=application.id)
+    return None

@@ -1,0 +1,139 @@
+"""/oauth/device: type the code that a device shows, and decide (RFC 8628 section 3.3)."""
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
+from domain.oauth.clients.views import view as application_view
+from domain.oauth.consent.approvals import Approval
+from domain.oauth.devices import authorizations as devices
+from domain.oauth.devices.authorizations import Decision, DeviceRequest
+from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
+from domain.oauth.scopes import views as scope_views
+from forms.device import UserCodeForm
+from web.extensions import db
+from web.http.access import open_to_anyone, signed_in, visitor
+from web.http.public_address import public
+from web.oauth.binding import oauth_context
+from web.pages.qr_codes import qr_code
+from web.sealing.device_forms import read_ticket, write_ticket
+from web.services import now, settings
+
+device = Blueprint("device", __name__, url_prefix="/oauth/device")
+
+
+@device.before_request
+def only_while_it_is_on() -> None:
+    """Answer 404 before anything else while the instance does not offer this."""
+    if not settings().oauth2_device_grant_flow:
+        message = "This instance does not let devices ask for access."
+        raise NotFoundError(message)
+
+
+@device.get("")
+@signed_in
+def enter() -> ResponseReturnValue:
+    """Ask for the code; one in the address is filled in, but has to be sent by hand."""
+    typed = request.args.get("user_code", "")[:LONGEST_TYPED]
+    code = read_user_code(typed)
+    return _code_page(UserCodeForm(formdata=None, user_code=shown(code) if code else typed))
+
+
+@device.post("")
+@signed_in
+def open_request() -> ResponseReturnValue:
+    """Show what the device with this code asks for."""
+    form = UserCodeForm()
+    if not form.validate_on_submit():
+        return _code_page(form), 422
+    try:
+        asked = devices.open_request(
+            form.user_code.data or "", user_id=visitor().id, context=oauth_context()
+        )
+    except (InvalidError, TooManyAttemptsError) as error:
+        return _refused(form, error)
+    return _question(asked)
+
+
+@device.get("/phone")
+@open_to_anyone
+def ask_for_phone() -> ResponseReturnValue:
+    """Ask for the code that is to go to a phone; never one from an address.
+
+    Whoever scans a picture does not read the code any more. So no link may lead to one: only
+    whoever has the device in front of them, and types its code, sees it.
+    """
+    return _phone_page(UserCodeForm(formdata=None))
+
+
+@device.post("/phone")
+@open_to_anyone
+def show_to_phone() -> ResponseReturnValue:
+    """Draw the address of the code; whether there is such a request is not looked up."""
+    form = UserCodeForm()
+    if not form.validate_on_submit():
+        return _phone_page(form), 422
+    code = read_user_code(form.user_code.data or "")
+    if code is None:
+        form.object_to("user_code", "A code has eight letters. Compare it with the device.")
+        return _phone_page(form), 422
+    address = public(url_for("device.enter", user_code=shown(code)))
+    return render_template("device/scan.html", address=address, picture=qr_code(address))
+
+
+@device.get("/decision")
+@signed_in
+def begin_again() -> ResponseReturnValue:
+    """Lead back who signed in anew instead of deciding."""
+    return redirect(url_for("device.enter"))
+
+
+@device.post("/decision")
+@open_to_anyone
+def decide() -> ResponseReturnValue:
+    """Take the answer; whatever is not the button Approve is a no."""
+    if not current_user.is_authenticated:
+        return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
+    decision = _pressed()
+    try:
+        device_id = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+        name = devices.decide(device_id, decision, _approval(), context=oauth_context())
+    except InvalidError as error:
+        return _refused(UserCodeForm(formdata=None), error)
+    return render_template(f"device/{decision.value}.html", application_name=name)
+
+
+def _pressed() -> Decision:
+    is_yes = request.form.get("decision") == Decision.APPROVE.value
+    return Decision.APPROVE if is_yes else Decision.DENY
+
+
+def _approval() -> Approval:
+    return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+
+
+def _phone_page(form: UserCodeForm) -> str:
+    return render_template("device/phone.html", form=form)
+
+
+def _code_page(form: UserCodeForm) -> str:
+    return render_template("device/enter.html", form=form)
+
+
+def _refused(form: UserCodeForm, error: InvalidError | TooManyAttemptsError) -> ResponseReturnValue:
+    """Show what is wrong beside the field; returned and not raised, so that guesses count."""
+    form.object_to("user_code", str(error))
+    if isinstance(error, TooManyAttemptsError):
+        return _code_page(form), 429, {"Retry-After": str(error.retry_after)}
+    return _code_page(form), 409 if isinstance(error, devices.DecidedError) else 422
+
+
+def _question(asked: DeviceRequest) -> str:
+    return render_template(
+        "device/request.html",
+        asked=asked,
+        application=application_view(asked.application, session=db.session(), now=now()),
+        scopes=scope_views(asked.scopes),
+        request_token=write_ticket(asked.id, sign_in_id=visitor().sign_in_id),
+    )

@@ -1,0 +1,115 @@
+"""/oauth/logout: an application asks to sign its user out here, too (RP-Initiated Logout 1.0)."""
+
+from flask import Blueprint, make_response, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user, logout_user
+
+from domain.accounts.signing_in.sessions import close_sign_in
+from domain.audit.events import Event, EventKind
+from domain.oauth.clients.redirect_uris import destination_of
+from domain.oauth.endpoints import logout as domain
+from domain.oauth.endpoints.logout import LogoutRequest, Step
+from domain.oauth.messages import ProtocolError, ProtocolRequest
+from web.extensions import csrf, db
+from web.http.access import open_to_anyone, visitor
+from web.http.audit import note
+from web.oauth.binding import request_in_form, request_in_query, send
+from web.sealing.logout_requests import carry, read_carried, read_question, write_question
+from web.services import settings
+
+logout = Blueprint("logout", __name__, url_prefix="/oauth")
+
+
+@logout.get("/logout")
+@open_to_anyone
+def ask() -> ResponseReturnValue:
+    """Sign out, ask whether to, or say that nobody is signed in."""
+    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+        return ""
+    carried = request.args.get("request")
+    try:
+        asked = read_carried(carried) if carried else _checked(request_in_query())
+    except ProtocolError as error:
+        return _refuse(error)
+    return _follow(asked)
+
+
+@logout.post("/logout")
+@open_to_anyone
+@csrf.exempt  # type: ignore[untyped-decorator]
+def decide() -> ResponseReturnValue:
+    """Take the user's answer, or an application's request.
+
+    The latter comes from another origin and can hold no token of ours; the former is sealed.
+    """
+    if "decision" not in request.form:
+        return _carry_over()
+    if not current_user.is_authenticated:
+        return redirect(url_for("logout.ask"))
+    asked = read_question(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+    if request.form["decision"] != "sign_out":
+        return redirect(url_for("home.index"))
+    return _sign_out(asked)
+
+
+def _checked(asked: ProtocolRequest) -> LogoutRequest:
+    return domain.check_logout(asked, issuer=settings().base_url, session=db.session())
+
+
+def _carry_over() -> ResponseReturnValue:
+    try:
+        asked = _checked(request_in_form())
+    except ProtocolError as error:
+        return _refuse(error)
+    return redirect(url_for("logout.ask", request=carry(asked)), code=303)
+
+
+def _follow(asked: LogoutRequest) -> ResponseReturnValue:
+    user_id = current_user.id if current_user.is_authenticated else None
+    match domain.next_step(asked, user_id=user_id):
+        case Step.SIGN_OUT:
+            return _sign_out(asked)
+        case Step.ASK:
+            return _ask(asked)
+        case Step.GO_BACK:
+            return _go_back(asked)
+        case Step.SAY_SO:
+            return _page("done", asked)
+
+
+def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
+    note(
+        Event(kind=EventKind.SIGNED_OUT, user_id=visitor().id, subject=asked.application_name or "")
+    )
+    close_sign_in(visitor().sign_in_id, session=db.session())
+    logout_user()
+    session.clear()
+    return _go_back(asked)
+
+
+def _go_back(asked: LogoutRequest) -> ResponseReturnValue:
+    location = domain.way_back(asked)
+    return send(domain.go_back(location)) if location else _page("done", asked)
+
+
+def _ask(asked: LogoutRequest) -> ResponseReturnValue:
+    return _page("ask", asked, write_question(asked, sign_in_id=visitor().sign_in_id))
+
+
+def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
+    return render_template(
+        "authorize/logout.html",
+        state=state,
+        application_name=asked.application_name,
+        is_somebody_else=asked.user_id is not None,
+        way_back=domain.way_back(asked),
+        destination=destination_of(asked.redirect_uri) if asked.redirect_uri else None,
+        request_token=ticket,
+    )
+
+
+def _refuse(error: ProtocolError) -> ResponseReturnValue:
+    page = render_template(
+        "authorize/logout.html", state="refused", description=error.description, error=error.error
+    )
+    return make_response(page, 400)

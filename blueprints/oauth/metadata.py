@@ -1,0 +1,70 @@
+"""/.well-known: what clients find out by themselves (RFC 8414, RFC 9728, OpenID Connect)."""
+
+from typing import Any
+
+from flask import Blueprint, Response, jsonify
+
+from domain.errors import NotFoundError
+from domain.oauth import discovery as documents
+from web.http.access import open_to_anyone
+from web.http.public_address import path_of
+from web.services import oauth_policy, settings
+
+metadata = Blueprint("metadata", __name__, url_prefix="/.well-known")
+
+
+def _public(document: dict[str, Any]) -> Response:
+    response = jsonify(document)
+    response.headers["Cache-Control"] = "public, max-age=3600"
+    # Metadata is for scripts of any origin; there is nothing in it to protect.
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+def _is_ours(path: str) -> None:
+    """Raise NotFoundError for a path that is not the issuer's.
+
+    Clients put the name of the document between the host and the path of the issuer (RFC 8414
+    section 3, RFC 9728 section 3.1), or simply after both: a proxy sends us either.
+    """
+    if path and f"/{path}" != path_of(settings().base_url):
+        message = "Nothing here has such an issuer."
+        raise NotFoundError(message)
+
+
+@metadata.get("/oauth-authorization-server")
+@metadata.get("/oauth-authorization-server/<path:issuer_path>")
+@open_to_anyone
+def authorization_server(issuer_path: str = "") -> Response:
+    """Describe the authorization server (RFC 8414 section 3)."""
+    _is_ours(issuer_path)
+    return _public(documents.authorization_server(oauth_policy()))
+
+
+@metadata.get("/openid-configuration")
+@metadata.get("/openid-configuration/<path:issuer_path>")
+@open_to_anyone
+def openid_provider(issuer_path: str = "") -> Response:
+    """Describe the OpenID provider (OpenID Connect Discovery section 4)."""
+    _is_ours(issuer_path)
+    return _public(documents.openid_provider(oauth_policy()))
+
+
+@metadata.get("/oauth-protected-resource")
+@metadata.get("/oauth-protected-resource/<path:issuer_path>")
+@open_to_anyone
+def protected_resource(issuer_path: str = "") -> Response:
+    """Describe everything here that takes a token (RFC 9728 section 3)."""
+    _is_ours(issuer_path)
+    issuer = settings().base_url
+    return _public(documents.protected_resource(issuer, issuer=issuer))
+
+
+@metadata.get("/oauth-protected-resource/api/v4")
+@metadata.get("/oauth-protected-resource/<path:issuer_path>/api/v4")
+@open_to_anyone
+def rest_api(issuer_path: str = "") -> Response:
+    """Describe the REST API, at the place that belongs to its address (section 3.1)."""
+    _is_ours(issuer_path)
+    issuer = settings().base_url
+    return _public(documents.protected_resource(f"{issuer}/api/v4", issuer=issuer))

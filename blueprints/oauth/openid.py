@@ -1,0 +1,69 @@
+"""OpenID Connect for machines: claims of the user, keys, introspection, pictures."""
+
+from flask import Blueprint, Response, jsonify
+from flask.typing import ResponseReturnValue
+
+from domain.errors import NotFoundError
+from domain.oauth.openid.avatars import draw_picture
+from domain.oauth.openid.userinfo import userinfo as claims_for
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.releases.version import Release
+from web.http.access import checks_its_client, oauth_bearer, open_to_anyone
+from web.http.rate_limits import limited_by_address
+from web.http.releases import HEADER, release_shown
+from web.oauth.binding import authorization_server, request_in_form, send
+from web.oauth.signing_keys import key_set
+from web.services import services, settings
+
+openid = Blueprint("openid", __name__)
+#: From here on the older address of the key set is gone.
+_WITHOUT_ALIAS = Release(17, 0)
+_A_DAY = 86_400
+
+
+@openid.route("/oauth/userinfo", methods=["GET", "POST"])
+@oauth_bearer("openid")
+def userinfo(bearer: Bearer) -> Response:
+    """Return what the token's scopes let an application know (OpenID Connect Core 5.3)."""
+    claims = claims_for(bearer, issuer=settings().base_url, hot=services().hot)
+    response = jsonify(claims)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@openid.post("/oauth/introspect")
+@checks_its_client
+@limited_by_address
+def introspect() -> ResponseReturnValue:
+    """Say whether a token is live, and what for (RFC 7662)."""
+    server = authorization_server()
+    return send(server.create_endpoint_response("introspection", request_in_form()))
+
+
+@openid.get("/oauth/discovery/keys")
+@open_to_anyone
+def keys() -> Response:
+    """Publish the keys that ID tokens are signed with."""
+    return key_set()
+
+
+@openid.get("/-/jwks")
+@open_to_anyone
+def jwks() -> Response:
+    """Publish them at the older address, in releases that still have it."""
+    if release_shown() >= _WITHOUT_ALIAS:
+        message = f"Release {_WITHOUT_ALIAS} removed this address. Use /oauth/discovery/keys."
+        raise NotFoundError(message)
+    response = key_set()
+    response.vary.add(HEADER)
+    return response
+
+
+@openid.get("/-/pictures/<string(length=1):letter>-<int(max=359):hue>.svg")
+@open_to_anyone
+def picture(letter: str, hue: int) -> Response:
+    """Draw the picture that an address describes."""
+    response = Response(draw_picture(letter, hue), mimetype="image/svg+xml")
+    response.headers["Cache-Control"] = f"public, max-age={_A_DAY}, immutable"
+    response.headers["Content-Security-Policy"] = "default-src 'none'"
+    return response

@@ -1,0 +1,93 @@
+"""/oauth/register: clients register themselves (RFC 7591) and look after it (RFC 7592)."""
+
+from typing import Any
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from domain.alerts.reading.body import read_object
+from domain.errors import ForbiddenError, NotFoundError
+from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
+from domain.oauth.registration import registrations as domain
+from web.http.access import checks_its_client, find_bearer
+from web.http.bearer_token import Place, presented_token
+from web.http.rate_limits import limit_registrations, limited_by_address
+from web.http.request_bodies import check_media_type, read_bounded
+from web.oauth.binding import oauth_context, send
+from web.services import settings
+
+registration = Blueprint("registration", __name__, url_prefix="/oauth/register")
+_LONGEST_BODY = 65_536
+_DEEPEST = 20
+
+
+@registration.before_request
+def only_while_it_is_on() -> None:
+    """Answer 404 before anything else while the instance does not offer this."""
+    if not settings().dynamic_client_registration:
+        message = "This instance does not let clients register themselves."
+        raise NotFoundError(message)
+
+
+@registration.post("")
+@checks_its_client
+@limited_by_address
+def register() -> ResponseReturnValue:
+    """Register a client (RFC 7591 section 3.1)."""
+    registrar_id = _registrar_id()
+    limit_registrations()
+    return send(domain.register(_body(), registrar_id, context=oauth_context()))
+
+
+@registration.get("/<uid>")
+@checks_its_client
+@limited_by_address
+def show(uid: str) -> ResponseReturnValue:
+    """Tell a client how it is registered (RFC 7592 section 2.1)."""
+    token, context = _token(), oauth_context()
+    application = domain.get_registered(uid, token, context=context)
+    return send(domain.tell(application, token or "", context=context))
+
+
+@registration.put("/<uid>")
+@checks_its_client
+@limited_by_address
+def change(uid: str) -> ResponseReturnValue:
+    """Register a client anew in the place of what it was (RFC 7592 section 2.2)."""
+    token, context = _token(), oauth_context()
+    application = domain.get_registered(uid, token, context=context)
+    return send(domain.change(application, _body(), token or "", context=context))
+
+
+@registration.delete("/<uid>")
+@checks_its_client
+@limited_by_address
+def remove(uid: str) -> ResponseReturnValue:
+    """Forget a client (RFC 7592 section 2.3)."""
+    context = oauth_context()
+    application = domain.get_registered(uid, _token(), context=context)
+    return send(domain.remove(application, context=context))
+
+
+def _registrar_id() -> int | None:
+    """Return whose token came along, or None where none is needed (RFC 7591 section 3)."""
+    bearer = find_bearer("api")
+    if bearer is not None and bearer.is_bot:
+        message = "Applications belong to people: use a token of your own."
+        raise ForbiddenError(message)
+    if bearer is None and not settings().open_client_registration:
+        raise BearerRefusedError(Refusal.MISSING)
+    return bearer.user_id if bearer else None
+
+
+def _token() -> str | None:
+    """Return the registration access token, which goes into the header and nowhere else."""
+    return presented_token(Place.HEADER)
+
+
+def _body() -> dict[str, Any]:
+    """Return what a client says, or raise what is wrong with its body."""
+    body = read_bounded(_LONGEST_BODY)
+    check_media_type()
+    body.check()
+    return read_object(body.content, nesting_limit=_DEEPEST)

@@ -1,0 +1,85 @@
+"""POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
+
+from flask import Blueprint, request
+from flask.typing import ResponseReturnValue
+
+from domain.errors import NotFoundError
+from domain.oauth.endpoints.token_info import token_info
+from domain.oauth.presented_tokens.bearer import (
+    BearerRefusedError,
+    Refusal,
+    get_access_token_bearer,
+)
+from web.http.access import checks_its_client, open_to_anyone
+from web.http.bearer_token import OAUTH_PLACES, presented_token
+from web.http.json_responses import json_response
+from web.http.key_proofs import check_key
+from web.http.rate_limits import limited_by_address
+from web.metrics import count_token
+from web.oauth.binding import authorization_server, request_in_form, send
+from web.services import now, services, settings
+
+token = Blueprint("token", __name__, url_prefix="/oauth")
+#: Bytes of a pushed request, which is kept: far more than a browser's address can carry.
+_LONGEST_PUSH = 32_768
+
+
+@token.post("/token")
+@checks_its_client
+@limited_by_address
+def issue() -> ResponseReturnValue:
+    """Issue tokens for a grant (RFC 6749 section 3.2)."""
+    asked = request_in_form()
+    answer = authorization_server().create_token_response(asked)
+    body = answer.body if isinstance(answer.body, dict) else {}
+    count_token(asked.value("grant_type") or "", body.get("error", "issued"))
+    return send(answer)
+
+
+@token.post("/par")
+@checks_its_client
+@limited_by_address
+def push() -> ResponseReturnValue:
+    """Keep an authorization request for the browser to come (RFC 9126 section 2)."""
+    request.max_content_length = _LONGEST_PUSH
+    server = authorization_server()
+    return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))
+
+
+@token.post("/authorize_device")
+@checks_its_client
+@limited_by_address
+def authorize_device() -> ResponseReturnValue:
+    """Give a device its code and one for its user (RFC 8628 section 3.1)."""
+    if not settings().oauth2_device_grant_flow:
+        message = "This instance does not let devices ask for access."
+        raise NotFoundError(message)
+    server = authorization_server()
+    return send(server.create_endpoint_response("device_authorization", request_in_form()))
+
+
+@token.post("/revoke")
+@checks_its_client
+@limited_by_address
+def revoke() -> ResponseReturnValue:
+    """Kill a pair of tokens (RFC 7009)."""
+    server = authorization_server()
+    answer = server.create_endpoint_response("revocation", request_in_form())
+    return send(answer)
+
+
+@token.get("/token/info")
+@open_to_anyone
+def info() -> ResponseReturnValue:
+    """Say what the presented token is good for."""
+    presented = presented_token(*OAUTH_PLACES)
+    if presented is None:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    moment = now()
+    found = get_access_token_bearer(
+        presented, hot=services().hot, keyring=services().keyring, now=moment
+    )
+    check_key(found, presented, now=moment)
+    response = json_response(token_info(found, now=moment))
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,1 @@
+"""Groups and projects, their members, environments and access tokens."""

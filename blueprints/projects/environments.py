@@ -1,0 +1,117 @@
+"""Where a project's software runs: a list, and a page for each with what is wrong there."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.alerts import environments as domain
+from domain.alerts.environments import EnvironmentFilter
+from domain.alerts.listing import charts
+from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
+from domain.alerts.listing.queries import AlertSlice, list_alerts
+from domain.alerts.listing.sort_orders import read_cursor
+from domain.database.list_queries import words
+from domain.errors import ConflictError, InvalidError
+from domain.projects.views import ProjectView
+from forms.environment import EnvironmentForm
+from web.extensions import db
+from web.http.access import project_member
+from web.pages.links import page_links
+from web.pages.list_query import PLACES, list_query
+from web.services import now, settings
+
+environments = Blueprint(
+    "environments", __name__, url_prefix="/<names:project_path>/-/environments"
+)
+
+
+@environments.route("", methods=["GET"])
+@project_member(at_least=Role.DEVELOPER)
+def index(project: ProjectView) -> ResponseReturnValue:
+    """List environments with their open alerts."""
+    return _list_page(project, EnvironmentForm(formdata=None))
+
+
+def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnValue:
+    given = list_query("search", "before")
+    search = words(given, "search").strip()
+    objection = ""
+    try:
+        wanted = EnvironmentFilter(project_id=project.id, search=search)
+    except InvalidError as error:
+        wanted, objection = EnvironmentFilter(project_id=project.id), str(error)
+    found = domain.list_environments(
+        wanted, given.get("before"), size=settings().page_size, session=db.session()
+    )
+    page = render_template(
+        "environments/index.html",
+        project=project,
+        page=page_links(found),
+        search=search,
+        objection=objection,
+        form=form,
+    )
+    if form.errors:
+        return page, 422
+    return page, 400 if objection else 200
+
+
+@environments.post("")
+@project_member(at_least=Role.MAINTAINER)
+def create(project: ProjectView) -> ResponseReturnValue:
+    """Make an environment by hand."""
+    form = EnvironmentForm()
+    if not form.validate():
+        return _list_page(project, form)
+    try:
+        made = domain.create_environment(
+            project.id, form.name.data or "", session=db.session(), now=now()
+        )
+    except InvalidError as error:
+        form.object_to("name", str(error))
+        return _list_page(project, form)
+    flash("The environment is made. Alerts that name it show up here.")
+    return redirect(_address(project, made.reference))
+
+
+@environments.get("/<path:reference>")
+@project_member(at_least=Role.DEVELOPER)
+def show(project: ProjectView, reference: str) -> ResponseReturnValue:
+    """Show an environment's open alerts, and how many the last days opened."""
+    session = db.session()
+    environment = domain.get_environment(project.id, reference, session=session)
+    wanted = AlertFilter(
+        project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
+    )
+    given = list_query(*PLACES)
+    part = AlertSlice(
+        size=settings().page_size,
+        following=read_cursor(given.get("before"), AlertSlice.order),
+        preceding=read_cursor(given.get("after"), AlertSlice.order),
+    )
+    return render_template(
+        "environments/show.html",
+        project=project,
+        environment=environment,
+        page=page_links(list_alerts(wanted, part, session=session)),
+        days=charts.last_days(
+            project.id, now().date(), environment=environment.name, session=session
+        ),
+    )
+
+
+@environments.post("/<int:environment_id>/delete")
+@project_member(at_least=Role.MAINTAINER)
+def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
+    """Remove an environment; its alerts stay."""
+    try:
+        name = domain.delete_environment(project.id, environment_id, session=db.session())
+    except ConflictError as error:
+        flash(str(error), "error")
+        return redirect(_address(project, f"~{environment_id}"))
+    flash(f"{name} is deleted; its alerts stay.")
+    return redirect(url_for("environments.index", project_path=project.path))
+
+
+def _address(project: ProjectView, reference: str) -> str:
+    return url_for("environments.show", project_path=project.path, reference=reference)

@@ -1,0 +1,119 @@
+"""Groups: make one, and manage its members."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.access import get_group
+from domain.projects.creation import create_group, make_owner
+from domain.projects.members import (
+    Place,
+    add_member,
+    change_role,
+    changed,
+    get_place,
+    joined,
+    left,
+    list_members,
+    remove_member,
+)
+from domain.projects.paths import parent
+from domain.projects.views import GroupView
+from forms.group import GroupForm
+from forms.member import MemberForm, RoleForm
+from web.extensions import db
+from web.http.access import signed_in, viewer, visitor
+from web.http.audit import note
+from web.http.routes import reserved_names
+from web.services import now
+
+groups = Blueprint("groups", __name__, url_prefix="/groups")
+
+
+@groups.route("/new", methods=["GET", "POST"])
+@signed_in
+def new() -> ResponseReturnValue:
+    """Make a group; who makes it owns it."""
+    form = GroupForm(reserved=reserved_names())
+    if not form.validate_on_submit():
+        return _new_page(form)
+    path = form.path.data or ""
+    try:
+        above = parent(path)
+        if above:
+            _maintained(above)
+        group = create_group(path, reserved=form.reserved, session=db.session(), now=now())
+    except (InvalidError, NotFoundError, ForbiddenError) as error:
+        form.object_to("path", str(error))
+        return _new_page(form)
+    make_owner(group, visitor().id, session=db.session(), now=now())
+    flash(f"The group {group.path} is made.")
+    return redirect(url_for("projects.show_namespace", full_path=group.path))
+
+
+@groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
+@signed_in
+def members(group_path: str) -> ResponseReturnValue:
+    """Show the members; maintainers add some."""
+    group = get_group(group_path, viewer(), session=db.session())
+    form = MemberForm(giver=group.role or Role.GUEST)
+    if not form.validate_on_submit():
+        return _members_page(group, form)
+    place = _maintained(group.path)
+    login, role = form.user.data or "", form.chosen_role
+    try:
+        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
+    except (InvalidError, NotFoundError) as error:
+        form.object_to(getattr(error, "field", "user"), str(error))
+        return _members_page(group, form)
+    note(joined(place, user, role))
+    flash(f"{user.username} is now {role.label} of {group.path}.")
+    return redirect(url_for("groups.members", group_path=group.path))
+
+
+@groups.post("/<names:group_path>/-/members/<int:member_id>/role")
+@signed_in
+def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
+    """Give a member another role."""
+    place = _maintained(group_path)
+    role = RoleForm(giver=Role.OWNER).get_role()
+    change = change_role(place, member_id, role, by=viewer(), session=db.session())
+    note(changed(place, change))
+    flash(f"{change.user.username} is now {role.label} of {place.path}.")
+    return redirect(url_for("groups.members", group_path=place.path))
+
+
+@groups.post(
+    "/<names:group_path>/-/members/<int:member_id>/remove",
+    endpoint="remove_member",
+)
+@signed_in
+def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
+    """Take a member out."""
+    place = _maintained(group_path)
+    user = remove_member(place, member_id, by=viewer(), session=db.session())
+    note(left(place, user))
+    flash("The member is removed.")
+    return redirect(url_for("groups.members", group_path=place.path))
+
+
+def _maintained(path: str) -> Place:
+    """Return a group that the visitor maintains, or raise ForbiddenError."""
+    group = get_group(path, viewer(), session=db.session())
+    if not group.can_maintain:
+        message = f"This needs the role Maintainer in {group.path}."
+        raise ForbiddenError(message)
+    return Place(group_id=group.id, path=group.path)
+
+
+def _new_page(form: GroupForm) -> ResponseReturnValue:
+    return render_template("groups/new.html", form=form), 422 if form.errors else 200
+
+
+def _members_page(group: GroupView, form: MemberForm) -> ResponseReturnValue:
+    everyone = list_members(
+        get_place(group.path, session=db.session()), viewer_id=visitor().id, session=db.session()
+    )
+    page = render_template("groups/members.html", group=group, members=everyone, form=form)
+    return page, 422 if form.errors else 200

@@ -1,0 +1,172 @@
+"""Projects: make one, look at it, and manage its settings and members."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from domain.accounts.names import can_be_path
+from domain.accounts.roles import Role
+from domain.alerts.integrations.integrations import list_integrations
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.queries import count_by_status, open_alerts
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.access import get_group, get_project, visible_groups
+from domain.projects.creation import change_visibility, create_project, make_owner
+from domain.projects.members import (
+    Place,
+    add_member,
+    change_role,
+    changed,
+    joined,
+    left,
+    list_members,
+    remove_member,
+)
+from domain.projects.views import ProjectView
+from forms.member import MemberForm, RoleForm
+from forms.project import ProjectForm, ProjectSettingsForm
+from web.extensions import db
+from web.http.access import open_to_anyone, project_member, signed_in, viewer, visitor
+from web.http.audit import note
+from web.http.public_address import this_page
+from web.http.routes import reserved_names
+from web.pages.namespaces import integration_place
+from web.services import now
+
+projects = Blueprint("projects", __name__)
+_MOST_ALERTS = 10
+
+
+@projects.route("/projects/new", methods=["GET", "POST"])
+@signed_in
+def new() -> ResponseReturnValue:
+    """Make a project in a group that the visitor maintains."""
+    form = _new_form()
+    if not form.validate_on_submit():
+        return _new_page(form)
+    try:
+        project = create_project(
+            form.path,
+            visibility=form.visibility.data,
+            reserved=reserved_names(),
+            session=db.session(),
+            now=now(),
+        )
+    except (InvalidError, NotFoundError) as error:
+        form.object_to("name", str(error))
+        return _new_page(form)
+    make_owner(project, visitor().id, session=db.session(), now=now())
+    flash(f"The project {project.path} is made. Connect a monitoring system next.")
+    return redirect(url_for("integrations.index", project_path=project.path))
+
+
+def _new_form() -> ProjectForm:
+    groups = visible_groups(viewer(), session=db.session())
+    mine = [group.path for group in groups if group.can_maintain]
+    return ProjectForm(groups=mine, group=request.args.get("group"))
+
+
+def _new_page(form: ProjectForm) -> ResponseReturnValue:
+    return render_template("projects/new.html", form=form), 422 if form.errors else 200
+
+
+@projects.get("/<names:full_path>")
+@open_to_anyone
+def show_namespace(full_path: str) -> ResponseReturnValue:
+    """Show the group or project of a full path."""
+    try:
+        return _show(full_path)
+    except NotFoundError:
+        # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
+        if current_user.is_authenticated or not can_be_path(full_path):
+            raise
+        return redirect(url_for("sessions.sign_in", next=this_page()))
+
+
+def _show(full_path: str) -> ResponseReturnValue:
+    try:
+        project = get_project(full_path, viewer(), session=db.session())
+    except NotFoundError:
+        group = get_group(full_path, viewer(), session=db.session())
+        return render_template("groups/show.html", group=group)
+    is_inside = project.can_develop
+    alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
+    place = integration_place(project)
+    return render_template(
+        "projects/show.html",
+        project=project,
+        open_alerts=alerts if is_inside else (),
+        counts=_counts(project) if is_inside else {},
+        integrations=list_integrations(place, session=db.session()) if is_inside else (),
+    )
+
+
+def _counts(project: ProjectView) -> dict[str, int]:
+    return count_by_status(AlertFilter(project_id=project.id), session=db.session())
+
+
+@projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
+@project_member(at_least=Role.MAINTAINER)
+def general(project: ProjectView) -> ResponseReturnValue:
+    """Change who may see the project."""
+    form = ProjectSettingsForm(visibility=project.visibility)
+    if not form.validate_on_submit():
+        page = render_template("projects/general.html", project=project, form=form)
+        return page, 422 if form.errors else 200
+    change_visibility(project.id, form.visibility.data, session=db.session())
+    flash("The project is saved.")
+    return redirect(url_for("projects.general", project_path=project.path))
+
+
+@projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
+@project_member(at_least=Role.MAINTAINER)
+def members(project: ProjectView) -> ResponseReturnValue:
+    """Show the members and add some."""
+    form = MemberForm(giver=project.role or Role.GUEST)
+    if not form.validate_on_submit():
+        return _members_page(project, form)
+    place, login, role = _place(project), form.user.data or "", form.chosen_role
+    try:
+        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
+    except (InvalidError, NotFoundError) as error:
+        form.object_to(getattr(error, "field", "user"), str(error))
+        return _members_page(project, form)
+    note(joined(place, user, role))
+    flash(f"{user.username} is now {role.label} of {project.path}.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+@projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
+@project_member(at_least=Role.MAINTAINER)
+def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
+    """Give a member another role."""
+    place, role = _place(project), RoleForm(giver=Role.OWNER).get_role()
+    change = change_role(place, member_id, role, by=viewer(), session=db.session())
+    note(changed(place, change))
+    flash(f"{change.user.username} is now {role.label} of {project.path}.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+@projects.post(
+    "/<names:project_path>/-/settings/members/<int:member_id>/remove",
+    endpoint="remove_member",
+)
+@project_member(at_least=Role.MAINTAINER)
+def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
+    """Take a member out."""
+    place = _place(project)
+    user = remove_member(place, member_id, by=viewer(), session=db.session())
+    note(left(place, user))
+    flash("The member is removed.")
+    return redirect(url_for("projects.members", project_path=project.path))
+
+
+def _place(project: ProjectView) -> Place:
+    return Place(project_id=project.id, path=project.path)
+
+
+def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
+    place = _place(project)
+    everyone = list_members(place, viewer_id=visitor().id, session=db.session())
+    page = render_template("projects/members.html", project=project, members=everyone, form=form)
+    return page, 422 if form.errors else 200

@@ -1,0 +1,1 @@
+"""Sign in, second factor, sign out."""

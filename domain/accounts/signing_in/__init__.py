@@ -1,0 +1,1 @@
+"""Signing in: limited attempts, the second factor, and the sessions that follow."""

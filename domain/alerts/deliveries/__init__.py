@@ -1,0 +1,1 @@
+"""The delivery log: what senders delivered, and what became of it."""

@@ -1,0 +1,214 @@
+"""The delivery log as pages show it: what came, and what became of it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Text, cast, func, select
+from sqlalchemy.orm import Session, defer
+
+from domain.alerts.reading.payload_fields import pretty
+from domain.database.paging import Page, Slice
+from domain.errors import NotFoundError, QueryError
+from models import Delivery
+
+_REFUSED_FROM = 300
+#: The answers to more deliveries than an integration accepts: see `receivers.OverLimitError`.
+_OVER_LIMIT = (429, 503)
+#: What is counted for the head of the log: the cost must not grow with its length.
+RECENT = 1_000
+
+
+class Show(StrEnum):
+    """Which deliveries are wanted."""
+
+    ALL = "all"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    REMARKS = "remarks"
+    TESTS = "tests"
+
+    @property
+    def label(self) -> str:
+        """The words of the page."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Show.ALL: "All",
+    Show.ACCEPTED: "Accepted",
+    Show.REFUSED: "Refused",
+    Show.REMARKS: "With remarks",
+    Show.TESTS: "Tests",
+}
+
+_CONDITIONS: Mapping[Show, ColumnElement[bool]] = {
+    Show.ACCEPTED: Delivery.status_code < _REFUSED_FROM,
+    Show.REFUSED: Delivery.status_code >= _REFUSED_FROM,
+    Show.REMARKS: cast(Delivery.remarks, Text) != "[]",
+    Show.TESTS: Delivery.is_test.is_(True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryFilter:
+    """Which deliveries of an integration are wanted; of every status if none is named."""
+
+    integration_id: int
+    show: Show = Show.ALL
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryView:
+    """A delivery as pages show it."""
+
+    id: int
+    received_at: datetime
+    status_code: int
+    reason: str | None
+    size: int
+    sender: str
+    created: int
+    grouped: int
+    resolved: int
+    remarks: tuple[str, ...]
+    truncated_alerts: int
+    is_test: bool
+    #: In microseconds; unknown of deliveries from before it was measured.
+    duration: int | None
+    #: How many refusals like this one went by without a row of their own.
+    skipped: int
+    #: Laid out for reading; empty in lists.
+    body: str | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Whether the sender was told that all is well."""
+        return "accepted" if self.status_code < _REFUSED_FROM else "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusals:
+    """How many of the newest deliveries were refused, by the status of the answer."""
+
+    by_status: Mapping[int, int]
+    #: How many of them came while there were more than the integration accepts.
+    shed: int
+    last_shed_at: datetime | None
+
+
+def read_show(text: str | None) -> Show:
+    """Return the filter of that name, or raise QueryError."""
+    try:
+        return Show(text or Show.ALL)
+    except ValueError as error:
+        raise QueryError(f"show must be one of {', '.join(Show)}.", field="show") from error
+
+
+def read_status(text: str | None) -> int | None:
+    """Return the status code in a filter, or raise QueryError for what is none."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) == 3):  # noqa: PLR2004
+        raise QueryError("status must be a status code, of three digits.", field="status")
+    return int(text)
+
+
+def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[DeliveryView]:
+    """Return a part of an integration's deliveries, the newest first."""
+    statement = _filtered(wanted).order_by(Delivery.id.desc()).limit(part.size + 1)
+    if part.before is not None:
+        statement = statement.where(Delivery.id < part.before)
+    rows = session.scalars(statement).all()
+    items = tuple(_view(row) for row in rows[: part.size])
+    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+
+
+def _filtered(wanted: DeliveryFilter) -> Select[Any]:
+    statement = (
+        select(Delivery)
+        .options(defer(Delivery.body))
+        .where(Delivery.integration_id == wanted.integration_id)
+    )
+    if wanted.show in _CONDITIONS:
+        statement = statement.where(_CONDITIONS[wanted.show])
+    if wanted.status_code is not None:
+        statement = statement.where(Delivery.status_code == wanted.status_code)
+    return statement
+
+
+def count_refusals(integration_id: int, *, session: Session) -> Refusals:
+    """Count what was refused of the newest deliveries, rows or not."""
+    recent = (
+        select(Delivery.status_code, Delivery.skipped, Delivery.received_at)
+        .where(Delivery.integration_id == integration_id)
+        .order_by(Delivery.id.desc())
+        .limit(RECENT)
+        .subquery()
+    )
+    rows = session.execute(
+        select(
+            recent.c.status_code,
+            func.sum(recent.c.skipped + 1),
+            func.max(recent.c.received_at, type_=recent.c.received_at.type),
+        )
+        .where(recent.c.status_code >= _REFUSED_FROM)
+        .group_by(recent.c.status_code)
+        .order_by(recent.c.status_code)
+    ).all()
+    counts = Counter({status: int(count) for status, count, _ in rows})
+    shed_at = [moment for status, _, moment in rows if status in _OVER_LIMIT]
+    return Refusals(
+        by_status=dict(counts),
+        shed=sum(counts[status] for status in _OVER_LIMIT),
+        last_shed_at=max(shed_at, default=None),
+    )
+
+
+def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
+    return DeliveryView(
+        id=delivery.id,
+        received_at=delivery.received_at,
+        status_code=delivery.status_code,
+        reason=delivery.reason,
+        size=delivery.size,
+        sender=delivery.sender,
+        created=delivery.opened,
+        grouped=delivery.joined,
+        resolved=delivery.resolved,
+        remarks=tuple(delivery.remarks),
+        truncated_alerts=delivery.truncated_alerts,
+        is_test=delivery.is_test,
+        duration=delivery.duration,
+        skipped=delivery.skipped,
+        body=body,
+    )
+
+
+def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryView:
+    """Return a delivery with its body, or raise NotFoundError."""
+    delivery = _get(integration_id, delivery_id, session=session)
+    return _view(delivery, body=pretty(delivery.body) if delivery.body else None)
+
+
+def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
+    """Return what was received, or raise NotFoundError if the delivery or its body is not kept."""
+    body = _get(integration_id, delivery_id, session=session).body
+    if body is None:
+        raise NotFoundError("The body of this delivery was not kept.")
+    return body
+
+
+def _get(integration_id: int, delivery_id: int, *, session: Session) -> Delivery:
+    delivery = session.scalar(
+        select(Delivery).where(
+            Delivery.id == delivery_id, Delivery.integration_id == integration_id
+        )
+    )
+    if delivery is None:
+        raise NotFoundError("This delivery is not kept any more.")
+    return delivery

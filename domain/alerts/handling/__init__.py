@@ -1,0 +1,1 @@
+"""What people do with an alert, and everything that is known of one."""

@@ -1,0 +1,105 @@
+"""What people did with an alert, what they wrote about it, and what reports changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.filters import SEVERITIES
+from domain.alerts.storing.words import SHOWN
+from domain.audit.events import Actor
+from domain.database.paging import Page, Slice
+from models import AlertNote
+
+
+class NoteKind(StrEnum):
+    """What a line of the activity tells."""
+
+    #: Something that somebody wrote.
+    NOTE = "note"
+    #: The status that somebody gave the alert.
+    STATUS = "status"
+    #: Who looks after it from then on; empty for nobody.
+    ASSIGNEE = "assignee"
+    #: What a report changed. Stored as a note with changes: a trigger writes those.
+    CHANGE = "change"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A field of an alert before and after a report; None where there was nothing."""
+
+    #: In the words of the page.
+    field: str
+    old: str | None
+    new: str | None
+    #: Whether it got worse, for the severity.
+    is_rise: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActivityView:
+    """A line of an alert's activity."""
+
+    id: int
+    kind: NoteKind
+    user_name: str
+    text: str
+    created_at: datetime
+    changes: tuple[Changed, ...] = ()
+
+
+def note(
+    alert_id: int, kind: NoteKind, text: str, *, by: Actor, session: Session, now: datetime
+) -> None:
+    """Write down what somebody did with an alert."""
+    session.add(
+        AlertNote(
+            alert_id=alert_id,
+            user_id=by.id,
+            user_name=by.name,
+            kind=kind.value,
+            text=text,
+            created_at=now,
+        )
+    )
+
+
+def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
+    """Return a part of what happened to an alert, the newest first."""
+    statement = (
+        select(AlertNote)
+        .where(AlertNote.alert_id == alert_id)
+        .order_by(AlertNote.id.desc())
+        .limit(part.size + 1)
+    )
+    if part.before is not None:
+        statement = statement.where(AlertNote.id < part.before)
+    rows = session.scalars(statement).all()
+    items = tuple(
+        ActivityView(
+            id=row.id,
+            kind=NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
+            user_name=row.user_name,
+            text=row.text,
+            created_at=row.created_at,
+            changes=_read_changes(row.changes or {}),
+        )
+        for row in rows[: part.size]
+    )
+    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+
+
+def _read_changes(changes: Mapping[str, Any]) -> tuple[Changed, ...]:
+    return tuple(_changed(name, *changes[name]) for name in SHOWN if name in changes)
+
+
+def _changed(name: str, old: Any, new: Any) -> Changed:
+    if name == "severity":
+        words = SEVERITIES[old].value, SEVERITIES[new].value
+        return Changed(field="severity", old=words[0], new=words[1], is_rise=new < old)
+    return Changed(field=name.replace("_", " "), old=old, new=new)

@@ -1,0 +1,136 @@
+"""One alert with everything that is known of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.grouping import Fields, Grouping, explain
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.listing.queries import ROWS, AlertRow, row_of
+from domain.alerts.reading.body import read_json
+from domain.alerts.reading.formats import Reading, only_item, read_payload, shown_part
+from domain.alerts.reading.incoming import (
+    IncomingAlert,
+    MissingAttributes,
+    NoValidItem,
+    UnreadableBody,
+)
+from domain.alerts.reading.mapping import FieldMapping, kept_mapping
+from domain.alerts.reading.payload_fields import flatten, pretty
+from domain.errors import NotFoundError
+from models import Alert, Delivery, Integration
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertDetail(AlertRow):
+    """An alert with every field that was kept; what only the payload has may be absent."""
+
+    description: str | None
+    runbook: str | None
+    query: str | None
+    markdown: str | None
+    y_label: str | None
+    generator_url: str | None
+    details: Fields
+    payload: str
+    grouping: Grouping
+    severity_reason: str
+    received_at: datetime | None
+    integration_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Said:
+    """What the delivery whose words an alert shows said of it."""
+
+    item: IncomingAlert | None = None
+    part: Mapping[str, Any] | None = None
+
+
+def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
+    """Return an alert with all that its payload says, or raise NotFoundError."""
+    found = session.execute(ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
+    if found is None:
+        message = f"There is no alert {iid} in this project."
+        raise NotFoundError(message)
+    alert: Alert = found[0]
+    delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
+    mapping = _mapping_of(alert, delivery, session=session)
+    return _detail(found, delivery, mapping, reading=reading)
+
+
+def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
+    """Return what the delivery was read by, or the present mapping if that was not kept."""
+    if delivery is not None and delivery.mapping is not None:
+        return kept_mapping(delivery.mapping)
+    stored = (
+        session.get_one(Integration, alert.integration_id).mapping if alert.integration_id else None
+    )
+    return kept_mapping(stored)
+
+
+def _detail(
+    found: Row[*tuple[Any, ...]],
+    delivery: Delivery | None,
+    mapping: FieldMapping,
+    *,
+    reading: Reading,
+) -> AlertDetail:
+    alert: Alert = found[0]
+    said = _said(delivery, alert.item_index, mapping, reading=reading)
+    item, part = said.item, said.part or {}
+    return AlertDetail(
+        **vars(row_of(found)),
+        description=alert.description,
+        runbook=item.runbook if item else None,
+        query=_known(alert.query, item.query if item else None),
+        markdown=item.markdown if item else None,
+        y_label=item.y_label if item else None,
+        generator_url=item.generator_url if item else None,
+        details=flatten(part),
+        payload=pretty(delivery.body) if delivery and delivery.body else "",
+        grouping=explain(
+            alert.fingerprint,
+            part,
+            item,
+            kind=delivery.format if delivery else "",
+            mapping=mapping,
+        ),
+        severity_reason=_known(alert.severity_reason, item.severity_reason if item else None) or "",
+        received_at=delivery.received_at if delivery else None,
+        integration_id=alert.integration_id,
+    )
+
+
+def _known(kept: str | None, read: str | None) -> str | None:
+    """Return what was kept of a text, or what is read once more if it was not kept then."""
+    return read if kept is None else kept or None
+
+
+def _said(
+    delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: Reading
+) -> _Said:
+    """Read the stored body once more: it is kept as it came, and only there."""
+    if delivery is None or delivery.body is None:
+        return _Said()
+    try:
+        payload = only_item(
+            read_json(delivery.body, nesting_limit=reading.nesting_limit),
+            delivery.format,
+            item_index,
+        )
+        parsed = read_payload(
+            payload,
+            IntegrationType(delivery.format),
+            now=delivery.received_at,
+            reading=reading,
+            mapping=mapping,
+        )
+    except (UnreadableBody, MissingAttributes, NoValidItem):
+        return _Said()
+    item = next(iter(parsed.alerts), None)
+    return _Said(item=item, part=shown_part(payload, delivery.format, 0))

@@ -1,0 +1,64 @@
+"""Who looks after an alert."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.accounts.users import get_user
+from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.listing.filters import NOBODY
+from domain.audit.events import Actor
+from domain.database.upsert import insert_into
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.members import Place, list_members
+from domain.projects.views import ProjectView
+from models import Alert, Assignment, User
+
+
+def candidates(project: ProjectView, *, me: str, session: Session) -> tuple[str, ...]:
+    """Return the names of those who may look after an alert: who may see it, and who asks."""
+    place = Place(project_id=project.id, path=project.path)
+    members = list_members(place, viewer_id=None, session=session)
+    able = (member.username for member in members if member.role >= Role.DEVELOPER)
+    return tuple(sorted({*able, me}, key=str.lower))
+
+
+def assign(
+    project: ProjectView,
+    iid: int,
+    username: str,
+    *,
+    by: Actor,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Let somebody look after an alert, or NOBODY; raise InvalidError or NotFoundError."""
+    alert_id = session.scalar(
+        select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
+    )
+    if alert_id is None:
+        message = f"There is no alert {iid} in this project."
+        raise NotFoundError(message)
+    current = session.scalar(
+        select(User.username)
+        .join(Assignment, Assignment.user_id == User.id)
+        .where(Assignment.alert_id == alert_id)
+    )
+    if username == (current or NOBODY):
+        return
+    if username == NOBODY:
+        session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
+        note(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
+        return
+    if username not in candidates(project, me=by.name, session=session):
+        message = "Alerts can be assigned to members of the project, Developer or higher."
+        raise InvalidError(message, field="assignee")
+    user = get_user(username, session=session)
+    session.execute(
+        insert_into(Assignment, session=session)
+        .values(alert_id=alert_id, user_id=user.id)
+        .on_conflict_do_update(index_elements=["alert_id"], set_={"user_id": user.id})
+    )
+    note(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)

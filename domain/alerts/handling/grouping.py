@@ -1,0 +1,79 @@
+"""Which fields made an alert's fingerprint: the answer to "why were these grouped?".
+
+The fingerprint that is stored is compared with what each rule makes of the payload, so that the
+answer is true even if the mapping or a flag has changed since.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading import fingerprint
+from domain.alerts.reading.incoming import IncomingAlert
+from domain.alerts.reading.mapping import FieldMapping, Target
+from domain.alerts.reading.payload_fields import flatten
+
+Fields = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """A rule in a sentence, and the fields that it was applied to."""
+
+    sentence: str
+    fields: Fields = ()
+
+
+NEVER = Grouping(sentence="This alert is never grouped: it was opened without a fingerprint.")
+FORGOTTEN = Grouping(
+    sentence="What the fingerprint was made of is not known any more: the payload that opened the "
+    "alert is gone, or the rules of its integration have changed since."
+)
+
+_Rule = tuple[bytes, str, Any]
+
+
+def explain(
+    stored: bytes | None,
+    part: Mapping[str, Any],
+    item: IncomingAlert | None,
+    *,
+    kind: str,
+    mapping: FieldMapping,
+) -> Grouping:
+    """Return why reports are the same alert; `part` is what the first of them said."""
+    if stored is None:
+        return NEVER
+    if item is None:
+        return FORGOTTEN
+    rules = (
+        _metrics_rules(part, item)
+        if kind == IntegrationType.PROMETHEUS
+        else _generic_rules(part, mapping)
+    )
+    for identity, sentence, fields in rules:
+        if identity == stored:
+            return Grouping(sentence=sentence, fields=flatten(fields))
+    return FORGOTTEN
+
+
+def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_Rule]:
+    given, name = mapping.fields(part).get(Target.FINGERPRINT), mapping.sources[Target.FINGERPRINT]
+    if fingerprint.is_fingerprint(given):
+        sentence = f"Reports with the same {name} are the same alert."
+        yield fingerprint.of_value(given), sentence, {name: given}
+    steady = mapping.steady_part(part)
+    sentence = f"Reports that are the same but for {mapping.volatile} are the same alert."
+    yield fingerprint.of_payload(steady), sentence, steady
+
+
+def _metrics_rules(part: Mapping[str, Any], item: IncomingAlert) -> Iterator[_Rule]:
+    given, labels = part.get("fingerprint"), part.get("labels") or {}
+    if fingerprint.is_fingerprint(given):
+        sentence = "Reports with the same fingerprint of the sender's are the same alert."
+        yield fingerprint.of_value(given), sentence, {"fingerprint": given, "labels": labels}
+    sentence = "Reports with the same labels are the same alert."
+    yield fingerprint.of_labels(labels), sentence, {"labels": labels}
+    sentence = "Reports without labels are the same alert if they have the same title."
+    yield fingerprint.of_title(item.title), sentence, {"title": item.title}

@@ -1,0 +1,39 @@
+"""Notes that people write about an alert: plain text, kept as it was written."""
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.reading.text import storable
+from domain.audit.events import Actor
+from domain.errors import InvalidError, NotFoundError
+from models import Alert
+
+LONGEST_NOTE = 10_000
+
+
+def add_note(
+    project_id: int, iid: int, text: str, *, by: Actor, session: Session, now: datetime
+) -> None:
+    """Keep a note; raise InvalidError or NotFoundError."""
+    kept = _kept(text)
+    alert_id = session.scalar(
+        select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid)
+    )
+    if alert_id is None:
+        message = f"There is no alert {iid} in this project."
+        raise NotFoundError(message)
+    note(alert_id, NoteKind.NOTE, kept, by=by, session=session, now=now)
+
+
+def _kept(text: str) -> str:
+    lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    if not lines:
+        message = "Write something first."
+        raise InvalidError(message, field="text")
+    if len(lines) > LONGEST_NOTE:
+        message = f"A note has at most {LONGEST_NOTE:,} characters; this one has {len(lines):,}."
+        raise InvalidError(message, field="text")
+    return lines

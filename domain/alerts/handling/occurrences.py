@@ -1,0 +1,85 @@
+"""When and how an alert was reported: one line for each item of a delivery that touched it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session
+
+from domain.alerts.storing.lifecycle import Action
+from domain.database.paging import LARGEST_ID, Page
+from domain.errors import QueryError
+from models import Delivery, Occurrence
+
+_ACTIONS = tuple(Action)
+#: A delivery and an item of it.
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OccurrenceView:
+    """A report of an alert."""
+
+    received_at: datetime
+    action: Action
+    sender: str
+    is_test: bool
+    #: Position among the items of the delivery, from 1.
+    item: int
+    delivery_id: int
+    #: Where the delivery is shown; nothing once the integration was deleted.
+    integration_id: int | None
+
+
+def read_place(text: str | None) -> Place | None:
+    """Return what a cursor means, or raise QueryError for a forged one."""
+    if not text:
+        return None
+    numbers = text.split("_")
+    if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a place
+        message = "This page of the list does not exist; start again at the first one."
+        raise QueryError(message, field="cursor")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_ID  # noqa: PLR2004 - 64 bits
+
+
+def list_occurrences(
+    alert_id: int, before: Place | None, *, size: int, session: Session
+) -> Page[OccurrenceView]:
+    """Return a part of an alert's reports, the newest first."""
+    place = (Occurrence.delivery_id, Occurrence.item_index)
+    statement = (
+        select(
+            Occurrence,
+            Delivery.received_at,
+            Delivery.sender,
+            Delivery.is_test,
+            Delivery.integration_id,
+        )
+        .join(Delivery, Delivery.id == Occurrence.delivery_id)
+        .where(Occurrence.alert_id == alert_id)
+        .order_by(*(column.desc() for column in place))
+        .limit(size + 1)
+    )
+    if before is not None:
+        statement = statement.where(tuple_(*place) < before)
+    rows = session.execute(statement).all()
+    last = rows[size - 1][0] if len(rows) > size else None
+    return Page(
+        items=tuple(
+            OccurrenceView(
+                received_at=row.received_at,
+                action=Action.LATE if row[0].is_late else _ACTIONS[row[0].action],
+                sender=row.sender,
+                is_test=row.is_test,
+                item=row[0].item_index + 1,
+                delivery_id=row[0].delivery_id,
+                integration_id=row.integration_id,
+            )
+            for row in rows[:size]
+        ),
+        next_before=f"{last.delivery_id}_{last.item_index}" if last else None,
+    )

@@ -1,0 +1,97 @@
+"""Changes an alert's status by hand: any to any, but two open alerts never share a fingerprint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.listing.filters import STATUSES
+from domain.audit.events import Actor
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from models import Alert, AlertCounter
+
+#: More than any page of a list shows.
+MOST_AT_ONCE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The status that somebody gives to alerts."""
+
+    status: str
+    by: Actor
+
+    def __post_init__(self) -> None:
+        """Refuse what is no status."""
+        if self.status not in STATUSES:
+            message = f"A status is one of {', '.join(STATUSES)}."
+            raise InvalidError(message, field="status")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a change of several alerts."""
+
+    #: Numbers of the alerts that have the status now, also of those that had it before.
+    done: tuple[int, ...]
+    #: Number and title of those that could not get it: another open alert is the same thing.
+    conflicts: tuple[tuple[int, str], ...]
+
+
+def change_status(
+    project_id: int, iid: int, change: Change, *, session: Session, now: datetime
+) -> None:
+    """Give an alert another status; raise ConflictError or NotFoundError."""
+    outcome = change_statuses(project_id, [iid], change, session=session, now=now)
+    if outcome.conflicts:
+        message = "Another open alert has the same fingerprint; work on that one instead."
+        raise ConflictError(message, field="status")
+    if not outcome.done:
+        message = f"There is no alert {iid} in this project."
+        raise NotFoundError(message)
+
+
+def change_statuses(
+    project_id: int, iids: Sequence[int], change: Change, *, session: Session, now: datetime
+) -> Outcome:
+    """Give alerts another status, each for itself: a conflict of one leaves the others alone."""
+    if len(iids) > MOST_AT_ONCE:
+        message = f"Choose at most {MOST_AT_ONCE} alerts at once."
+        raise InvalidError(message, field="iid")
+    # What comes in takes this lock first as well, so that nobody waits for each other.
+    session.execute(
+        select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
+    )
+    alerts = session.scalars(
+        select(Alert)
+        .where(Alert.project_id == project_id, Alert.iid.in_(iids))
+        .order_by(Alert.id)
+        .with_for_update()
+    ).all()
+    refused = {
+        alert.iid for alert in alerts if not _changed(alert, change, session=session, now=now)
+    }
+    return Outcome(
+        done=tuple(alert.iid for alert in alerts if alert.iid not in refused),
+        conflicts=tuple((alert.iid, alert.title) for alert in alerts if alert.iid in refused),
+    )
+
+
+def _changed(alert: Alert, change: Change, *, session: Session, now: datetime) -> bool:
+    if alert.status == change.status:
+        return True
+    try:
+        # The index knows whether another open alert has this fingerprint.
+        with session.begin_nested():
+            alert.status = change.status
+            # What begins in the future ends no sooner than that.
+            ended_at = max(now, alert.started_at)
+            alert.ended_at = ended_at if change.status == "resolved" else None
+    except IntegrityError:
+        return False
+    note(alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now)
+    return True

@@ -1,0 +1,164 @@
+"""What another mapping would make of its sample and of the last deliveries, before it is saved."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.integrations.test_alerts import ExplainedAlert, explain
+from domain.alerts.reading.formats import Reading, read_body, read_payload
+from domain.alerts.reading.incoming import IncomingAlert, UnreadableBody
+from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.reading.parse_warnings import remarks_of
+from models import Delivery
+
+#: So many of the last deliveries are read once more, and none that would take long.
+_MOST_DELIVERIES = 20
+_LARGEST_BODY = 256 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The alert that a sample would become."""
+
+    alert: ExplainedAlert
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reread:
+    """How a mapping reads a delivery."""
+
+    title: str
+    severity: str
+    #: When it ended, if it says so.
+    ended_at: datetime | None
+    #: Deliveries with the same number are reports of one alert; the oldest has number 1.
+    group: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A delivery as the present mapping reads it, and as the other one would."""
+
+    delivery_id: int
+    received_at: datetime
+    present: Reread
+    proposed: Reread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """What would change, the newest delivery first."""
+
+    comparisons: tuple[Comparison, ...]
+    present_groups: int
+    proposed_groups: int
+
+    @property
+    def changed(self) -> int:
+        """How many deliveries would be read differently."""
+        return sum(each.present != each.proposed for each in self.comparisons)
+
+
+def preview_of(draft: MappingDraft, *, now: datetime, reading: Reading) -> Preview:
+    """Return how a draft reads its own sample."""
+    parsed = read_payload(
+        draft.sample.payload,
+        IntegrationType.HTTP,
+        now=now,
+        reading=reading,
+        mapping=draft.mapping,
+    )
+    return Preview(alert=explain(parsed.alerts[0]), remarks=tuple(remarks_of(parsed)))
+
+
+def rehearse_mapping(
+    integration_id: int,
+    mappings: tuple[FieldMapping, FieldMapping],
+    *,
+    session: Session,
+    reading: Reading,
+) -> Rehearsal:
+    """Read the last real deliveries by the present mapping and by the proposed one."""
+    deliveries = _last_deliveries(integration_id, session=session)
+    present, proposed = (_reread(deliveries, mapping, reading=reading) for mapping in mappings)
+    comparisons = tuple(
+        Comparison(
+            delivery_id=delivery.id,
+            received_at=delivery.received_at,
+            present=before,
+            proposed=after,
+        )
+        for delivery, before, after in zip(deliveries, present, proposed, strict=True)
+    )
+    return Rehearsal(
+        comparisons=comparisons[::-1],
+        present_groups=len({each.group for each in present}),
+        proposed_groups=len({each.group for each in proposed}),
+    )
+
+
+def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
+    """Return what senders delivered last, the oldest first."""
+    newest = session.scalars(
+        select(Delivery)
+        .where(
+            Delivery.integration_id == integration_id,
+            Delivery.status_code == 200,  # noqa: PLR2004 - what the receivers answer
+            Delivery.is_test.is_(False),
+            Delivery.body.is_not(None),
+            Delivery.size <= _LARGEST_BODY,
+        )
+        .order_by(Delivery.id.desc())
+        .limit(_MOST_DELIVERIES)
+    ).all()
+    return newest[::-1]
+
+
+def _reread(
+    deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: Reading
+) -> tuple[Reread, ...]:
+    alerts = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
+    groups = _groups(alert.fingerprint if alert else None for alert in alerts)
+    return tuple(
+        Reread(
+            title=alert.title if alert else "",
+            severity=alert.severity.value if alert else "unknown",
+            ended_at=alert.ended_at if alert else None,
+            group=group,
+        )
+        for alert, group in zip(alerts, groups, strict=True)
+    )
+
+
+def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> IncomingAlert | None:
+    """Return what a delivery says, or None if it can be read no more: a limit was lowered."""
+    try:
+        parsed = read_body(
+            delivery.body or b"",
+            IntegrationType.HTTP,
+            now=delivery.received_at,
+            reading=reading,
+            mapping=mapping,
+        )
+    except UnreadableBody:
+        return None
+    return parsed.alerts[0]
+
+
+def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
+    """Return the group of each, numbered as they appear; without a fingerprint one of its own."""
+    numbers: dict[bytes, int] = {}
+    found = []
+    count = 0
+    for fingerprint in fingerprints:
+        if fingerprint is None or fingerprint not in numbers:
+            count += 1
+        number = count if fingerprint is None else numbers.setdefault(fingerprint, count)
+        found.append(number)
+    return found

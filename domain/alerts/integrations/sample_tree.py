@@ -1,0 +1,62 @@
+"""The fields of a sample as a tree: what each is called, of which type it is, what it says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from domain.alerts.reading.mapping import kind_of
+from domain.alerts.reading.text import excerpt
+
+#: A sample may be large; what a person looks at may not.
+MOST_BRANCHES = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Branch:
+    """A field of a sample, and what is in it."""
+
+    #: The key, or the position in an array as `[0]`.
+    name: str
+    #: string, number, boolean, null, array or object.
+    kind: str
+    #: How the value begins, as JSON; of arrays and objects how much is in them.
+    gist: str
+    branches: tuple["Branch", ...]
+
+
+def tree_of(payload: Mapping[str, Any]) -> tuple[Branch, ...]:
+    """Return the fields of a sample in its own order; of thousands the first 500."""
+    return _branches_of(payload, iter(range(MOST_BRANCHES)))
+
+
+def _branches_of(value: Any, room: Iterator[int]) -> tuple[Branch, ...]:
+    found = []
+    for name, child in _children_of(value):
+        if next(room, None) is None:
+            break
+        found.append(
+            Branch(
+                name=name,
+                kind=kind_of(child),
+                gist=_gist(child),
+                branches=_branches_of(child, room),
+            )
+        )
+    return tuple(found)
+
+
+def _children_of(value: Any) -> Iterator[tuple[str, Any]]:
+    match value:
+        case dict():
+            yield from value.items()
+        case list():
+            yield from ((f"[{position}]", child) for position, child in enumerate(value))
+
+
+def _gist(value: Any) -> str:
+    match value:
+        case dict() | list():
+            return "empty" if not value else f"{len(value)} in it"
+        case str():
+            return excerpt(value)
+    return excerpt(value)[1:-1]

@@ -1,0 +1,153 @@
+"""Explains a body: of a test alert, of one that is sent again, and of one that was only tried.
+
+A test alert goes in the same way as any other; a dry run says what would become of it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.reading.parse_warnings import remarks_of
+from domain.alerts.reading.times import written_time
+from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.intake import foresee, receive
+from domain.alerts.storing.intake_result import Receipt
+from domain.alerts.storing.lifecycle import Answer, ExistingAnswer
+from domain.database.statements import HotConnection
+
+#: A webhook may have thousands of items, and a page has room for some.
+MOST_EXPLAINED = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedAlert:
+    """One alert of a body: how it was read."""
+
+    title: str
+    severity: str
+    severity_reason: str
+    is_over: bool
+    fields: tuple[tuple[str, str], ...]
+    fingerprint: str | None
+    fingerprint_source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialAlert:
+    """One alert of a test: how it was read, and what became of it or would."""
+
+    read: ExplainedAlert
+    #: The number and the title of the alert that it touched; no number if there is none yet.
+    iid: int | None
+    title: str
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialResult:
+    """What a test delivery did, or would do."""
+
+    alerts: tuple[TrialAlert, ...]
+    #: How many more there are than are explained.
+    more: int
+    remarks: tuple[str, ...]
+    #: Empty if nothing was stored.
+    delivery_id: int | None
+
+
+def send_trial(
+    parcel: Parcel, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
+) -> TrialResult:
+    """Store the body as a delivery and explain it; raise as a receiver would."""
+    parsed = _read(parcel, mapping, reading=reading)
+    receipt = receive(parsed, parcel, hot=hot)
+    became = ((item.iid, item.title, item.action.value) for item in receipt.by_item)
+    return _result(parsed, became, delivery_id=receipt.delivery_id)
+
+
+def rehearse(
+    parcel: Parcel, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
+) -> TrialResult:
+    """Explain what would become of the body, and store nothing; raise as a receiver would."""
+    parsed = _read(parcel, mapping, reading=reading)
+    answers = foresee(parsed.alerts, parcel.project_id, hot=hot)
+    would = (_would(answer, alert) for answer, alert in zip(answers, parsed.alerts, strict=True))
+    return _result(parsed, would, delivery_id=None)
+
+
+def send_again(
+    parcel: Parcel,
+    mapping: FieldMapping,
+    *,
+    earlier_id: int,
+    hot: HotConnection,
+    reading: Reading,
+) -> Receipt:
+    """Store a body that came before as a new delivery; raise as a receiver would."""
+    parsed = _read(parcel, mapping, reading=reading)
+    remarks = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.remarks)
+    return receive(replace(parsed, remarks=remarks), parcel, hot=hot)
+
+
+def _read(parcel: Parcel, mapping: FieldMapping, *, reading: Reading) -> ParsedBody:
+    kind = IntegrationType(parcel.format)
+    return read_body(parcel.body, kind, now=parcel.received_at, reading=reading, mapping=mapping)
+
+
+def _would(answer: Answer, alert: IncomingAlert) -> tuple[int | None, str, str]:
+    if isinstance(answer, ExistingAnswer):
+        return answer.iid, answer.title, answer.action.value
+    return None, alert.title, answer.action.value
+
+
+def _result(
+    parsed: ParsedBody,
+    became: Iterable[tuple[int | None, str, str]],
+    *,
+    delivery_id: int | None,
+) -> TrialResult:
+    explained = parsed.alerts[:MOST_EXPLAINED]
+    return TrialResult(
+        alerts=tuple(
+            TrialAlert(read=explain(alert), iid=iid, title=title, action=action)
+            for alert, (iid, title, action) in zip(explained, became, strict=False)
+        ),
+        more=len(parsed.alerts) - len(explained),
+        remarks=tuple(remarks_of(parsed)),
+        delivery_id=delivery_id,
+    )
+
+
+def explain(alert: IncomingAlert) -> ExplainedAlert:
+    """Return how an alert was read, in words."""
+    named = (
+        ("title", alert.title),
+        ("description", alert.description),
+        ("started", _time(alert.started_at)),
+        ("ended", _time(alert.ended_at)),
+        ("service", alert.service),
+        ("monitoring tool", alert.monitoring_tool),
+        ("hosts", ", ".join(alert.hosts)),
+        ("environment", alert.environment),
+        ("runbook", alert.runbook),
+        ("query", alert.query),
+        ("incident markdown", alert.markdown),
+        ("address of the graph", alert.generator_url),
+    )
+    return ExplainedAlert(
+        title=alert.title,
+        severity=alert.severity.value,
+        severity_reason=alert.severity_reason,
+        is_over=alert.ended_at is not None,
+        fields=tuple((name, value) for name, value in named if value),
+        fingerprint=alert.fingerprint.hex() if alert.fingerprint else None,
+        fingerprint_source=alert.fingerprint_source,
+    )
+
+
+def _time(moment: datetime | None) -> str | None:
+    return written_time(moment).replace("T", " ").replace("Z", " UTC") if moment else None

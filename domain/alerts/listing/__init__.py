@@ -1,0 +1,1 @@
+"""Lists of alerts: filtered, sorted, searched, counted, exported."""

@@ -1,0 +1,78 @@
+"""How many alerts the last days opened, by severity.
+
+Triggers count them as they come: on SQLite in the row of the day, on Postgres in rows of their own,
+which `add_up` adds to it once a minute.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from sqlalchemy import func, select, text, union_all
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.filters import SEVERITIES
+from models import ALERT_DAY_ADDITIONS, AlertDay
+
+DAYS = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayCounts:
+    """A day in UTC, and how many alerts of each severity it opened; every severity is a key."""
+
+    day: date
+    counts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """How many alerts it opened."""
+        return sum(self.counts.values())
+
+
+def last_days(
+    project_id: int, today: date, *, session: Session, environment: str | None = None
+) -> tuple[DayCounts, ...]:
+    """Return the last 14 days, the oldest first, today included."""
+    first = today - timedelta(days=DAYS - 1)
+    parts = []
+    for table in (AlertDay.__table__.c, ALERT_DAY_ADDITIONS.c):
+        part = select(table.day, table.severity, table.alerts).where(
+            table.project_id == project_id, table.day >= first
+        )
+        wanted = environment is not None
+        parts.append(part.where(table.environment == environment) if wanted else part)
+    counted = union_all(*parts).subquery()
+    statement = select(counted.c.day, counted.c.severity, func.sum(counted.c.alerts)).group_by(
+        counted.c.day, counted.c.severity
+    )
+    found = {(day, severity): int(count) for day, severity, count in session.execute(statement)}
+    days = (first + timedelta(days=offset) for offset in range(DAYS))
+    return tuple(
+        DayCounts(
+            day=day,
+            counts={severity.value: found.get((day, severity.rank), 0) for severity in SEVERITIES},
+        )
+        for day in days
+    )
+
+
+_ADD_UP = text(
+    """
+WITH gone AS (
+  DELETE FROM alert_day_additions
+  WHERE pg_try_advisory_xact_lock(hashtext('alert_day_additions')) RETURNING *
+)
+INSERT INTO alert_days (project_id, day, environment, severity, alerts)
+SELECT project_id, day, environment, severity, sum(alerts)
+FROM gone JOIN projects ON projects.id = gone.project_id
+GROUP BY project_id, day, environment, severity
+ON CONFLICT (project_id, day, environment, severity)
+DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
+"""
+)
+
+
+def add_up(*, session: Session) -> None:
+    """Add what came in since the last time to its days; of several at once one does it."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(_ADD_UP)

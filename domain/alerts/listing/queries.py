@@ -1,0 +1,249 @@
+"""Lists of alerts. What a page costs does not depend on how many alerts there are.
+
+A page of a list that shows several statuses is put together from the first rows of each: every
+index has the status before what it is ordered by, but one for all statuses by their start.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Label,
+    Row,
+    Select,
+    func,
+    literal,
+    select,
+    union_all,
+)
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.filters import (
+    OPEN_STATUSES,
+    SEVERITIES,
+    STATUSES,
+    AlertFilter,
+    conditions_of,
+    looked_up,
+)
+from domain.alerts.listing.sort_orders import (
+    NEWEST,
+    ORDERS,
+    Order,
+    Values,
+    beyond,
+    sorted_by,
+    write_cursor,
+)
+from domain.database.paging import Page
+from domain.projects.access import MOST_COUNTED
+from models import Alert, Assignment, Integration, Project, User
+
+LARGEST_IID = 2**31 - 1
+#: Of each status, so many alerts take part in an order that no index has.
+NEWEST_SORTED = 2_000
+#: Databases limit how many parts a union may have.
+_PROJECTS_AT_ONCE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertRow:
+    """An alert as a list shows it."""
+
+    id: int
+    iid: int
+    title: str
+    severity: str
+    #: The one that it has risen from, if it has.
+    raised_from: str | None
+    status: str
+    started_at: datetime
+    ended_at: datetime | None
+    events: int
+    service: str | None
+    environment: str | None
+    monitoring_tool: str | None
+    hosts: tuple[str, ...]
+    last_event_at: datetime
+    integration_name: str | None
+    project_path: str
+    #: Who looks after it.
+    assignee: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertSlice:
+    """Which part of a list is wanted: what follows a place in its order, or precedes one."""
+
+    size: int
+    order: Order = NEWEST
+    following: Values | None = None
+    preceding: Values | None = None
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether it is read from its end."""
+        return self.preceding is not None
+
+
+ROWS = (
+    select(
+        Alert,
+        Integration.name.label("integration_name"),
+        Project.path.label("project_path"),
+        User.username.label("assignee"),
+    )
+    .join(Project, Project.id == Alert.project_id)
+    .outerjoin(Integration, Integration.id == Alert.integration_id)
+    .outerjoin(Assignment, Assignment.alert_id == Alert.id)
+    .outerjoin(User, User.id == Assignment.user_id)
+)
+
+
+def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
+    """Return what a list shows of a row of ROWS."""
+    alert: Alert = row[0]
+    return AlertRow(
+        id=alert.id,
+        iid=alert.iid,
+        title=alert.title,
+        severity=SEVERITIES[alert.severity].value,
+        raised_from=None if alert.raised_from is None else SEVERITIES[alert.raised_from].value,
+        status=alert.status,
+        started_at=alert.started_at,
+        ended_at=alert.ended_at,
+        events=alert.events,
+        service=alert.service,
+        environment=alert.environment,
+        monitoring_tool=alert.monitoring_tool,
+        hosts=tuple(alert.hosts.split("\n")) if alert.hosts else (),
+        last_event_at=alert.last_event_at,
+        integration_name=row.integration_name,
+        project_path=row.project_path,
+        assignee=row.assignee,
+    )
+
+
+def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
+    """Return a part of the alerts."""
+    wanted = looked_up(wanted, session=session)
+    branches = _branches(conditions_of(wanted), wanted.statuses, part)
+    found = _first_of(branches, part, session=session)
+    is_more = len(found) > part.size
+    items, places = zip(*found[: part.size], strict=True) if found else ((), ())
+    if part.is_backwards:
+        items, places = items[::-1], places[::-1]
+    has_next = is_more or part.is_backwards
+    has_previous = is_more if part.is_backwards else part.following is not None
+    return Page(
+        items=items,
+        next_before=write_cursor(places[-1]) if places and has_next else None,
+        previous_after=write_cursor(places[0]) if places and has_previous else None,
+    )
+
+
+def _keys(order: Order) -> list[Label[Any]]:
+    return [key.column.label(f"key_{key.name}") for key in order.keys]
+
+
+def _newest_first() -> list[ColumnElement[Any]]:
+    return sorted_by([key.column for key in NEWEST.keys], order=NEWEST, backwards=False)
+
+
+def _branches(
+    conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
+) -> Iterator[Select[*tuple[Any, ...]]]:
+    """Return a query for each status that finds enough rows of it, or one for all of them."""
+    found = select(*_keys(part.order)).where(*conditions)
+    if part.order.is_among_newest:
+        found = found.order_by(*_newest_first()).limit(NEWEST_SORTED)
+    else:
+        found = _cut([key.column for key in part.order.keys], found, part)
+    if part.order.is_by_start and set(statuses) == set(STATUSES):
+        yield found
+        return
+    for status in statuses:
+        yield found.where(Alert.status == status)
+
+
+def _cut(
+    columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]], part: AlertSlice
+) -> Select[*tuple[Any, ...]]:
+    """Return the rows of a part, and one more to know whether there are any."""
+    order, backwards = part.order, part.is_backwards
+    place = part.preceding if backwards else part.following
+    if place is not None:
+        found = found.where(beyond(columns, place, order=order, backwards=backwards))
+    return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
+        part.size + 1
+    )
+
+
+def _first_of(
+    branches: Iterator[Select[*tuple[Any, ...]]], part: AlertSlice, *, session: Session
+) -> list[tuple[AlertRow, Values]]:
+    """Return the first rows of all branches together, with their places in the order."""
+    together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
+    columns = list(together.c)
+    candidates = _cut(columns, select(*columns), part).subquery()
+    columns = list(candidates.c)
+    statement = (
+        ROWS.add_columns(*columns)
+        .join(candidates, candidates.c.key_id == Alert.id)
+        .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
+    )
+    return [(row_of(row), part.order.values_of(row)) for row in session.execute(statement)]
+
+
+def open_alerts(
+    project_ids: Sequence[int], *, limit: int, session: Session
+) -> tuple[AlertRow, ...]:
+    """Return what waits for somebody in these projects: the worst first, then the newest."""
+    part = AlertSlice(size=limit, order=ORDERS["severity"])
+    found: list[tuple[AlertRow, Values]] = []
+    for start in range(0, len(project_ids), _PROJECTS_AT_ONCE):
+        chunk = project_ids[start : start + _PROJECTS_AT_ONCE]
+        branches = (
+            branch
+            for project_id in chunk
+            for branch in _branches([Alert.project_id == project_id], OPEN_STATUSES, part)
+        )
+        found += _first_of(branches, part, session=session)
+    found.sort(key=lambda each: each[1], reverse=True)
+    return tuple(row for row, _ in found[:limit])
+
+
+def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
+    """Return how many alerts there are in each status; every status is a key.
+
+    A number above MOST_COUNTED means: that many, or more. Alerts with a word that many have are
+    not counted; then there are no keys.
+    """
+    wanted = looked_up(wanted, session=session)
+    if wanted.matches is not None and wanted.matches.are_many:
+        return {}
+    conditions = conditions_of(wanted)
+    counts = [
+        select(literal(status).label("status"), func.count().label("alerts")).select_from(
+            select(literal(1))
+            .select_from(Alert)
+            .where(*conditions, Alert.status == status)
+            .order_by(*_counting_order(wanted))
+            .limit(MOST_COUNTED + 1)
+            .subquery()
+        )
+        for status in STATUSES
+    ]
+    rows = session.execute(union_all(*counts))
+    return {status: count for status, count in rows}  # noqa: C416 - rows are not tuples
+
+
+def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
+    """Return an order that an index has: without one, Postgres may rather read through the table.
+
+    Who looks after an alert is looked up quicker for all of them at once than for one by one.
+    """
+    return _newest_first() if wanted.assignee is None else []

@@ -1,0 +1,142 @@
+"""In which orders a list of alerts can be, and where in one of them a page begins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, literal, tuple_
+from sqlalchemy.sql import operators
+
+from domain.alerts.listing.filters import urgency
+from domain.database.paging import LARGEST_ID
+from domain.errors import QueryError
+from models import Alert
+
+Values = tuple[Any, ...]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST_COUNT = 2**31 - 1
+_LARGEST_RANK = 2**15 - 1
+
+
+@dataclass(frozen=True)
+class Key:
+    """A value that alerts are ordered by."""
+
+    name: str
+    column: ColumnElement[Any]
+    is_time: bool = False
+    largest: int = LARGEST_ID
+
+
+_ID = Key("id", Alert.id.expression)
+_STARTED = Key("started_at", Alert.started_at.expression, is_time=True)
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of the list: all of its keys descend, or all ascend; the last one is the id."""
+
+    name: str
+    label: str
+    keys: tuple[Key, ...]
+    is_descending: bool = True
+    #: No index has it, so that only the newest of each status take part.
+    is_among_newest: bool = False
+
+    @property
+    def is_by_start(self) -> bool:
+        """Whether an index for all statuses has it."""
+        return self.keys == (_STARTED, _ID)
+
+    def values_of(self, row: Row[Any]) -> Values:
+        """Return a row's values of the keys."""
+        return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
+
+
+ORDERS = {
+    order.name: order
+    for order in (
+        Order("started", "Newest", (_STARTED, _ID)),
+        Order("oldest", "Oldest", (_STARTED, _ID), is_descending=False),
+        Order(
+            "severity",
+            "Severity",
+            (Key("urgency", urgency(), largest=_LARGEST_RANK), _STARTED, _ID),
+        ),
+        Order(
+            "last_event",
+            "Last event",
+            (Key("last_event_at", Alert.last_event_at.expression, is_time=True), _ID),
+            is_among_newest=True,
+        ),
+        Order(
+            "events",
+            "Most events",
+            (Key("events", Alert.events.expression, largest=_LARGEST_COUNT), _ID),
+            is_among_newest=True,
+        ),
+    )
+}
+NEWEST = ORDERS["started"]
+
+
+def beyond(
+    columns: Sequence[ColumnElement[Any]], values: Values, *, order: Order, backwards: bool
+) -> ColumnElement[bool]:
+    """Return whether a row comes after these values, or before them when going backwards."""
+    given = [literal(value, column.type) for column, value in zip(columns, values, strict=True)]
+    compare = operators.lt if order.is_descending is not backwards else operators.gt
+    found: ColumnElement[bool] = compare(tuple_(*columns), tuple_(*given))
+    return found
+
+
+def sorted_by(
+    columns: Sequence[ColumnElement[Any]], *, order: Order, backwards: bool
+) -> list[ColumnElement[Any]]:
+    """Return what to order by."""
+    if order.is_descending is not backwards:
+        return [column.desc() for column in columns]
+    return [column.asc() for column in columns]
+
+
+def write_cursor(values: Values) -> str:
+    """Return the place of a row in an order, as an address carries it."""
+    return "_".join(map(_write, values))
+
+
+def _write(value: Any) -> str:
+    number = (value - _EPOCH) // _MICROSECOND if isinstance(value, datetime) else value
+    return f"n{-number}" if number < 0 else str(number)
+
+
+def read_cursor(text: str | None, order: Order) -> Values | None:
+    """Return the place that a cursor means, or raise QueryError for a forged one."""
+    if not text:
+        return None
+    parts = text.split("_")
+    if len(parts) != len(order.keys):
+        raise _forged()
+    return tuple(_read(part, key) for part, key in zip(parts, order.keys, strict=True))
+
+
+def _read(text: str, key: Key) -> Any:
+    digits = text.removeprefix("n")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):  # noqa: PLR2004 - 64 bits
+        raise _forged()
+    number = int(digits) if digits == text else -int(digits)
+    if abs(number) > key.largest:
+        raise _forged()
+    if not key.is_time:
+        return number
+    try:
+        return _EPOCH + number * _MICROSECOND
+    except OverflowError as error:
+        raise _forged() from error
+
+
+def _forged() -> QueryError:
+    message = "This page of the list does not exist; start again at the first one."
+    return QueryError(message, field="cursor")

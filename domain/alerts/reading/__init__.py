@@ -1,0 +1,1 @@
+"""Reads payloads: each format's body becomes the same frozen alerts, without a database."""

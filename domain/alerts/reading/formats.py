@@ -1,0 +1,97 @@
+"""Which bodies an integration understands. The integration's type decides, never the body."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading import generic, prometheus
+from domain.alerts.reading.body import checked_object, read_json
+from domain.alerts.reading.incoming import MissingAttributes, ParsedBody
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How this instance reads bodies."""
+
+    nesting_limit: int
+    #: The flag generic_alert_fingerprinting.
+    automatic_fingerprint: bool
+
+
+def read_body(
+    body: bytes,
+    kind: IntegrationType,
+    *,
+    now: datetime,
+    reading: Reading,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Return what a body says; raise UnreadableBody, MissingAttributes or NoValidItem."""
+    value = read_json(body, nesting_limit=reading.nesting_limit)
+    if isinstance(value, list) and kind is IntegrationType.HTTP:
+        flag = reading.automatic_fingerprint
+        return generic.parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+    return read_payload(checked_object(value), kind, now=now, reading=reading, mapping=mapping)
+
+
+def read_payload(
+    payload: Mapping[str, Any],
+    kind: IntegrationType,
+    *,
+    now: datetime,
+    reading: Reading,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Return what a parsed body says; raise MissingAttributes or NoValidItem.
+
+    The mapping of an integration counts for the generic format only. A body that looks like the
+    other format is read all the same, and somebody is told.
+    """
+    if kind is IntegrationType.PROMETHEUS:
+        return _read_webhook(payload, now=now)
+    parsed = generic.parse(
+        payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
+    )
+    if mapping is UNMAPPED and payload.keys() >= _WEBHOOK_MARKS:
+        return replace(parsed, remarks=(*parsed.remarks, LOOKS_LIKE_A_WEBHOOK))
+    return parsed
+
+
+#: What every webhook of Alertmanager has, and hardly anything else.
+_WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
+LOOKS_LIKE_A_WEBHOOK = (
+    "This looks like a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
+    "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
+)
+LOOKS_LIKE_ONE_ALERT = (
+    "This looks like a single alert: send it to an integration of the type “HTTP Endpoint”."
+)
+
+
+def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
+    try:
+        return prometheus.parse(payload, now=now)
+    except MissingAttributes as error:
+        if _WEBHOOK_MARKS & payload.keys():
+            raise
+        raise MissingAttributes(error.names, hint=LOOKS_LIKE_ONE_ALERT) from error
+
+
+def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
+    """Return the body as if it had one item: to show one of thousands, one has to be read."""
+    if kind != IntegrationType.PROMETHEUS:
+        is_array = isinstance(value, list) and item_index < len(value)
+        return checked_object(value[item_index] if is_array else value)
+    payload = checked_object(value)
+    items = payload.get("alerts")
+    return {**payload, "alerts": items[item_index : item_index + 1]} if items else payload
+
+
+def shown_part(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
+    """Return the part of a body that one alert came from."""
+    if kind == IntegrationType.PROMETHEUS:
+        return prometheus.shown_part(payload, item_index)
+    return payload

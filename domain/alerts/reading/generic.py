@@ -1,0 +1,145 @@
+"""The generic JSON payload: one alert, every field optional, any other field welcome.
+
+An array of them is one alert for each.
+
+Which key feeds which field a maintainer can decide by a mapping; else each has its own name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from domain.alerts.reading import fingerprint
+from domain.alerts.reading.incoming import (
+    IncomingAlert,
+    NoValidItem,
+    ParsedBody,
+    RefusedItem,
+    State,
+)
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, Target
+from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
+from domain.alerts.reading.text import (
+    excerpt,
+    first_text,
+    is_blank,
+    short_text,
+    texts_within,
+    whole_text,
+)
+from domain.alerts.reading.times import in_order, read_end, read_start
+
+DEFAULT_TITLE = "New: Alert"
+
+#: Senders in the field use the second spelling.
+_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+
+_UNGROUPED = "none: grouping is off"
+
+
+def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str | None:
+    names = _ENVIRONMENT[:1] if Target.ENVIRONMENT in mapping.paths else _ENVIRONMENT
+    return first_text(map(fields.get, names), 255)
+
+
+def _identify(
+    body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
+) -> tuple[bytes | None, str, str | None]:
+    """Return the fingerprint, what it was made of, and a remark if one was sent in vain."""
+    name = mapping.sources[Target.FINGERPRINT]
+    if fingerprint.is_fingerprint(given):
+        return fingerprint.of_value(given), f"the {name} field", None
+    remark = None
+    if not is_blank(given):
+        remark = f"{name} is no string, number or array: {excerpt(given)}, so it is not used."
+    if not automatic_fingerprint:
+        return None, _UNGROUPED, remark
+    made_of = f"the whole payload without {mapping.volatile}"
+    return fingerprint.of_payload(mapping.steady_part(body)), made_of, remark
+
+
+def _read_alert(
+    body: Mapping[str, Any], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
+) -> IncomingAlert:
+    fields, sources = mapping.fields(body), mapping.sources
+    severity, severity_reason = read_severity(fields.get(Target.SEVERITY), GENERIC_WORDS)
+    start = read_start(fields.get(Target.START_TIME), name=sources[Target.START_TIME], now=now)
+    end = read_end(fields.get(Target.END_TIME), name=sources[Target.END_TIME])
+    started_at, end = in_order(start, end)
+    title = short_text(fields.get(Target.TITLE), 200)
+    identity, made_of, remark = _identify(
+        *(body, fields.get(Target.FINGERPRINT), mapping),
+        automatic_fingerprint=automatic_fingerprint,
+    )
+    return IncomingAlert(
+        title=title or DEFAULT_TITLE,
+        description=short_text(fields.get(Target.DESCRIPTION), 1000),
+        severity=severity,
+        state=State.FIRING if end.time is None else State.RECOVERY,
+        started_at=started_at,
+        ended_at=end.time,
+        service=short_text(fields.get(Target.SERVICE), 100),
+        monitoring_tool=short_text(fields.get(Target.MONITORING_TOOL), 100),
+        hosts=texts_within(fields.get(Target.HOSTS), 255),
+        environment=_read_environment(fields, mapping),
+        fingerprint=identity,
+        fingerprint_source=made_of,
+        severity_reason=severity_reason,
+        runbook=whole_text(fields.get(Target.RUNBOOK)),
+        query=None,
+        markdown=None,
+        y_label=None,
+        generator_url=None,
+        remarks=tuple(filter(None, (start.remark, end.remark, remark))),
+        item_index=0,
+        left_out=_left_out(
+            title=title is None,
+            severity=is_blank(fields.get(Target.SEVERITY)),
+            started_at=not start.is_given,
+        ),
+    )
+
+
+def _left_out(**is_left_out: bool) -> frozenset[str]:
+    return frozenset(name for name, is_so in is_left_out.items() if is_so)
+
+
+def parse(
+    body: Mapping[str, Any],
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Read the one alert that a generic payload is; nothing in it can be refused.
+
+    An end that can be read resolves, whenever it is. Without a usable fingerprint the payload
+    itself identifies the alert, unless `automatic_fingerprint` is off: then nothing does.
+    """
+    alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
+    return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, remarks=())
+
+
+def parse_each(
+    items: Sequence[Any],
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Read one alert for each object of an array; what is none does not sink the others.
+
+    Raise NoValidItem if there is nothing to store.
+    """
+    alerts, refused = [], []
+    for index, item in enumerate(items):
+        if isinstance(item, dict):
+            alert = _read_alert(item, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
+            alerts.append(replace(alert, item_index=index))
+        else:
+            refused.append(RefusedItem(item_index=index, reason="it is not an object"))
+    if not alerts:
+        message = "None of the items is an alert." if refused else "The array is empty."
+        raise NoValidItem(message, refused=refused)
+    return ParsedBody(alerts=tuple(alerts), refused=tuple(refused), truncated_alerts=0, remarks=())

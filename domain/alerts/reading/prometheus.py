@@ -1,0 +1,226 @@
+"""The webhook of the metrics system (Prometheus Alertmanager and those that speak like it).
+
+Beyond the attributes that the specification names, the labels service, instance and host fill the
+alert's service and hosts, and the annotation runbook_url stands in for runbook.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from domain.alerts.reading import fingerprint
+from domain.alerts.reading.incoming import (
+    IncomingAlert,
+    MissingAttributes,
+    NoValidItem,
+    ParsedBody,
+    RefusedItem,
+    State,
+)
+from domain.alerts.reading.severity import METRICS_WORDS, read_severity
+from domain.alerts.reading.text import (
+    first_text,
+    is_blank,
+    short_text,
+    storable,
+    texts_within,
+    whole_text,
+)
+from domain.alerts.reading.times import End, Start, in_order, read_end, read_start
+
+REQUIRED = (
+    "alerts",
+    "commonAnnotations",
+    "commonLabels",
+    "externalURL",
+    "groupKey",
+    "groupLabels",
+    "receiver",
+    "status",
+    "version",
+)
+
+MONITORING_TOOL = "Prometheus"
+
+#: Senders in the field use the second spelling.
+_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+
+_QUERY_PARAMETER = "g0.expr="
+#: A lone surrogate as senders write it in UTF-8: one character that cannot be, not three.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_REPLACEMENT = "\ufffd".encode()
+_LARGEST_COUNT = 2**31 - 1
+
+_BY_ITEM = "the item's own fingerprint"
+_BY_LABELS = "its labels"
+_BY_TITLE = "its title"
+
+
+class _NoAlertError(Exception):
+    """This item is no alert; the text says why."""
+
+
+def _read_names(item: Mapping[str, Any], attribute: str) -> Mapping[str, Any]:
+    names = item.get(attribute)
+    if names is None:
+        return {}
+    if not isinstance(names, dict):
+        raise _NoAlertError(f"{attribute} is not an object")
+    return names
+
+
+def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
+    title = first_text(
+        (annotations.get("title"), annotations.get("summary"), labels.get("alertname"))
+    )
+    if title is None:
+        raise _NoAlertError(
+            "it has no title: none of annotations.title, annotations.summary "
+            "and labels.alertname is there"
+        )
+    return title
+
+
+def _read_end(item: Mapping[str, Any], *, now: datetime) -> End:
+    """Return when the item ended: by its end or, if its status says so, now.
+
+    An end in the future is a forecast; only the item's own status counts, never the group's.
+    """
+    end = read_end(item.get("endsAt"), name="endsAt")
+    if end.time is not None and end.time <= now:
+        return end
+    status = item.get("status")
+    is_resolved = isinstance(status, str) and status.strip().lower() == "resolved"
+    return End(now if is_resolved else None, end.remark)
+
+
+def _identify(item: Mapping[str, Any], labels: Mapping[str, Any], title: str) -> tuple[bytes, str]:
+    given = item.get("fingerprint")
+    if fingerprint.is_fingerprint(given) and not isinstance(given, list):
+        return fingerprint.of_value(given), _BY_ITEM
+    if labels:
+        return fingerprint.of_labels(labels), _BY_LABELS
+    return fingerprint.of_title(title), _BY_TITLE
+
+
+def _read_query(generator_url: str | None) -> str | None:
+    """Return the metric's expression, which the address of its graph carries."""
+    if generator_url is None or _QUERY_PARAMETER not in generator_url:
+        return None
+    parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
+    found = (part for part in parameters if part.startswith(_QUERY_PARAMETER))
+    expression = next(found, "").removeprefix(_QUERY_PARAMETER)
+    expression_bytes = unquote_to_bytes(expression.replace("+", " "))
+    return (
+        storable(_SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")) or None
+    )
+
+
+def _read_hosts(labels: Mapping[str, Any]) -> tuple[str, ...]:
+    hosts = dict.fromkeys(texts_within([labels.get("instance"), labels.get("host")], 255))
+    return tuple(hosts)
+
+
+def _first_whole(names: Mapping[str, Any], *keys: str) -> str | None:
+    for key in keys:
+        if (text := whole_text(names.get(key))) is not None:
+            return text
+    return None
+
+
+def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
+    if not isinstance(item, dict):
+        raise _NoAlertError("it is not an object")
+    labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
+    title = _read_title(labels, annotations)
+    if is_blank(item.get("startsAt")):
+        raise _NoAlertError("startsAt is missing")
+    start = read_start(item["startsAt"], name="startsAt", now=now)
+    started_at, end = in_order(start, _read_end(item, now=now))
+    severity, severity_reason = read_severity(labels.get("severity"), METRICS_WORDS)
+    identity, source = _identify(item, labels, title)
+    generator_url = _first_whole(item, "generatorURL", "generatorUrl")
+    return IncomingAlert(
+        title=title,
+        description=short_text(annotations.get("description"), 1000),
+        severity=severity,
+        state=State.FIRING if end.time is None else State.RECOVERY,
+        started_at=started_at,
+        ended_at=end.time,
+        service=short_text(labels.get("service"), 100),
+        monitoring_tool=MONITORING_TOOL,
+        hosts=_read_hosts(labels),
+        environment=first_text(map(labels.get, _ENVIRONMENT), 255),
+        fingerprint=identity,
+        fingerprint_source=source,
+        severity_reason=severity_reason,
+        runbook=_first_whole(annotations, "runbook", "runbook_url"),
+        query=_read_query(generator_url),
+        markdown=_first_whole(
+            annotations, "platform_incident_markdown", "gitlab_incident_markdown"
+        ),
+        y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
+        generator_url=generator_url,
+        remarks=tuple(filter(None, (start.remark, end.remark))),
+        item_index=index,
+        left_out=_left_out(labels, start),
+    )
+
+
+def _left_out(labels: Mapping[str, Any], start: Start) -> frozenset[str]:
+    names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
+    return frozenset(name for name, is_left_out in names.items() if is_left_out)
+
+
+def _count_left_out(body: Mapping[str, Any]) -> int:
+    count = body.get("truncatedAlerts")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return min(max(count, 0), _LARGEST_COUNT)
+    return 0
+
+
+def _remarks_on_left_out(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
+
+
+def _items_of(body: Mapping[str, Any]) -> list[Any]:
+    missing = [name for name in REQUIRED if name not in body]
+    items = body.get("alerts")
+    if isinstance(items, list) and not missing:
+        return items
+    raise MissingAttributes(missing or ["alerts (an array)"])
+
+
+def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
+    """Read one alert for each item; an item that is none does not sink the others.
+
+    Raise MissingAttributes, or NoValidItem if there is nothing to store. `version` may be any
+    value, and the group's own attributes say nothing about the items.
+    """
+    alerts, refused = [], []
+    for index, item in enumerate(_items_of(body)):
+        try:
+            alerts.append(_read_item(item, index, now=now))
+        except _NoAlertError as error:
+            refused.append(RefusedItem(item_index=index, reason=str(error)))
+    if not alerts:
+        message = "None of the items in alerts is an alert." if refused else "alerts is empty."
+        raise NoValidItem(message, refused=refused)
+    left_out = _count_left_out(body)
+    return ParsedBody(
+        alerts=tuple(alerts),
+        refused=tuple(refused),
+        truncated_alerts=left_out,
+        remarks=_remarks_on_left_out(left_out),
+    )
+
+
+def shown_part(body: Mapping[str, Any], item_index: int) -> Mapping[str, Any]:
+    """Return what an alert's page shows of a body: one item, its annotations and labels first."""
+    item = body["alerts"][item_index]
+    first = {name: item[name] for name in ("annotations", "labels") if name in item}
+    return {**first, **item}

@@ -1,0 +1,34 @@
+"""The words that senders use for how bad something is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import excerpt, is_blank
+
+GENERIC_WORDS: Mapping[str, Severity] = {severity.value: severity for severity in Severity}
+
+_ACCEPTED = {
+    Severity.CRITICAL: ("critical", "s1", "p1", "emergency", "fatal"),
+    Severity.HIGH: ("high", "s2", "p2", "major", "page"),
+    Severity.MEDIUM: ("medium", "s3", "p3", "error", "alert"),
+    Severity.LOW: ("low", "s4", "p4", "warn", "warning"),
+    Severity.INFO: ("info", "s5", "p5", "debug", "information", "notice"),
+}
+
+METRICS_WORDS: Mapping[str, Severity] = {
+    word: severity for severity, words in _ACCEPTED.items() for word in words
+}
+
+
+def read_severity(value: Any, words: Mapping[str, Severity]) -> tuple[Severity, str]:
+    """Return the severity that a word stands for, and why, in words.
+
+    Capitals and surrounding spaces do not matter. Anything else, or nothing, is critical.
+    """
+    if is_blank(value):
+        return Severity.CRITICAL, "missing, so critical"
+    severity = words.get(value.strip().lower()) if isinstance(value, str) else None
+    if severity is None:
+        return Severity.CRITICAL, f"severity {excerpt(value)} is no known word, so critical"
+    return severity, f"severity is {excerpt(value)}"

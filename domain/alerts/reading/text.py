@@ -1,0 +1,148 @@
+"""JSON values as texts that fit a column and can be stored."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from domain.alerts.reading.body import LongNumber
+
+ELLIPSIS = "…"
+_REPLACEMENT = "\ufffd"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+_write_scalar = json.JSONEncoder(ensure_ascii=False).encode
+#: Makes orjson refuse a LongNumber instead of writing it as an object.
+_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
+_PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
+
+_TITLE_LENGTH = 200
+_EXCERPT_LENGTH = 60
+
+
+def storable(text: str) -> str:
+    """Return the text with U+FFFD for NUL and lone surrogates, which no database column takes."""
+    if text.isascii():
+        return text.replace("\x00", _REPLACEMENT)
+    return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def cut(text: str, length: int) -> str:
+    """Return at most `length` characters, the last one an ellipsis if any are missing."""
+    return text if len(text) <= length else text[: length - 1] + ELLIPSIS
+
+
+def is_blank(value: Any) -> bool:
+    """Tell whether a value says nothing: null, white space, or a container of such values."""
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if isinstance(value, list):
+        return all(map(is_blank, value))
+    return isinstance(value, dict) and not value
+
+
+def _write_object(value: Mapping[str, Any], newline: str) -> str:
+    if not value:
+        return "{}"
+    inner = newline + "  " if newline else ""
+    colon = ": " if newline else ":"
+    keys = value if newline else sorted(value)
+    members = (f"{_write(key, '')}{colon}{_write(value[key], inner)}" for key in keys)
+    return "{" + inner + ("," + inner).join(members) + newline + "}"
+
+
+def _write_array(value: list[Any], newline: str) -> str:
+    if not value:
+        return "[]"
+    inner = newline + "  " if newline else ""
+    return "[" + inner + ("," + inner).join(_write(item, inner) for item in value) + newline + "]"
+
+
+def _write(value: Any, newline: str) -> str:
+    """Write any value that was read; each line begins with `newline`, or there is one line."""
+    match value:
+        case dict():
+            return _write_object(value, newline)
+        case list():
+            return _write_array(value, newline)
+        case LongNumber():
+            return value.text
+    return _write_scalar(value)
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return the same bytes for equal values: names sorted, no spaces.
+
+    Never leaves JSON for a lone surrogate: those are written as they are, in three bytes.
+    """
+    try:
+        return orjson.dumps(value, option=_CANONICAL)
+    except TypeError:
+        return _write(value, "").encode("utf-8", "surrogatepass")
+
+
+def pretty_json(value: Any) -> str:
+    """Return a value as JSON for people: indented, names in the sender's order, storable."""
+    try:
+        return orjson.dumps(value, option=_PRETTY).decode()
+    except TypeError:
+        return storable(_write(value, "\n"))
+
+
+def as_text(value: Any) -> str:
+    """Return a string as it is and any other value as its JSON text."""
+    if isinstance(value, str):
+        return value
+    return canonical_json(value).decode("utf-8", "surrogatepass")
+
+
+def excerpt(value: Any) -> str:
+    """Return the beginning of a value in quotes, for a remark."""
+    return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
+
+
+def whole_text(value: Any) -> str | None:
+    """Return a value as a storable text of any length, or None if it is blank."""
+    return None if is_blank(value) else storable(as_text(value))
+
+
+def short_text(value: Any, length: int) -> str | None:
+    """Return a value as a storable text of at most `length` characters, or None if blank."""
+    return None if is_blank(value) else storable(cut(as_text(value), length))
+
+
+def first_text(values: Iterable[Any], length: int = _TITLE_LENGTH) -> str | None:
+    """Return the first value that is not blank, as `short_text` does."""
+    for value in values:
+        if (text := short_text(value, length)) is not None:
+            return text
+    return None
+
+
+def _lines(values: list[Any]) -> Iterator[str]:
+    """Yield each value on one line, arrays in arrays flattened, blank ones left out."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _lines(value)
+        elif line := " ".join(as_text(value).split()) if value is not None else "":
+            yield storable(line)
+
+
+def texts_within(value: Any, length: int) -> tuple[str, ...]:
+    """Return a value, or the items of an array, as single lines of `length` characters in all.
+
+    Where the room ends stands an ellipsis; what follows is left out.
+    """
+    kept: list[str] = []
+    room = length
+    for line in _lines(value if isinstance(value, list) else [value]):
+        if len(line) > room:
+            *whole, last = [*kept, line[:room]] if room else kept
+            return (*whole, last[:-1] + ELLIPSIS)
+        kept.append(line)
+        room -= len(line)
+    return tuple(kept)

@@ -1,0 +1,220 @@
+"""Reads the times that senders write: RFC 3339 and its kin, RFC 2822, and epochs.
+
+An epoch is in seconds, milliseconds, microseconds or nanoseconds: its size tells which. A time
+without an offset, or with a zone that is not known here, is read as UTC, and a date without a time
+as midnight in UTC; both leave a remark.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from domain.alerts.reading.text import excerpt, is_blank
+from domain.alerts.reading.time_zones import find_zone
+
+#: What Go's zero value of a time looks like in JSON; it means "no time".
+ZERO_TIME = datetime.min.replace(tzinfo=UTC)
+END_BEFORE_START = "The end lies before the start, so it counts as the start."
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Below which number an epoch has so many units a second. Each is March 1973 in the next unit and
+#: the year 5138 in its own: nobody means the other one.
+_EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
+_MICROSECONDS = 10**6
+
+#: Longer texts hold no time, and reading them would take long.
+_LONGEST = 1000
+
+# RFC 3339 section 5.6, and what senders make of it: a space for the T, dots or slashes in the date
+# (Zabbix), no seconds or no time at all, a comma, an offset after a space, without colon, without
+# minutes (Postgres) or with the zone's name beside it (Go, Java), or only that name, or nothing.
+_RFC_3339 = re.compile(
+    r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
+    r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+    r"(?: *(?P<offset>Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?))?"
+    r"(?P<zone>(?: | ?\[)[a-z][a-z0-9_+/-]*\]?)?(?: m=[+-][\d.]+)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_RFC_2822 = re.compile(
+    r"(?P<date>(?:[a-z]{3,9},? )?\d\d?[ -][a-z]{3}[ -](?:\d\d){1,2} \d\d?:\d\d(?::\d\d)?)"
+    r"(?: (?:(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
+    re.ASCII | re.IGNORECASE,
+)
+#: What `date` and Nagios write, with the year at the end.
+_UNIX_DATE = re.compile(
+    r"(?:[a-z]{3} )?(?P<month>[a-z]{3}) (?P<day>\d\d?) (?P<time>\d\d:\d\d:\d\d)"
+    r"(?P<zone> [a-z]{1,5})? (?P<year>\d{4})",
+    re.ASCII | re.IGNORECASE,
+)
+_EPOCH_TEXT = re.compile(r"\d{1,20}(?:\.\d{1,20})?", re.ASCII)
+
+
+class _Guess(Enum):
+    """What a time does not say, and how it is read then."""
+
+    OFFSET = "has no offset from UTC: {}, so it is read as UTC."
+    ZONE = "names a time zone that is not known here: {}, so it is read as UTC."
+    TIME = "has no time of day: {}, so it is read as midnight UTC."
+
+
+#: A time in UTC, and what of it is a guess.
+_Reading = tuple[datetime, _Guess | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When something began, in UTC, and what a maintainer should know about it."""
+
+    time: datetime
+    remark: str | None
+    #: Whether the sender says so; else it is the time of arrival.
+    is_given: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """When something ended, in UTC, if it did, and what a maintainer should know about it."""
+
+    time: datetime | None
+    remark: str | None
+
+
+_NO_END = End(None, None)
+
+
+def written_time(moment: datetime) -> str:
+    """Write a time for programs, in UTC and to the second: `2026-11-21T09:57:03Z`.
+
+    Not by strftime, which on Linux leaves out the zeros before the year of a confused clock.
+    """
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def _read_rfc_3339(found: re.Match[str]) -> _Reading:
+    date = f"{found['year']}-{found['month']}-{found['day']}"
+    if found["hour"] is None:
+        return datetime.fromisoformat(date).replace(tzinfo=UTC), _Guess.TIME
+    second = found["second"] or "00"
+    # A leap second (RFC 3339 section 5.7): Python's clock has none, the next second is it.
+    is_leap = second == "60"
+    time = datetime.fromisoformat(
+        f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
+        f".{(found['fraction'] or '')[:6].ljust(6, '0')}"
+    ) + timedelta(seconds=is_leap)
+    return _placed(time, _offset(found), (found["zone"] or "").strip(" []"))
+
+
+def _offset(found: re.Match[str]) -> tzinfo | None:
+    if found["sign"] is None:
+        return UTC if found["offset"] else None
+    distance = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
+    return timezone(-distance if found["sign"] == "-" else distance)
+
+
+def _placed(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
+    """Return a time where its offset puts it, or else the name of its zone."""
+    place = offset or (find_zone(zone) if zone else None)
+    if place is None:
+        return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
+    return time.replace(tzinfo=place).astimezone(UTC), None
+
+
+def _read_rfc_2822(found: re.Match[str]) -> _Reading:
+    if found["offset"]:
+        time = parsedate_to_datetime(f"{found['date']} {found['offset']}")
+        return _placed(time, time.tzinfo or UTC, None)
+    return _placed(parsedate_to_datetime(found["date"]), None, found["zone"])
+
+
+def _read_epoch(number: float | Fraction) -> _Reading:
+    if number <= 0:
+        raise ValueError("zero and below are how programs say that there is no time")
+    per_second = next((units for limit, units in _EPOCH_UNITS if number < limit), None)
+    if per_second is None:
+        raise ValueError("beyond the calendar in any unit")
+    if isinstance(number, float):
+        return _EPOCH + timedelta(microseconds=round(number * _MICROSECONDS / per_second)), None
+    # What is exact stays so: a float has no room for the microseconds of so many nanoseconds.
+    return _EPOCH + timedelta(microseconds=number * _MICROSECONDS // per_second), None
+
+
+@lru_cache(maxsize=256)
+def _read_text(text: str) -> _Reading:
+    # What fires together often began together, and most of it has the same "no end".
+    if found := _RFC_3339.fullmatch(text):
+        return _read_rfc_3339(found)
+    if _EPOCH_TEXT.fullmatch(text):
+        return _read_epoch(Fraction(text))
+    text = " ".join(text.split())
+    if found := _UNIX_DATE.fullmatch(text):
+        text = "{day} {month} {year} {time}{zone}".format(**found.groupdict(""))
+    if found := _RFC_2822.fullmatch(text):
+        return _read_rfc_2822(found)
+    raise ValueError("no known format")
+
+
+def _read(value: Any) -> _Reading:
+    """Return what a value means; raise ValueError or OverflowError."""
+    if isinstance(value, str) and len(value) <= _LONGEST:
+        return _read_text(value.strip())
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _read_epoch(value)
+    raise ValueError("no text and no number")
+
+
+def _reading(value: Any) -> tuple[datetime | None, _Guess | None]:
+    """Return a time in UTC, or None if it cannot be read, and what of it is a guess."""
+    try:
+        return _read(value)
+    except (ValueError, OverflowError):
+        return None, None
+
+
+def read_time(value: Any) -> datetime | None:
+    """Return a time in UTC, or None if it cannot be read; without an offset it is UTC."""
+    return _reading(value)[0]
+
+
+def _remark_on(guess: _Guess | None, value: Any, name: str) -> str | None:
+    return f"{name} {guess.value.format(excerpt(value))}" if guess else None
+
+
+def read_start(value: Any, *, name: str, now: datetime) -> Start:
+    """Read when something began; `now` stands in for what is absent or cannot be read."""
+    if is_blank(value):
+        return Start(now, None, is_given=False)
+    time, guess = _reading(value)
+    if time is None or time == ZERO_TIME:
+        trouble = f"{name} could not be read: {excerpt(value)}"
+        return Start(now, f"{trouble}, so the time of arrival is used.", is_given=False)
+    return Start(time, _remark_on(guess, value, name))
+
+
+def read_end(value: Any, *, name: str) -> End:
+    """Read when something ended; what is absent, zero or cannot be read is no end."""
+    if is_blank(value):
+        return _NO_END
+    time, guess = _reading(value)
+    if time is None:
+        return End(None, f"{name} could not be read: {excerpt(value)}, so it counts as absent.")
+    if time == ZERO_TIME:
+        return _NO_END
+    return End(time, _remark_on(guess, value, name))
+
+
+def in_order(start: Start, end: End) -> tuple[datetime, End]:
+    """Return when something began and when it ended, not before that.
+
+    What has only an end began then, or before, and not when the news of its end arrived.
+    """
+    if end.time is None or start.time <= end.time:
+        return start.time, end
+    if not start.is_given:
+        return end.time, end
+    remarks = filter(None, (end.remark, END_BEFORE_START))
+    return start.time, End(start.time, " ".join(remarks))

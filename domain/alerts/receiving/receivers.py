@@ -1,0 +1,232 @@
+"""Finds the integration that a request is addressed to, and checks its key: one statement."""
+
+import base64
+import binascii
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Case, Text, bindparam, case, cast, exists, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, aliased
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.mapping import FieldMapping, written_mapping
+from domain.database.statements import HotConnection, HotRow
+from domain.errors import DomainError, ForbiddenError, NotFoundError
+from domain.keyring import Keyring
+from models import Integration, Project
+from models.folding import fold
+
+_TYPES = {kind.value: kind for kind in IntegrationType}
+#: How exact "last used" is: often enough for people, seldom enough for the database.
+_USE_RESOLUTION = timedelta(minutes=1)
+
+
+class UnknownReceiverError(NotFoundError):
+    """No integration answers at this address."""
+
+
+class WrongKeyError(DomainError):
+    """The authorization key is missing or wrong."""
+
+
+class DisabledReceiverError(ForbiddenError):
+    """The integration takes no alerts now."""
+
+
+class OverLimitError(DomainError):
+    """More deliveries than the limit; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        """Say when to come again."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class MetricsOverLimitError(OverLimitError):
+    """The same for the metrics receiver: Alertmanager comes again after a 503, not a 429."""
+
+
+class NotJsonError(DomainError):
+    """The media type is not JSON."""
+
+
+class BodyTooLargeError(DomainError):
+    """The body is over the limit."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LiveKey:
+    """A key that an integration accepts now."""
+
+    digest: bytes = field(repr=False)
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receiver:
+    """An integration as the hot path needs it."""
+
+    integration_id: int
+    project_id: int
+    type: IntegrationType
+    active: bool
+    #: The present key, and the one before it as long as that counts.
+    keys: tuple[LiveKey, ...]
+    external_is_active: bool
+    mapping: FieldMapping
+
+
+_External = aliased(Integration)
+
+_COLUMNS = select(
+    Integration.id,
+    Integration.project_id,
+    Integration.type,
+    Integration.active,
+    Integration.key_digest,
+    Integration.previous_key_digest,
+    Integration.previous_key_expires_at,
+    Integration.previous_key_last_used_at,
+    Integration.key_last_used_at,
+    # As text: the same text gives the same mapping, which is kept.
+    cast(Integration.mapping, Text).label("mapping"),
+    exists()
+    .where(
+        _External.project_id == Integration.project_id,
+        _External.type == IntegrationType.EXTERNAL.value,
+        _External.active.is_(True),
+    )
+    .label("external_is_active"),
+).join(Project, Project.id == Integration.project_id)
+
+
+def _if_used(digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any]) -> Case[Any]:
+    used = digest == bindparam("digest")
+    return case((used, bindparam("now", type_=last.type)), else_=last)
+
+
+_BY_IDENTIFIER = _COLUMNS.where(
+    Integration.endpoint_identifier == bindparam("identifier"),
+    Project.path_key == bindparam("path"),
+)
+
+_OLDEST_OF_TYPE = (
+    _COLUMNS.where(Project.path_key == bindparam("path"), Integration.type == bindparam("type"))
+    .order_by(Integration.id)
+    .limit(1)
+)
+
+#: By the key, not by its place: it may have become the previous one meanwhile.
+_NOTE_USE = (
+    update(Integration)
+    .where(
+        Integration.id == bindparam("integration_id"),
+        or_(
+            Integration.key_digest == bindparam("digest"),
+            Integration.previous_key_digest == bindparam("digest"),
+        ),
+    )
+    .values(
+        key_last_used_at=_if_used(Integration.key_digest, Integration.key_last_used_at),
+        previous_key_last_used_at=_if_used(
+            Integration.previous_key_digest, Integration.previous_key_last_used_at
+        ),
+    )
+)
+
+
+def find_receiver(
+    project_path: str, identifier: str, *, hot: HotConnection, now: datetime
+) -> Receiver:
+    """Return the receiver at a full address, or raise UnknownReceiverError."""
+    parameters = {"identifier": identifier, "path": fold(project_path)}
+    return _receiver(hot.first(_BY_IDENTIFIER, parameters), now)
+
+
+def find_oldest_receiver(
+    project_path: str, kind: IntegrationType, *, hot: HotConnection, now: datetime
+) -> Receiver:
+    """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
+    parameters = {"type": kind.value, "path": fold(project_path)}
+    return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
+
+
+def find_metrics_receiver(project_path: str, *, hot: HotConnection, now: datetime) -> Receiver:
+    """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
+
+    That is the oldest metrics receiver of the project PATH, or the oldest HTTP receiver of the
+    project `PATH/prometheus`. There are never both: nothing is below a project.
+    """
+    with suppress(UnknownReceiverError):
+        return find_oldest_receiver(project_path, IntegrationType.PROMETHEUS, hot=hot, now=now)
+    below = f"{project_path}/{IntegrationType.PROMETHEUS}"
+    return find_oldest_receiver(below, IntegrationType.HTTP, hot=hot, now=now)
+
+
+def _receiver(row: HotRow | None, now: datetime) -> Receiver:
+    if row is None or row.type == IntegrationType.EXTERNAL:
+        message = "No alert integration answers at this address."
+        raise UnknownReceiverError(message)
+    return Receiver(
+        integration_id=row.id,
+        project_id=row.project_id,
+        type=_TYPES[row.type],
+        active=row.active,
+        keys=_live_keys(row, now),
+        external_is_active=row.external_is_active,
+        mapping=written_mapping(row.mapping),
+    )
+
+
+def _live_keys(row: HotRow, now: datetime) -> tuple[LiveKey, ...]:
+    present = LiveKey(digest=row.key_digest, last_used_at=row.key_last_used_at)
+    digest, expires_at = row.previous_key_digest, row.previous_key_expires_at
+    if digest is None or expires_at is None or expires_at <= now:
+        return (present,)
+    return (present, LiveKey(digest=digest, last_used_at=row.previous_key_last_used_at))
+
+
+def presented_key(authorization: str | None) -> str | None:
+    """Return the key of a Bearer header, or of a Basic one whose user is blank."""
+    scheme, _, rest = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer":
+        return rest.strip() or None
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, colon, password = (
+            base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+        )
+    except (binascii.Error, UnicodeError):
+        return None
+    return password if colon and not user and password else None
+
+
+def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> LiveKey:
+    """Return the live key that this is, or raise WrongKeyError."""
+    found = [
+        live for live in receiver.keys if key is not None and keyring.matches(key, [live.digest])
+    ]
+    if not found:
+        message = "The authorization key is missing or wrong."
+        raise WrongKeyError(message)
+    return found[0]
+
+
+def check_open(receiver: Receiver) -> None:
+    """Raise DisabledReceiverError if the integration takes no alerts."""
+    if receiver.external_is_active:
+        message = "The project's alerts are in an external on-call tool; this endpoint is closed."
+        raise DisabledReceiverError(message)
+    if not receiver.active:
+        message = "This integration is turned off."
+        raise DisabledReceiverError(message)
+
+
+def note_use(receiver: Receiver, key: LiveKey, *, hot: HotConnection, now: datetime) -> None:
+    """Remember when this key was last used; to the minute."""
+    if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
+        parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
+        hot.all(_NOTE_USE, parameters)

@@ -1,0 +1,1 @@
+"""Stores deliveries: each opens, updates or resolves alerts in one transaction."""

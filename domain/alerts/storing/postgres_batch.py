@@ -1,0 +1,206 @@
+"""Stores what a delivery of several items said, on Postgres: one look, then one statement.
+
+Rows travel as JSON: orjson writes it, and Postgres reads it, faster than psycopg writes arrays.
+
+A statement is planned once for each connection, maybe while the tables are all but empty, and is
+used until they are large. So nothing here may look cheaper by reading a whole table: alerts are
+found one fingerprint at a time, and those that change are picked by a word, of which the planner
+believes that hardly any row has it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import text
+
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.storing.inbound_delivery import Parcel, delivery_values
+from domain.alerts.storing.intake_result import outcome_values
+from domain.alerts.storing.lifecycle import (
+    RESOLVED,
+    Action,
+    Answer,
+    Existing,
+    ExistingAnswer,
+    NewAlert,
+    Plan,
+    looks_back,
+)
+from domain.alerts.storing.words import COLUMNS, assignments
+from domain.database.statements import HotConnection
+
+_GIVEN = {name: f"touched.{name}" for name in COLUMNS}
+
+_LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE")
+
+#: Of those that may belong to what is over, the last alert as well. Adding nothing to the project
+#: leaves the planner no index but those that begin with the fingerprint (migration 0007), and so
+#: does the order.
+_EXISTING = text(
+    """
+SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
+  CAST(NULL AS timestamptz) AS ended_at, false AS is_closed_by_hand
+FROM unnest(CAST(:fingerprints AS bytea[])) AS wanted (fingerprint)
+CROSS JOIN LATERAL (
+  SELECT id, iid, title, started_at FROM alerts
+  WHERE fingerprint = wanted.fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
+  LIMIT 1
+) AS met
+UNION ALL
+SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at, met.ended_at,
+  (SELECT note.text FROM alert_notes AS note WHERE note.alert_id = met.id
+    AND note.kind = 'status' ORDER BY note.id DESC LIMIT 1) IS NOT DISTINCT FROM 'resolved'
+FROM unnest(CAST(:looking_back AS bytea[])) AS wanted (fingerprint)
+CROSS JOIN LATERAL (
+  SELECT id, iid, title, status, started_at, coalesce(ended_at, last_event_at) AS ended_at
+  FROM alerts
+  WHERE fingerprint = wanted.fingerprint AND project_id + 0 = :project_id
+  ORDER BY project_id DESC, id DESC LIMIT 1
+) AS met
+WHERE met.status = 'resolved'
+"""
+)
+
+#: Counting what changed makes it happen before anything is opened: a body may close an alert and
+#: open its successor.
+_STORE = text(
+    f"""
+WITH touched AS MATERIALIZED (
+  SELECT * FROM json_to_recordset(CAST(convert_from(:alerts, 'UTF8') AS json)) AS alert (
+    fate text, place int, id bigint, item_index int, fingerprint text, status text,
+    severity smallint, severity_reason text, title text, description text, service text,
+    monitoring_tool text, hosts text, query text, environment text, events int,
+    started_at timestamptz, ended_at timestamptz)
+), delivery AS (
+  INSERT INTO deliveries (project_id, integration_id, format, mapping, is_test, received_at,
+    status_code, sender, size, body, duration, skipped, opened, joined, resolved, remarks,
+    truncated_alerts)
+  VALUES (:project_id, :integration_id, :format, CAST(:mapping AS json), :is_test, :received_at,
+    :status_code, :sender, :size, :body, :duration, 0, :opened, :joined, :resolved,
+    CAST(:remarks AS json), :truncated_alerts)
+  RETURNING id
+), changed AS (
+  UPDATE alerts SET events = alerts.events + touched.events, last_event_at = :received_at,
+    status = coalesce(touched.status, alerts.status),
+    ended_at = coalesce(touched.ended_at, alerts.ended_at),
+    {assignments(_GIVEN, delivery_id="delivery.id", item_index="touched.item_index")}
+  FROM touched, delivery WHERE touched.fate = 'known' AND alerts.id = touched.id
+  RETURNING alerts.id
+), numbered AS (
+  SELECT place, nextval('alerts_id_seq') AS id,
+    nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
+  FROM touched WHERE fate = 'new' ORDER BY place
+), given AS MATERIALIZED (
+  SELECT array_agg(id ORDER BY place) AS ids, array_agg(iid ORDER BY place) AS iids FROM numbered
+), opened AS (
+  INSERT INTO alerts (id, project_id, iid, integration_id, delivery_id, item_index, fingerprint,
+    status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
+    environment, events, started_at, ended_at, last_event_at, created_at)
+  SELECT given.ids[place], :project_id, given.iids[place], :integration_id, delivery.id,
+    item_index, decode(fingerprint, 'hex'), status, severity, severity_reason, title, description,
+    service, monitoring_tool, hosts, query, environment, events, started_at, ended_at,
+    :received_at, :received_at
+  FROM touched, given, delivery, (SELECT count(*) FROM changed) AS before
+  WHERE fate = 'new'
+), occurrence AS (
+  INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
+  SELECT coalesce(item.alert_id, given.ids[item.place]), delivery.id, item.item_index, item.action,
+    item.is_late
+  FROM json_to_recordset(CAST(convert_from(:items, 'UTF8') AS json)) AS item (
+    item_index int, action smallint, is_late boolean, alert_id bigint, place int), given, delivery
+)
+SELECT delivery.id AS delivery_id, given.iids FROM delivery, given
+"""  # noqa: S608 - constants of this module
+)
+
+
+def take_turn(project_id: int, *, hot: HotConnection) -> None:
+    """Wait until no other body with several items and no change of status is being stored."""
+    hot.all(_LOCK, {"project_id": project_id})
+
+
+def existing(
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+) -> dict[bytes, Existing]:
+    """Return the open alert of each fingerprint, else the last resolved one if that may matter."""
+    fingerprints = {alert.fingerprint for alert in alerts}
+    looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
+    parameters = {
+        "project_id": project_id,
+        "fingerprints": list(fingerprints - {None}),
+        "looking_back": list(looking_back - {None}),
+    }
+    found: dict[bytes, Existing] = {}
+    for alert_id, iid, title, fingerprint, *span in hot.all(_EXISTING, parameters):
+        is_open = span[1] is None
+        if is_open or fingerprint not in found:
+            found[fingerprint] = Existing(alert_id, iid, title, *span)
+    return found
+
+
+def store(
+    decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
+) -> tuple[int, Sequence[int]]:
+    """Write all that was decided; return the delivery's id and the numbers of new alerts."""
+    values = {
+        **delivery_values(parcel),
+        **outcome_values(decided, parsed),
+        "alerts": orjson.dumps(list(_touched(decided))),
+        "items": orjson.dumps(list(_items(parsed.alerts, decided.answers))),
+    }
+    for name in ("remarks", "mapping"):
+        values[name] = orjson.dumps(values[name]).decode()
+    delivery_id, numbers = hot.all(_STORE, values)[0]
+    return delivery_id, numbers or ()
+
+
+def _touched(decided: Plan) -> Iterator[dict[str, Any]]:
+    for place, new in enumerate(decided.new, 1):
+        yield {"fate": "new", "place": place, **_columns(new)}
+    for alert_id in decided.bumps.keys() | decided.resolutions.keys():
+        ended_at = decided.resolutions.get(alert_id)
+        words, item_index = decided.words.get(alert_id, (None, 0))
+        yield {
+            **(words.columns() if words else {}),
+            "item_index": item_index,
+            "fate": "known",
+            "id": alert_id,
+            "events": decided.bumps.get(alert_id, 0),
+            "status": None if ended_at is None else RESOLVED,
+            "ended_at": ended_at,
+        }
+
+
+def _columns(new: NewAlert) -> dict[str, Any]:
+    alert = new.incoming
+    return {
+        "item_index": alert.item_index,
+        "fingerprint": alert.fingerprint and alert.fingerprint.hex(),
+        "status": new.status,
+        "severity": alert.severity.rank,
+        "severity_reason": alert.severity_reason,
+        "title": alert.title,
+        "description": alert.description,
+        "service": alert.service,
+        "monitoring_tool": alert.monitoring_tool,
+        "hosts": "\n".join(alert.hosts),
+        "query": alert.query or "",
+        "environment": alert.environment,
+        "events": new.events,
+        "started_at": alert.started_at,
+        "ended_at": new.resolved_at,
+    }
+
+
+def _items(alerts: Sequence[IncomingAlert], answers: Sequence[Answer]) -> Iterator[dict[str, int]]:
+    for alert, answer in zip(alerts, answers, strict=True):
+        item = {
+            "item_index": alert.item_index,
+            "action": answer.action.rank,
+            "is_late": answer.action is Action.LATE,
+        }
+        if isinstance(answer, ExistingAnswer):
+            yield {**item, "alert_id": answer.alert_id}
+        else:
+            yield {**item, "place": answer.index + 1}

@@ -1,0 +1,242 @@
+"""Stores what a delivery said, on SQLite: one statement after another.
+
+Nobody else writes meanwhile, since transactions begin with BEGIN IMMEDIATE: so there is nothing to
+take turns for, and numbers come from the project's counter.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Executable, bindparam, func, insert, select, text, update
+
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.storing.inbound_delivery import Parcel, alert_values, delivery_values
+from domain.alerts.storing.intake_result import outcome_values
+from domain.alerts.storing.lifecycle import (
+    RESOLVED,
+    Action,
+    Answer,
+    Existing,
+    ExistingAnswer,
+    NewAlert,
+    Plan,
+    looks_back,
+)
+from domain.alerts.storing.words import COLUMNS, assignments
+from domain.database.statements import HotConnection
+from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
+
+#: Databases limit how many values one statement may carry.
+_CHUNK = 5000
+
+
+def take_turn(project_id: int, *, hot: HotConnection) -> None:
+    """Do nothing: whoever may write on SQLite is alone."""
+
+
+#: Not a bare column: so only indexes that begin with the fingerprint can be used (migration 0007).
+_OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
+#: What somebody did with it last, if anybody did.
+_LAST_STATUS = (
+    select(AlertNote.text)
+    .where(AlertNote.alert_id == Alert.id, AlertNote.kind == "status")
+    .order_by(AlertNote.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_EXISTING_COLUMNS = select(
+    Alert.id,
+    Alert.iid,
+    Alert.title,
+    Alert.fingerprint,
+    Alert.status,
+    Alert.started_at,
+    func.coalesce(Alert.ended_at, Alert.last_event_at).label("ended_at"),
+    _LAST_STATUS.is_not_distinct_from(RESOLVED).label("is_closed_by_hand"),
+)
+
+_OPEN = _EXISTING_COLUMNS.where(
+    _OF_PROJECT,
+    Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
+    Alert.status != RESOLVED,
+)
+
+_LAST_RESOLVED = _EXISTING_COLUMNS.where(
+    Alert.id.in_(
+        select(func.max(Alert.id))
+        .where(
+            _OF_PROJECT,
+            Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
+        )
+        .group_by(Alert.fingerprint)
+    )
+)
+
+
+def existing(
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+) -> dict[bytes, Existing]:
+    """Return the open alert of each fingerprint, else the last resolved one if that may matter."""
+    wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
+    found = _look_up(_OPEN, wanted, project_id, hot=hot)
+    looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
+    over = {each for each in wanted if each in looking_back and each not in found}
+    return found | _look_up(_LAST_RESOLVED, over, project_id, hot=hot)
+
+
+def _look_up(
+    statement: Executable, fingerprints: set[bytes], project_id: int, *, hot: HotConnection
+) -> dict[bytes, Existing]:
+    wanted, found = list(fingerprints), {}
+    for start in range(0, len(wanted), _CHUNK):
+        parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
+        for row in hot.all(statement, parameters):
+            found[row.fingerprint] = Existing(
+                row.id,
+                row.iid,
+                row.title,
+                started_at=row.started_at,
+                ended_at=row.ended_at if row.status == RESOLVED else None,
+                is_closed_by_hand=row.is_closed_by_hand,
+            )
+    return found
+
+
+def store(
+    decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
+) -> tuple[int, Sequence[int]]:
+    """Write all that was decided; return the delivery's id and the numbers of new alerts."""
+    values = {**delivery_values(parcel), **outcome_values(decided, parsed)}
+    delivery_id: int = hot.all(_INSERT_DELIVERY, values)[0][0]
+    _update_existing(decided, parcel, delivery_id, hot=hot)
+    numbers = _take_numbers(len(decided.new), parcel.project_id, hot=hot)
+    new_ids = _store_new(decided.new, parcel, (delivery_id, numbers), hot=hot)
+    _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
+    return delivery_id, numbers
+
+
+_INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
+
+_RESOLVE = (
+    update(Alert)
+    .where(Alert.id == bindparam("alert_id"))
+    .values(status=RESOLVED, ended_at=bindparam("ended"), last_event_at=bindparam("now"))
+)
+
+_BUMP = (
+    update(Alert)
+    .where(Alert.id == bindparam("alert_id"))
+    .values(events=Alert.events + bindparam("more"), last_event_at=bindparam("now"))
+)
+
+_RETELL = text(
+    f"""
+    UPDATE alerts SET
+    {
+        assignments(
+            {name: f":{name}" for name in COLUMNS},
+            delivery_id=":delivery_id",
+            item_index=":item_index",
+        )
+    }
+    WHERE id = :alert_id
+    """  # noqa: S608 - constants of this module
+)
+
+
+def _update_existing(
+    decided: Plan, parcel: Parcel, delivery_id: int, *, hot: HotConnection
+) -> None:
+    now = parcel.received_at
+    bumps = [
+        {"alert_id": alert_id, "more": more, "now": now}
+        for alert_id, more in sorted(decided.bumps.items())
+    ]
+    resolutions = [
+        {"alert_id": alert_id, "ended": ended_at, "now": now}
+        for alert_id, ended_at in sorted(decided.resolutions.items())
+    ]
+    words = [
+        {
+            **said.columns(),
+            "alert_id": alert_id,
+            "delivery_id": delivery_id,
+            "item_index": item_index,
+        }
+        for alert_id, (said, item_index) in decided.words.items()
+    ]
+    # The event first: the activity is told when the words changed.
+    for statement, rows in ((_BUMP, bumps), (_RETELL, words), (_RESOLVE, resolutions)):
+        if rows:
+            hot.all(statement, rows)
+
+
+_COUNT_ON = (
+    update(AlertCounter)
+    .where(AlertCounter.project_id == bindparam("of_project"))
+    .values(last_iid=AlertCounter.last_iid + bindparam("more"))
+    .returning(AlertCounter.last_iid)
+)
+
+
+def _take_numbers(count: int, project_id: int, *, hot: HotConnection) -> Sequence[int]:
+    if not count:
+        return ()
+    last_iid: int = hot.all(_COUNT_ON, {"of_project": project_id, "more": count})[0][0]
+    return range(last_iid - count + 1, last_iid + 1)
+
+
+_INSERT_ALERTS = insert(Alert).returning(Alert.iid, Alert.id)
+
+
+def _store_new(
+    new: Sequence[NewAlert],
+    parcel: Parcel,
+    place: tuple[int, Sequence[int]],
+    *,
+    hot: HotConnection,
+) -> Sequence[int]:
+    """Return the ids of the new alerts, in order."""
+    if not new:
+        return ()
+    delivery_id, numbers = place
+    rows = [
+        {
+            **alert_values(each.incoming, parcel),
+            "iid": iid,
+            "delivery_id": delivery_id,
+            "events": each.events,
+            "status": each.status,
+            "ended_at": each.resolved_at,
+        }
+        for iid, each in zip(numbers, new, strict=True)
+    ]
+    ids: dict[int, int] = dict(map(tuple, hot.all(_INSERT_ALERTS, rows)))
+    return [ids[row["iid"]] for row in rows]
+
+
+_INSERT_OCCURRENCES = insert(Occurrence)
+
+
+def _store_occurrences(
+    alerts: Sequence[IncomingAlert],
+    decided: Plan,
+    place: tuple[int, Sequence[int]],
+    *,
+    hot: HotConnection,
+) -> None:
+    delivery_id, new_ids = place
+    rows = [
+        {
+            "alert_id": _alert_id(answer, new_ids),
+            "delivery_id": delivery_id,
+            "item_index": alert.item_index,
+            "action": answer.action.rank,
+            "is_late": answer.action is Action.LATE,
+        }
+        for alert, answer in zip(alerts, decided.answers, strict=True)
+    ]
+    hot.all(_INSERT_OCCURRENCES, rows)
+
+
+def _alert_id(answer: Answer, new_ids: Sequence[int]) -> int:
+    return answer.alert_id if isinstance(answer, ExistingAnswer) else new_ids[answer.index]

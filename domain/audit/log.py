@@ -1,0 +1,207 @@
+"""Reads the trail of audit events: the newest first, narrowed down, a part at a time by key."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.audit.events import EventKind
+from domain.clock import written
+from domain.database.paging import Page, Slice
+from domain.errors import NotFoundError
+from models import AuditEvent, User
+from models.folding import fold
+
+
+def in_words(kind: str) -> str:
+    """Return a kind for people: `token.revoked` is `Token revoked`."""
+    return kind.replace(".", " ").replace("_", " ").capitalize()
+
+
+#: Every kind with its words, in the order of the alphabet, for a page to choose from.
+KINDS = tuple(sorted((kind.value, in_words(kind.value)) for kind in EventKind))
+
+
+#: Of a long identifier people need as much as tells two of a name apart.
+_LONGEST = {"application_id": 12}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFilter:
+    """Which events are wanted; what is empty does not matter."""
+
+    kind: str = ""
+    #: User names, in any case of letters.
+    actor: str = ""
+    user: str = ""
+    user_id: int | None = None
+    #: From this moment on, and before that one.
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventView:
+    """An event as it is shown."""
+
+    id: int
+    created_at: datetime
+    kind: str
+    actor_id: int | None
+    #: Empty where no account did it: a client, a command, somebody unknown.
+    actor_name: str
+    user_id: int | None
+    username: str | None
+    subject: str
+    details: dict[str, Any]
+    address: str | None
+    user_agent: str | None
+    request_id: str | None
+
+    @property
+    def title(self) -> str:
+        """The kind in words."""
+        return in_words(self.kind)
+
+    @property
+    def actor_in_words(self) -> str:
+        """Who did it, also if it was nobody with an account."""
+        by = self.details.get("by")
+        unknown = {"command": "an operator, by command", "application": "the application"}
+        return self.actor_name or unknown.get(str(by), "somebody unknown")
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The details as pairs of words; what is empty is left out."""
+        return tuple(
+            (name.replace("_", " "), _text(value)[: _LONGEST.get(name)])
+            for name, value in self.details.items()
+            if name != "by" and value not in (None, "", [])
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of the API, with the field names that its clients read."""
+        return {
+            "id": self.id,
+            # Clients expect a number; this one is nobody's.
+            "author_id": -1 if self.actor_id is None else self.actor_id,
+            "entity_id": self.user_id,
+            "entity_type": "User" if self.user_id is not None else "Instance",
+            "event_name": self.kind,
+            "details": {
+                **self.details,
+                "author_name": self.actor_name,
+                "entity_path": self.username,
+                "target_details": self.subject,
+                "custom_message": self.title,
+                "ip_address": self.address,
+                "user_agent": self.user_agent,
+                "correlation_id": self.request_id,
+            },
+            "created_at": written(self.created_at),
+        }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value)
+    return str(value)
+
+
+def _id_of(username: str) -> ColumnElement[int]:
+    wanted = fold(username.replace("\x00", "\ufffd"))
+    return select(User.id).where(User.username_key == wanted).scalar_subquery()
+
+
+#: What each field of a filter asks of an event.
+_CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
+    "kind": lambda kind: AuditEvent.kind == kind,
+    "actor": lambda name: AuditEvent.actor_id == _id_of(name),
+    "user": lambda name: AuditEvent.user_id == _id_of(name),
+    "user_id": lambda user_id: AuditEvent.user_id == user_id,
+    "since": lambda moment: AuditEvent.created_at >= moment,
+    "until": lambda moment: AuditEvent.created_at < moment,
+}
+
+
+def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
+    given = {name: getattr(wanted, name) for name in _CONDITIONS}
+    return [_CONDITIONS[name](value) for name, value in given.items() if value not in (None, "")]
+
+
+def _statement(wanted: EventFilter) -> Select[AuditEvent, str]:
+    return (
+        select(AuditEvent, User.username)
+        .outerjoin(User, User.id == AuditEvent.user_id)
+        .where(*_conditions(wanted))
+    )
+
+
+def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Page[EventView]:
+    """Return a part of the trail, the newest first."""
+    key: InstrumentedAttribute[int] = AuditEvent.id
+    statement = _statement(wanted).limit(part.size + 1)
+    if part.after is not None:
+        newer = session.execute(statement.where(key > part.after).order_by(key)).all()
+        has_newer, has_older = len(newer) > part.size, True
+        rows = newer[: part.size][::-1]
+    else:
+        older = statement if part.before is None else statement.where(key < part.before)
+        found = session.execute(older.order_by(key.desc())).all()
+        has_newer, has_older = part.before is not None, len(found) > part.size
+        rows = found[: part.size]
+    items = _views(rows)
+    return Page(
+        items=items,
+        next_before=items[-1].id if items and has_older else None,
+        previous_after=items[0].id if items and has_newer else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A part of the trail, and how long the whole of it is."""
+
+    items: tuple[EventView, ...]
+    total: int
+
+
+def list_events(wanted: EventFilter, *, offset: int, limit: int, session: Session) -> Counted:
+    """Return a numbered part of the trail, as the API's clients ask for it."""
+    statement = _statement(wanted).order_by(AuditEvent.id.desc()).offset(offset).limit(limit)
+    total = session.scalar(select(func.count(AuditEvent.id)).where(*_conditions(wanted)))
+    return Counted(items=_views(session.execute(statement).all()), total=total or 0)
+
+
+def get_event(event_id: int, *, session: Session) -> EventView:
+    """Return one event, or raise NotFoundError."""
+    row = session.execute(_statement(EventFilter()).where(AuditEvent.id == event_id)).first()
+    if row is None:
+        message = "There is no such audit event."
+        raise NotFoundError(message)
+    return _views([row])[0]
+
+
+def _views(rows: Sequence[Row[AuditEvent, str]]) -> tuple[EventView, ...]:
+    return tuple(
+        EventView(
+            id=event.id,
+            created_at=event.created_at,
+            kind=event.kind,
+            actor_id=event.actor_id,
+            actor_name=event.actor_name,
+            user_id=event.user_id,
+            username=username,
+            subject=event.subject,
+            details=event.details,
+            address=event.address,
+            user_agent=event.user_agent,
+            request_id=event.request_id,
+        )
+        for event, username in rows
+    )

@@ -1,0 +1,68 @@
+"""What a list can be asked for. What it does not know is refused, never passed over.
+
+Who fetches a list and then works on all of it would work on everything for one mistyped word.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from domain.database.paging import LARGEST_ID, Slice, read_cursor
+from domain.errors import QueryError
+
+LONGEST_SEARCH = 200
+#: So much of an unknown name is said again.
+_LONGEST_ECHO = 50
+
+
+def check_known(
+    given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
+) -> None:
+    """Raise QueryError for a parameter that the list does not know, or that is there twice.
+
+    What is `unsaid` is known as well, and is not named among what the list takes.
+    """
+    for name, values in given:
+        if name not in known and name not in unsaid:
+            raise QueryError(f"{_shown(name)} is not known here; {_takes(known)}.", field=name)
+        if len(values) > 1:
+            raise QueryError(f"{name} can be given only once.", field=name)
+
+
+def _shown(name: str) -> str:
+    if not name:
+        return "A value without a name"
+    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
+
+
+def _takes(known: Sequence[str]) -> str:
+    return f"this list takes {', '.join(known)}" if known else "this list takes nothing"
+
+
+def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
+    """Return one of the choices, or the usual one if none is named; else raise QueryError."""
+    value = given.get(name) or usual
+    if value != usual and value not in choices:
+        raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
+    return value
+
+
+def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
+    """Return a text, which may be empty; raise QueryError for one that is too long."""
+    value = given.get(name, "")
+    if len(value) > most:  # cut off, it would ask for more than it says
+        raise QueryError(f"{name} can have at most {most} characters.", field=name)
+    return value
+
+
+def row_id(given: Mapping[str, str], name: str) -> int | None:
+    """Return a number that a row can have, or raise QueryError."""
+    text = given.get(name, "")
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20  # noqa: PLR2004 - 64 bits
+    if text and not (is_number and int(text) <= LARGEST_ID):
+        raise QueryError(f"{name} must be a whole number.", field=name)
+    return int(text) if text else None
+
+
+def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
+    """Return the part of a list that `before` or `after` leads to."""
+    before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
+    return Slice(size=size, before=before, after=after)

@@ -1,0 +1,1 @@
+"""Registered applications, their secrets and redirect URIs, and client authentication."""

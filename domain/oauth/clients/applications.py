@@ -1,0 +1,228 @@
+"""Registers applications, finds, changes and removes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, delete, not_, select, true
+from sqlalchemy.orm import Session
+
+from domain.database.paging import LARGEST_ID
+from domain.errors import InvalidError, NotFoundError
+from domain.keyring import Keyring
+from domain.oauth.clients.redirect_uris import check_redirect_uri, is_insecure
+from domain.oauth.clients.secrets import renew_secret
+from domain.oauth.scopes import NOT_FOR_APPLICATIONS, UnknownScopeError, parse_scopes
+from domain.randomness import random_hex
+from models import Application
+
+#: What the column holds.
+_LONGEST_NAME = 255
+#: What is written down of an edit that ended the trust in an application.
+ENDED_TRUST: Mapping[str, str] = {"trust": "ended: people are asked for consent again"}
+#: A row, for views that hand it back to this module.
+ApplicationRow = Application
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationDetails:
+    """What the owner of an application chooses."""
+
+    name: str
+    #: None for what never sends a browser here: devices, and scripts with a password.
+    redirect_uris: tuple[str, ...]
+    #: Space-separated.
+    scopes: str
+    confidential: bool = True
+    require_pkce: bool = False
+    #: Devices and password sign-ins get a refresh token as well.
+    refresh_for_devices: bool = False
+    #: Its tokens have to be bound to a key (RFC 9449).
+    require_dpop: bool = False
+    #: Users are not asked for consent. For administrators alone to choose, and for applications of
+    #: the instance alone; None says that somebody else is choosing.
+    trusted: bool | None = None
+    #: Of the instance rather than of who registers it; once it is, it stays so.
+    is_instance_wide: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """A new application and the only sight of its secret."""
+
+    application: Application
+    secret: str
+
+
+def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
+    """Return the scopes in order, or raise InvalidError naming the field."""
+    _check_name(details.name)
+    for uri in details.redirect_uris:
+        _check_uri(uri, require_https=require_https)
+    try:
+        scopes = parse_scopes(details.scopes)
+    except UnknownScopeError as error:
+        raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
+    if not scopes:
+        message = "Choose at least one scope."
+        raise InvalidError(message, field="scopes")
+    for scope in scopes:
+        if scope in NOT_FOR_APPLICATIONS:
+            message = f"The scope {scope} is for access tokens, not for applications."
+            raise InvalidError(message, field="scopes")
+    return scopes
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or any(each < " " for each in name):
+        message = "Give the application a name that people will recognize, on one line."
+        raise InvalidError(message, field="name")
+    if len(name) > _LONGEST_NAME:
+        message = f"A name may have at most {_LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+
+
+def _check_uri(uri: str, *, require_https: bool) -> None:
+    try:
+        check_redirect_uri(uri)
+    except ValueError as error:
+        raise InvalidError(str(error), field="redirect_uris") from error
+    if require_https and is_insecure(uri):
+        message = f"“{uri}” must start with https://: this instance requires it."
+        raise InvalidError(message, field="redirect_uris")
+
+
+def register(
+    details: ApplicationDetails,
+    *,
+    owner_id: int,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+    require_https: bool = False,
+) -> Registered:
+    """Store a new application and return it with its secret, which is shown this once."""
+    scopes = check_details(details, require_https=require_https)
+    _check_trust(details, is_instance_wide=details.is_instance_wide)
+    application = Application(
+        uid=random_hex(32),
+        owner_id=owner_id,
+        name=details.name.strip(),
+        redirect_uris=list(details.redirect_uris),
+        scopes=" ".join(scopes),
+        confidential=details.confidential,
+        require_pkce=details.require_pkce,
+        refresh_for_devices=details.refresh_for_devices,
+        require_dpop=details.require_dpop,
+        trusted=bool(details.trusted),
+        is_instance_wide=details.is_instance_wide,
+        created_at=now,
+        last_used_at=None,
+    )
+    session.add(application)
+    session.flush()  # to learn the id that the secret belongs to
+    secret = renew_secret(application, session=session, keyring=keyring, now=now)
+    return Registered(application=application, secret=secret)
+
+
+def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
+    if details.trusted and not is_instance_wide:
+        message = "Only an instance-wide application can be trusted."
+        raise InvalidError(message, field="trusted")
+
+
+def is_trusted(application: Application) -> bool:
+    """Tell whether users are not asked for consent: its owner could change where codes go."""
+    return application.trusted and application.is_instance_wide
+
+
+#: The same as a condition.
+TRUSTED = and_(Application.trusted, Application.is_instance_wide)
+
+
+def is_unchecked(application: Application) -> bool:
+    """Tell whether anybody may have registered it, without an account, and nobody looked at it."""
+    registered_itself = application.client_metadata is not None
+    is_nobodys = registered_itself and application.is_instance_wide
+    return is_nobodys and not is_trusted(application)
+
+
+def is_own(application: Application, *, owner_id: int) -> bool:
+    """Tell whether an application is somebody's; the instance's are nobody's."""
+    return application.owner_id == owner_id and not application.is_instance_wide
+
+
+def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
+    """Change what the owner may change; tokens keep the scopes that users granted.
+
+    What was trusted for where it sends people and what it asks for is trusted no more when
+    anybody but an administrator changes that. Tells whether this ended its trust.
+    """
+    scopes = check_details(details, require_https=require_https)
+    is_instance_wide = application.is_instance_wide or details.is_instance_wide
+    _check_trust(details, is_instance_wide=is_instance_wide)
+    was_trusted = is_trusted(application)
+    if details.trusted is not None:
+        application.trusted = details.trusted
+    elif _is_another(application, details, scopes):
+        application.trusted = False
+    application.is_instance_wide = is_instance_wide
+    application.name = details.name.strip()
+    application.redirect_uris = list(details.redirect_uris)
+    application.scopes = " ".join(scopes)
+    application.confidential = details.confidential
+    application.require_pkce = details.require_pkce
+    application.refresh_for_devices = details.refresh_for_devices
+    application.require_dpop = details.require_dpop
+    return was_trusted and not is_trusted(application)
+
+
+def _is_another(
+    application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
+) -> bool:
+    """Tell whether an edit touches what trust rests on."""
+    return (
+        set(details.redirect_uris) != set(application.redirect_uris)
+        or " ".join(scopes) != application.scopes
+        or details.confidential != application.confidential
+    )
+
+
+def remove(application: Application, *, session: Session) -> None:
+    """Delete an application; its codes, tokens and consents go with it."""
+    session.execute(delete(Application).where(Application.id == application.id))
+
+
+def get_own(application_id: int, *, owner_id: int, session: Session) -> Application:
+    """Return an application that this owner registered for themselves, or raise NotFoundError."""
+    return _get(application_id, own_by(owner_id), session=session)
+
+
+def get_instance_wide(application_id: int, *, session: Session) -> Application:
+    """Return an application of the instance, or raise NotFoundError."""
+    return _get(application_id, Application.is_instance_wide, session=session)
+
+
+def get_any(application_id: int, *, session: Session) -> Application:
+    """Return an application, whoever owns it, or raise NotFoundError; for administrators."""
+    return _get(application_id, true(), session=session)
+
+
+def own_by(owner_id: int) -> ColumnElement[bool]:
+    """Return the condition that an application is somebody's; the instance's are nobody's."""
+    return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
+
+
+def _get(application_id: int, condition: Any, *, session: Session) -> Application:
+    statement = select(Application).where(Application.id == application_id, condition)
+    application = session.scalar(statement) if application_id <= LARGEST_ID else None
+    if application is None:
+        message = "There is no such application, or it is not yours."
+        raise NotFoundError(message)
+    return application
+
+
+def find_by_uid(uid: str, *, session: Session) -> Application | None:
+    """Return the application whose client_id this is."""
+    return session.scalar(select(Application).where(Application.uid == uid))

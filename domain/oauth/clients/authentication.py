@@ -1,0 +1,219 @@
+"""Who is asking: client authentication (RFC 6749 section 2.3)."""
+
+import base64
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import unquote_plus
+
+from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
+from sqlalchemy.exc import DBAPIError
+
+from domain.database.statements import HotRow
+from domain.oauth.clients import secrets as client_secrets
+from domain.oauth.clients.credential_lookup import CLIENT_ALONE, Lookup
+from domain.oauth.clients.redirect_uris import is_registered
+from domain.oauth.clients.secrets import is_noted
+from domain.oauth.context import OAuthContext
+from domain.oauth.messages import ProtocolRequest
+from domain.oauth.scopes import FREE, in_order
+from models import Application
+
+REFUSED = (
+    "Client authentication failed: unknown client, wrong secret, or no authentication included."
+)
+
+
+_LEAST_SCOPE = "read_user"
+
+MISSING = "client_id is missing: send it in the body, or as the user name of Basic authentication."
+
+
+class Method(StrEnum):
+    """How a client can authenticate, by its name in RFC 7591."""
+
+    BASIC = "client_secret_basic"
+    POST = "client_secret_post"
+    NONE = "none"
+
+
+class Client(ClientMixin):
+    """An application in the role that Authlib gives it."""
+
+    def __init__(self, application: Application | HotRow) -> None:
+        """Wrap a row."""
+        self.application = application
+
+    def get_client_id(self) -> str:
+        """Return the public identifier."""
+        return self.application.uid
+
+    def get_default_redirect_uri(self) -> None:
+        """Return nothing: every request names its redirect URI."""
+
+    @property
+    def default_scope(self) -> str | None:
+        """What a request without a scope asks for (RFC 6749 section 3.3); None if that is unclear.
+
+        The one that only says who somebody is, or the one that there is.
+        """
+        registered = self.application.scopes.split()
+        if _LEAST_SCOPE in registered:
+            return _LEAST_SCOPE
+        return registered[0] if len(registered) == 1 else None
+
+    def get_allowed_scope(self, scope: str) -> str:
+        """Return those of the asked scopes that the application may ask for."""
+        allowed = {*self.application.scopes.split(), *FREE}
+        return " ".join(in_order(set(scope.split()) & allowed))
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        """Tell whether the URI is registered (RFC 9700 section 2.1)."""
+        return is_registered(redirect_uri, self.application.redirect_uris)
+
+    def check_response_type(self, response_type: str) -> bool:
+        """Tell whether the response type is code, the only one there is."""
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        """Tell whether the application may use a grant.
+
+        That is any, unless it registered itself and said what it would use (RFC 7591 section 2).
+        """
+        own_words = self.application.client_metadata or {}
+        return grant_type in own_words.get("grant_types", (grant_type,))
+
+
+@dataclass(frozen=True)
+class Presented:
+    """What a request says about its client."""
+
+    client_id: str | None
+    secret: str | None
+    method: Method
+
+
+def presented_by(request: ProtocolRequest) -> Presented:
+    """Read client credentials from the header or the form; two at once are invalid_request."""
+    basic = _basic_credentials(request.headers.get("Authorization"))
+    client_id, secret = request.value("client_id"), request.value("client_secret")
+    if basic is None:
+        method = Method.POST if secret else Method.NONE
+        return Presented(client_id, secret, method)
+    basic_id, basic_secret = basic
+    if secret and basic_secret:
+        raise InvalidRequestError("Client credentials are given both as Basic and in the body.")
+    if client_id is not None and client_id != basic_id:
+        raise InvalidRequestError("The client_id of the body is not the one of the header.")
+    if basic_secret:
+        return Presented(basic_id, basic_secret, Method.BASIC)
+    # Clients of public applications send Basic with an empty password: that counts as none.
+    return Presented(basic_id, secret, Method.POST if secret else Method.NONE)
+
+
+def names_no_client(request: ProtocolRequest) -> bool:
+    """Tell whether a request says nothing at all of a client."""
+    presented = presented_by(request)
+    return presented.client_id is None and presented.secret is None
+
+
+def _basic_credentials(header: str | None) -> tuple[str, str] | None:
+    """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
+    scheme, _, encoded = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+    except ValueError:  # no ASCII, no base64, or no UTF-8 inside
+        raise _refusal(was_basic=True) from None
+    user, colon, password = text.partition(":")
+    if not colon:
+        raise _refusal(was_basic=True)
+    return unquote_plus(user), unquote_plus(password)
+
+
+def authenticate_with(
+    request: ProtocolRequest, context: OAuthContext, lookup: Lookup | None
+) -> tuple[Client, HotRow | None]:
+    """Return the client that a request proves to come from, or raise invalid_client (401).
+
+    With it comes what a lookup finds, if one is wanted and finds something.
+    """
+    presented = presented_by(request)
+    was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
+    if not presented.client_id:
+        raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
+    if "\x00" in presented.client_id:
+        raise _refusal(was_basic=was_basic)
+    rows = _find(presented.client_id, lookup, request, context)
+    if not rows or not _is_proven(rows, presented, context):
+        raise _refusal(was_basic=was_basic)
+    client = Client(rows[0])
+    request.client = client
+    request.auth_method = presented.method.value
+    is_found = lookup is not None and getattr(rows[0], "found_id", None) is not None
+    return client, rows[0] if is_found else None
+
+
+def _find(
+    client_id: str, lookup: Lookup | None, request: ProtocolRequest, context: OAuthContext
+) -> Sequence[HotRow]:
+    values = {"client_id": client_id, "now": context.now}
+    digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
+    if lookup is None or not digests:
+        return context.hot.look_up(CLIENT_ALONE, values)
+    rows: Sequence[HotRow] = ()
+    for digest in digests:
+        rows = context.hot.look_up(lookup.statement, {**values, "digest": digest})
+        if not rows or rows[0].found_id is not None:
+            break
+    return rows
+
+
+def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthContext) -> bool:
+    """Tell whether the client is who it says; a secret that is given must be a live one."""
+    if presented.secret is None:
+        return not rows[0].confidential
+    # All are compared, so that the time does not tell which of them it was.
+    keyring, secret = context.keyring, presented.secret
+    matching = [row for row in rows if keyring.matches(secret, [row.secret_digest])]
+    if not matching:
+        return False
+    proof = matching[0]
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        if not is_noted(proof.secret_last_used_at, context.now):
+            client_secrets.note_use(proof.id, proof.secret_id, run=context.run, now=context.now)
+        if newest := keyring.anew(secret, proof.secret_digest):
+            client_secrets.rekey(proof, newest, run=context.run, now=context.now)
+    return True
+
+
+def note_use(client: Client, context: OAuthContext) -> None:
+    """Remember that the application was at work; to the minute, to spare writes."""
+    application = client.application
+    if not is_noted(application.last_used_at, context.now):
+        client_secrets.note_use(application.id, None, run=context.run, now=context.now)
+
+
+class ClientRefusedError(InvalidClientError):
+    """invalid_client; with a challenge when the client tried Basic (section 5.2)."""
+
+    status_code = 401
+
+    def __init__(self, *, was_basic: bool, sentence: str = REFUSED) -> None:
+        """Remember whether the answer needs a challenge."""
+        super().__init__(sentence)
+        self._was_basic = was_basic
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the answer."""
+        headers = [("Content-Type", "application/json")]
+        if self._was_basic:
+            headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))
+        return headers
+
+
+def _refusal(*, was_basic: bool) -> ClientRefusedError:
+    return ClientRefusedError(was_basic=was_basic)

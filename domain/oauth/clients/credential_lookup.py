@@ -1,0 +1,192 @@
+"""What the endpoints of clients look up: the client, and what it comes with, in one statement.
+
+What is found may be dead, spent, or somebody else's: whoever asks has to see to that. Names of
+columns tell whose they are: `token_…` of the pair, `grant_…` of the authorization, `device_…`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    and_,
+    bindparam,
+    outerjoin,
+    select,
+)
+from sqlalchemy.orm import InstrumentedAttribute
+
+from domain.keyring import Keyring, Kind
+from domain.oauth.clients.secrets import is_live
+from models import (
+    AccessToken,
+    Application,
+    ApplicationSecret,
+    Authorization,
+    DeviceAuthorization,
+    User,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lookup:
+    """How a credential in a parameter is found, together with the client that brings it.
+
+    The statement takes `client_id`, `now` and `digest`. A row for each live secret, each with the
+    same credential; without one whose `found_id` is empty.
+    """
+
+    statement: Select[Any]
+    parameter: str
+    #: Nothing for codes of devices, which have no prefix.
+    kind: Kind | None = None
+
+    def digests(self, text: str | None, keyring: Keyring) -> tuple[bytes, ...]:
+        """Return what to look for, the likeliest first; nothing if there cannot be such a thing."""
+        if text is None:
+            return ()
+        return keyring.credential_digests(text, self.kind) if self.kind else keyring.digests(text)
+
+
+_CLIENT = (
+    Application.id,
+    Application.uid,
+    Application.name,
+    Application.scopes,
+    Application.confidential,
+    Application.refresh_for_devices,
+    Application.require_dpop,
+    Application.client_metadata,
+    Application.last_used_at,
+    ApplicationSecret.id.label("secret_id"),
+    ApplicationSecret.digest.label("secret_digest"),
+    ApplicationSecret.last_used_at.label("secret_last_used_at"),
+)
+_SECRETS = outerjoin(
+    Application,
+    ApplicationSecret,
+    and_(ApplicationSecret.application_id == Application.id, is_live(bindparam("now"))),
+)
+_IS_NAMED = Application.uid == bindparam("client_id")
+
+#: Takes `client_id` and `now`.
+CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
+
+
+def _with(
+    digest: InstrumentedAttribute[Any],
+    columns: Sequence[SQLColumnExpression[Any]],
+    *more: tuple[type[Any], ColumnElement[bool]],
+) -> Select[Any]:
+    """Return a statement that also finds the row with a digest, and what belongs to it.
+
+    One join after the other: of joins in brackets SQLite would write down the whole tables first.
+    """
+    is_it = digest == bindparam("digest")
+    found = select(*_CLIENT, *columns).select_from(_SECRETS).outerjoin(digest.class_, is_it)
+    for table, condition in more:
+        found = found.outerjoin(table, condition)
+    return found.where(_IS_NAMED)
+
+
+def _labelled(prefix: str, *columns: InstrumentedAttribute[Any]) -> list[SQLColumnExpression[Any]]:
+    return [column.label(f"{prefix}_{column.key}") for column in columns]
+
+
+_USER = (User.username, User.state.label("user_state"))
+_WITH_PAIR = (
+    (User, User.id == AccessToken.user_id),
+    (Authorization, Authorization.id == AccessToken.authorization_id),
+)
+_OF_PAIR = (
+    AccessToken.id.label("found_id"),
+    *_labelled(
+        "token",
+        AccessToken.application_id,
+        AccessToken.authorization_id,
+        AccessToken.user_id,
+        AccessToken.scopes,
+        AccessToken.created_at,
+        AccessToken.expires_at,
+        AccessToken.revoked_at,
+        AccessToken.refreshed_at,
+        AccessToken.key_thumbprint,
+    ),
+    *_labelled(
+        "grant",
+        Authorization.redirect_uri,
+        Authorization.code_challenge,
+        Authorization.scopes,
+        Authorization.auth_time,
+        Authorization.revoked_at,
+    ),
+    *_USER,
+)
+_BY_ACCESS_TOKEN = _with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR)
+_BY_REFRESH_TOKEN = _with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR)
+
+ASKED_ACCESS_TOKEN = Lookup(statement=_BY_ACCESS_TOKEN, parameter="token", kind=Kind.ACCESS_TOKEN)
+ASKED_REFRESH_TOKEN = Lookup(
+    statement=_BY_REFRESH_TOKEN, parameter="token", kind=Kind.REFRESH_TOKEN
+)
+REFRESH_TOKEN = Lookup(
+    statement=_BY_REFRESH_TOKEN, parameter="refresh_token", kind=Kind.REFRESH_TOKEN
+)
+
+_OF_GRANT = (
+    *_labelled(
+        "grant",
+        Authorization.id,
+        Authorization.application_id,
+        Authorization.user_id,
+        Authorization.scopes,
+        Authorization.redirect_uri,
+        Authorization.code_challenge,
+        Authorization.nonce,
+        Authorization.auth_time,
+        Authorization.code_expires_at,
+        Authorization.code_used_at,
+        Authorization.key_thumbprint,
+    ),
+    *_USER,
+)
+
+_GRANT_USER = (User, User.id == Authorization.user_id)
+
+AUTHORIZATION_CODE = Lookup(
+    statement=_with(
+        Authorization.code_digest,
+        (Authorization.id.label("found_id"), *_OF_GRANT),
+        _GRANT_USER,
+    ),
+    parameter="code",
+    kind=Kind.AUTHORIZATION_CODE,
+)
+
+_OF_DEVICE = (
+    DeviceAuthorization.id.label("found_id"),
+    *_labelled(
+        "device",
+        DeviceAuthorization.application_id,
+        DeviceAuthorization.expires_at,
+        DeviceAuthorization.interval,
+        DeviceAuthorization.last_polled_at,
+        DeviceAuthorization.approved_at,
+        DeviceAuthorization.denied_at,
+        DeviceAuthorization.redeemed_at,
+    ),
+)
+
+#: With what its user has granted, if they have.
+DEVICE_CODE = Lookup(
+    statement=_with(
+        DeviceAuthorization.device_code_digest,
+        (*_OF_DEVICE, *_OF_GRANT),
+        (Authorization, Authorization.code_digest == DeviceAuthorization.device_code_digest),
+        _GRANT_USER,
+    ),
+    parameter="device_code",
+)

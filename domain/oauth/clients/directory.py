@@ -1,0 +1,112 @@
+"""All applications, as administrators find them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, not_, or_, select
+from sqlalchemy.orm import Session
+
+from domain.database.paging import Page, Slice, fetch_page
+from domain.oauth.clients.applications import TRUSTED
+from domain.oauth.clients.views import ApplicationView, list_some
+from models import Application, User
+from models.folding import fold, searchable
+
+#: More words than these narrow nothing down any more.
+_MOST_WORDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationFilter:
+    """Which applications are wanted."""
+
+    #: Those of the instance itself, or else those of its users.
+    is_instance_wide: bool = True
+    #: Words, each of which the name, the ID or a name of the owner must contain.
+    search: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationCounts:
+    """How many applications there are."""
+
+    instance_wide: int
+    of_users: int
+    trusted: int
+
+
+def page_of_applications(
+    wanted: ApplicationFilter, part: Slice, *, session: Session, now: datetime
+) -> Page[ApplicationView]:
+    """Return a part of the applications, the newest first."""
+    statement = (
+        select(Application.id)
+        .join(User, User.id == Application.owner_id)
+        .where(_is_of(wanted), *_words(wanted.search))
+    )
+    found = fetch_page(statement, Application.id, part, session=session, view=lambda row: row)
+    ids = [row.id for row in found.items]
+    return Page(
+        items=list_some(ids, session=session, now=now),
+        next_before=found.next_before,
+        previous_after=found.previous_after,
+    )
+
+
+def _is_of(wanted: ApplicationFilter) -> ColumnElement[bool]:
+    mark = Application.is_instance_wide
+    return mark.is_(True) if wanted.is_instance_wide else not_(mark)
+
+
+def _words(search: str) -> list[ColumnElement[bool]]:
+    columns = (
+        searchable(Application.name, Application.name_key),
+        Application.uid,
+        searchable(User.username, User.username_key),
+        searchable(User.name, User.name_key),
+    )
+    return [
+        or_(*(column.contains(word, autoescape=True) for column in columns))
+        for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
+    ]
+
+
+def list_instance_wide(
+    *, offset: int, limit: int, session: Session
+) -> tuple[tuple[Application, ...], int]:
+    """Return a numbered part of the instance's applications, and how many there are in all."""
+    found = session.scalars(
+        select(Application)
+        .where(Application.is_instance_wide)
+        .order_by(Application.id.desc())
+        .offset(offset)
+        .limit(limit)
+    )
+    return tuple(found), count_applications(session=session).instance_wide
+
+
+def as_json(application: Application) -> dict[str, Any]:
+    """Return the object of the API, with the field names that its clients read."""
+    return {
+        "id": application.id,
+        "application_id": application.uid,
+        "application_name": application.name,
+        "callback_url": "\n".join(application.redirect_uris),
+        "confidential": application.confidential,
+        "scopes": application.scopes.split(),
+    }
+
+
+def count_applications(*, session: Session) -> ApplicationCounts:
+    """Count applications of each kind."""
+    conditions = {
+        "instance_wide": Application.is_instance_wide,
+        "of_users": not_(Application.is_instance_wide),
+        "trusted": TRUSTED,
+    }
+    counts = (
+        func.count(case((condition, Application.id))).label(name)
+        for name, condition in conditions.items()
+    )
+    return ApplicationCounts(**session.execute(select(*counts)).one()._mapping)  # noqa: SLF001 - public accessor

@@ -1,0 +1,127 @@
+"""Where a browser may be sent back to (RFC 6749 section 3.1.2, RFC 8252, RFC 9700 section 2.1)."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+
+from domain.oauth.clients import redirect_schemes as schemes
+
+#: Parameters of our own answer: a registered one would hide or forge it.
+RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+#: A host name or an IP literal, and a port.
+_AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
+#: RFC 8252 section 7.3: the loopback literals, whose port may vary.
+_LOOPBACK = re.compile(
+    r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]))(?::(?P<port>[0-9]{1,5}))?(?P<rest>/.*|\?.*)?"
+)
+_HIGHEST_PORT = 65_535
+LONGEST_URI = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
+    """Where the browser goes next."""
+
+    words: str
+    is_insecure: bool
+
+
+def check_redirect_uri(uri: str) -> None:
+    """Raise ValueError, with a sentence, if a URI may not be registered."""
+    problem = _problem_of(uri)
+    if problem:
+        message = f"“{uri[:100]}” {problem}"
+        raise ValueError(message)
+
+
+def _problem_of(uri: str) -> str | None:
+    if len(uri) > LONGEST_URI:
+        return f"is longer than {LONGEST_URI} characters."
+    if _UNSAFE.search(uri) or not uri.isascii():
+        return "has characters that a URI cannot have; percent-encode them."
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return "is not a URI."
+    return _problem_of_parts(parts, uri)
+
+
+def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
+    scheme = parts.scheme.lower()
+    parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    checks = (
+        (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
+        (scheme in schemes.FORBIDDEN, f"has the scheme {scheme}:, which is forbidden."),
+        ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
+        (scheme in {"http", "https"} and not parts.hostname, "has no host."),
+        ("@" in parts.netloc, "carries a user name or password."),
+        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has a wrong host."),
+        (
+            bool(parameters & RESERVED_PARAMETERS),
+            "has a parameter named code, state, iss or error, which our answer adds.",
+        ),
+        (
+            scheme not in {"http", "https"} and not (parts.path or parts.netloc),
+            "leads nowhere: something has to follow the scheme.",
+        ),
+        (scheme == "localhost", "needs a scheme: write http://localhost…"),
+    )
+    return next((sentence for is_wrong, sentence in checks if is_wrong), None)
+
+
+def _is_loopback_literal(host: str | None) -> bool:
+    try:
+        return host is not None and ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_insecure(uri: str) -> bool:
+    """Tell whether a code sent there crosses a network in the clear."""
+    parts = urlsplit(uri)
+    is_local = _is_loopback_literal(parts.hostname) or parts.hostname == "localhost"
+    return parts.scheme == "http" and not is_local
+
+
+def _without_port(uri: str) -> tuple[str, str] | None:
+    """Return what is left of a loopback URI without its port; None if it is not one."""
+    found = _LOOPBACK.fullmatch(uri)
+    if found is None or int(found["port"] or 0) > _HIGHEST_PORT:
+        return None
+    return found["host"], found["rest"] or ""
+
+
+def is_registered(requested: str, registered: list[str]) -> bool:
+    """Tell whether a URI is registered: the same string, or the same loopback literal.
+
+    RFC 8252 section 7.3 lets the port of 127.0.0.1 and [::1] vary; everything else is compared
+    character by character (RFC 9700 section 2.1).
+    """
+    if requested in registered:
+        return True
+    if "#" in requested or _UNSAFE.search(requested):
+        return False
+    wanted = _without_port(requested)
+    return wanted is not None and any(wanted == _without_port(known) for known in registered)
+
+
+def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
+    """Append parameters and leave the registered part as it is."""
+    base, mark, query = uri.partition("?")
+    return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters)}"
+
+
+def destination_of(uri: str) -> Destination:
+    """Say where a redirect leads, for who is asked about it."""
+    parts = urlsplit(uri)
+    words = f"the app “{parts.scheme}:”"
+    if parts.scheme in {"http", "https"}:
+        words = parts.netloc
+    if _is_loopback_literal(parts.hostname) or parts.hostname == "localhost":
+        words = f"this computer ({parts.netloc})"
+    return Destination(words=words, is_insecure=is_insecure(uri))

@@ -1,0 +1,175 @@
+"""Secrets of applications: at most two are live, so that one can be exchanged without a gap."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    bindparam,
+    delete,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from domain.database.statements import HotRow, Run
+from domain.errors import NotFoundError
+from domain.keyring import Keyring, Kind
+from domain.overlap import Overlap
+from models import Application, ApplicationSecret
+
+#: How exact "last used" is: often enough for people, seldom enough for the database.
+_USE_RESOLUTION = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretView:
+    """A live secret without its value."""
+
+    id: int
+    created_at: datetime
+    last_used_at: datetime | None
+    #: Set for the older one of two.
+    expires_at: datetime | None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the newest one, which has no end."""
+        return self.expires_at is None
+
+
+def is_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    """Return the condition that a secret is accepted."""
+    return or_(ApplicationSecret.expires_at.is_(None), ApplicationSecret.expires_at > now)
+
+
+def list_secrets(application_id: int, *, session: Session, now: datetime) -> tuple[SecretView, ...]:
+    """Return the live secrets of an application, the newest first; at most two."""
+    rows = session.execute(
+        select(
+            ApplicationSecret.id,
+            ApplicationSecret.created_at,
+            ApplicationSecret.last_used_at,
+            ApplicationSecret.expires_at,
+        )
+        .where(ApplicationSecret.application_id == application_id, is_live(now))
+        .order_by(ApplicationSecret.id.desc())
+    )
+    return tuple(SecretView(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor
+
+
+def renew_secret(
+    application: Application,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+    overlap: Overlap = Overlap.NOW,
+) -> str:
+    """Make a new secret and return it; the one before stays good for a while.
+
+    One that is still older dies at once. Renewals of one application wait for each other. Raises
+    NotFoundError if the application was deleted meanwhile.
+    """
+    _hold(application.id, session=session)
+    mine = ApplicationSecret.application_id == application.id
+    before = session.scalar(
+        select(ApplicationSecret.id)
+        .where(mine, ApplicationSecret.expires_at.is_(None))
+        .order_by(ApplicationSecret.id.desc())
+        .limit(1)
+    )
+    kept = (before,) if overlap.length and before is not None else ()
+    session.execute(
+        delete(ApplicationSecret)
+        .where(mine, ApplicationSecret.id.not_in(kept))
+        .execution_options(synchronize_session=False)
+    )
+    session.execute(
+        update(ApplicationSecret)
+        .where(ApplicationSecret.id.in_(kept))
+        .values(expires_at=now + overlap.length)
+        .execution_options(synchronize_session=False)
+    )
+    credential = keyring.issue(Kind.CLIENT_SECRET)
+    session.add(
+        ApplicationSecret(application_id=application.id, digest=credential.digest, created_at=now)
+    )
+    return credential.clear
+
+
+def end_secret(application: Application, secret_id: int, *, session: Session) -> None:
+    """End the older one of two secrets before its time; raise NotFoundError for any other."""
+    _hold(application.id, session=session)
+    ended = session.scalar(
+        delete(ApplicationSecret)
+        .where(
+            ApplicationSecret.id == secret_id,
+            ApplicationSecret.application_id == application.id,
+            ApplicationSecret.expires_at.is_not(None),
+        )
+        .returning(ApplicationSecret.id)
+        .execution_options(synchronize_session=False)
+    )
+    if ended is None:
+        message = "That secret has ended already."
+        raise NotFoundError(message)
+
+
+def _hold(application_id: int, *, session: Session) -> None:
+    """Let nobody else change the secrets before this transaction ends (SQLite has one writer)."""
+    held = session.scalar(
+        select(Application.id)
+        .where(Application.id == application_id)
+        # What only refers to the row, such as a token that is being issued, need not wait.
+        .with_for_update(key_share=True)
+    )
+    if held is None:
+        message = "There is no such application any more."
+        raise NotFoundError(message)
+
+
+#: The application is written first, as a renewal locks it first: so none waits for the other.
+_NOTE_USE = tuple(
+    update(row)
+    .where(
+        row.id == bindparam(key),
+        or_(row.last_used_at.is_(None), row.last_used_at <= bindparam("stale")),
+    )
+    .values(last_used_at=bindparam("now"))
+    for row, key in ((Application, "application_id"), (ApplicationSecret, "secret_id"))
+)
+
+
+def note_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
+    """Remember that an application was at work, and with which secret; once a minute."""
+    values = {"application_id": application_id, "secret_id": secret_id}
+    for statement in _NOTE_USE[: 1 if secret_id is None else 2]:
+        run(statement, {**values, "stale": _stale(now), "now": now})
+
+
+_REKEY = (
+    update(ApplicationSecret)
+    .where(
+        ApplicationSecret.id == bindparam("secret_id"),
+        ApplicationSecret.digest == bindparam("former"),
+    )
+    .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
+)
+
+
+def rekey(proof: HotRow, newest: bytes, *, run: Run, now: datetime) -> None:
+    """Keep the hash of a secret that was just presented under the newest key."""
+    values = {"secret_id": proof.secret_id, "former": proof.secret_digest}
+    run(_REKEY, {**values, "newest": newest, "moment": now})
+
+
+def is_noted(last_used_at: datetime | None, now: datetime) -> bool:
+    """Tell whether a use need not be written down: one was within the last minute."""
+    return last_used_at is not None and last_used_at > _stale(now)
+
+
+def _stale(now: datetime) -> datetime:
+    return now - _USE_RESOLUTION

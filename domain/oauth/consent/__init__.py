@@ -1,0 +1,1 @@
+"""Consent: what users approved, authorized applications, pushed authorization requests."""

@@ -1,0 +1,79 @@
+"""What a user has approved before, and what an application asks anew."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.oauth.clients.applications import is_trusted
+from domain.oauth.scopes import in_order
+from models import Application, Consent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """A user's yes: who, and when they last proved who they are."""
+
+    user_id: int
+    auth_time: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the consent page has to ask."""
+
+    new: tuple[str, ...]
+    granted: tuple[str, ...]
+    #: Nothing is asked of whom need not be asked.
+    is_needed: bool
+
+
+def question_for(
+    application: Application, scopes: str, *, user_id: int, session: Session
+) -> Question:
+    """Compare what is asked with what was approved before.
+
+    Only confidential applications are spared a second question: anybody can pretend to be a
+    public one (RFC 8252 section 8.6). Trusted applications are never asked about.
+    """
+    asked = set(scopes.split())
+    remembered = session.scalar(
+        select(Consent.scopes).where(
+            Consent.user_id == user_id, Consent.application_id == application.id
+        )
+    )
+    granted = asked & set((remembered or "").split())
+    is_spared = is_trusted(application) or (application.confidential and granted == asked)
+    return Question(
+        new=in_order(asked - granted), granted=in_order(granted), is_needed=not is_spared
+    )
+
+
+def remember(
+    application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
+) -> None:
+    """Add the approved scopes to what is remembered; for those only who will be spared by it."""
+    if not application.confidential:
+        return
+    insert = insert_into(Consent, session=session).values(
+        user_id=user_id,
+        application_id=application.id,
+        scopes=scopes,
+        created_at=now,
+        updated_at=now,
+    )
+    # Holds the row, new or not, before it is read: an answer given at the same time adds to it.
+    known = session.execute(
+        insert.on_conflict_do_update(
+            index_elements=["user_id", "application_id"], set_={"updated_at": now}
+        ).returning(Consent.id, Consent.scopes)
+    ).one()
+    union = " ".join(in_order({*known.scopes.split(), *scopes.split()}))
+    session.execute(
+        update(Consent)
+        .where(Consent.id == known.id)
+        .values(scopes=union)
+        .execution_options(synchronize_session=False)
+    )

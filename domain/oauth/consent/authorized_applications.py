@@ -1,0 +1,276 @@
+"""Who acts for a user: applications, and what came by with a password; and how to end it."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFoundError
+from domain.oauth.clients.applications import TRUSTED
+from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
+from domain.oauth.scopes import in_order
+from models import AccessToken, Application, Authorization, Consent, User
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a request for a token came from, as far as it can be known."""
+
+    address: str | None
+    device: str
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorizedApplication:
+    """One application, however many tokens it holds; or all that has none."""
+
+    #: None for passwords without an application.
+    application_id: int | None
+    name: str
+    owner_name: str
+    is_instance_wide: bool
+    registered_itself: bool
+    trusted: bool
+    #: What its tokens are good for, and what it gets without a question.
+    scopes: tuple[str, ...]
+    first_authorized_at: datetime
+    #: When it last got or used a token, whichever was later; None if it holds none.
+    last_used_at: datetime | None
+    #: None at all if an approval is remembered, and nothing more.
+    token_count: int
+    #: The latest first.
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """What one application has of a user: live tokens, an approval that is remembered, or both."""
+
+    scopes: set[str] = field(default_factory=set)
+    since: datetime
+    token_count: int = 0
+
+
+def list_authorized(
+    user_id: int, *, session: Session, now: datetime
+) -> tuple[AuthorizedApplication, ...]:
+    """Return who holds live tokens of this user or gets some unasked, the latest used first."""
+    live = _live(user_id, now)
+    held = _held(user_id, live, session=session)
+    origins = _origins(live, session=session)
+    first = _first(user_id, session=session)
+    rows = {row.id: row for row in _descriptions(held.keys(), session=session)}
+    found = [
+        _authorized(
+            application_id,
+            each,
+            rows.get(application_id),
+            tuple(origins[application_id]),
+            min(each.since, first.get(application_id, each.since)),
+        )
+        for application_id, each in held.items()
+    ]
+    return tuple(
+        sorted(found, key=lambda each: each.last_used_at or each.first_authorized_at, reverse=True)
+    )
+
+
+def _authorized(
+    application_id: int | None,
+    held: _Held,
+    row: Any,
+    origins: tuple[Origin, ...],
+    first_authorized_at: datetime,
+) -> AuthorizedApplication:
+    return AuthorizedApplication(
+        application_id=application_id,
+        name=row.name if row else "",
+        owner_name=row.owner_name if row else "",
+        is_instance_wide=bool(row and row.is_instance_wide),
+        registered_itself=bool(row and row.client_metadata is not None),
+        trusted=bool(row and row.trusted),
+        scopes=in_order(held.scopes),
+        first_authorized_at=first_authorized_at,
+        last_used_at=origins[0].last_seen_at if origins else None,
+        token_count=held.token_count,
+        origins=origins,
+    )
+
+
+def _held(
+    user_id: int, live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, _Held]:
+    scopes = _scopes(live, session=session)
+    found = {
+        row.application_id: _Held(
+            scopes=scopes[row.application_id], since=row.first, token_count=row.token_count
+        )
+        for row in _counts(live, session=session)
+    }
+    for consent in session.scalars(select(Consent).where(Consent.user_id == user_id)):
+        without_token = _Held(since=consent.created_at)
+        known = found.setdefault(consent.application_id, without_token)
+        known.scopes.update(consent.scopes.split())
+    return found
+
+
+def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return (
+        AccessToken.user_id == user_id,
+        AccessToken.revoked_at.is_(None),
+        or_(
+            AccessToken.expires_at.is_(None),
+            AccessToken.expires_at > now,
+            AccessToken.refresh_digest.is_not(None),
+        ),
+    )
+
+
+def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
+    return session.execute(
+        select(
+            AccessToken.application_id,
+            func.min(AccessToken.created_at).label("first"),
+            func.count().label("token_count"),
+        )
+        .where(*live)
+        .group_by(AccessToken.application_id)
+    ).all()
+
+
+def _descriptions(ids: Iterable[int | None], *, session: Session) -> Any:
+    return session.execute(
+        select(
+            Application.id,
+            Application.name,
+            TRUSTED.label("trusted"),
+            Application.is_instance_wide,
+            Application.client_metadata,
+            User.name.label("owner_name"),
+        )
+        .join(User, User.id == Application.owner_id)
+        .where(Application.id.in_([each for each in ids if each is not None]))
+    ).all()
+
+
+def _scopes(
+    live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, set[str]]:
+    """Return what is granted; an access token may be good for less than its refresh token."""
+    granted = case((AccessToken.refresh_digest.is_not(None), Authorization.scopes), else_="")
+    rows = session.execute(
+        select(AccessToken.application_id, AccessToken.scopes, granted)
+        .outerjoin(Authorization, Authorization.id == AccessToken.authorization_id)
+        .where(*live)
+        .distinct()
+    )
+    found: dict[int | None, set[str]] = defaultdict(set)
+    for application_id, *scopes in rows:
+        found[application_id].update(" ".join(scopes).split())
+    return found
+
+
+def _origins(
+    live: tuple[ColumnElement[bool], ...], *, session: Session
+) -> dict[int | None, list[Origin]]:
+    """Return where tokens were asked for and used from, the latest first; each place once."""
+    token, used = AccessToken, AccessToken.last_used_at
+    key = (token.application_id, token.user_agent)
+    asked = select(*key, token.address, func.max(token.created_at).label("moment"))
+    seen = select(*key, token.last_used_address.label("address"), func.max(used).label("moment"))
+    # A device is known by where its token was asked for; it may be used from elsewhere.
+    rows = (
+        *session.execute(asked.where(*live).group_by(*key, token.address)),
+        *session.execute(
+            seen.where(*live, used.is_not(None)).group_by(*key, token.last_used_address)
+        ),
+    )
+    latest: dict[tuple[int | None, str | None, str], datetime] = {}
+    for row in rows:
+        place = (row.application_id, row.address, device_in_words(row.user_agent))
+        latest[place] = max(row.moment, latest.get(place, row.moment))
+    found: dict[int | None, list[Origin]] = defaultdict(list)
+    for (application_id, address, device), moment in latest.items():
+        found[application_id].append(Origin(address=address, device=device, last_seen_at=moment))
+    for origins in found.values():
+        origins.sort(key=lambda origin: origin.last_seen_at, reverse=True)
+    return found
+
+
+def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
+    """Return when the user first said yes to each application, as far back as grants are kept."""
+    rows = session.execute(
+        select(Authorization.application_id, func.min(Authorization.created_at))
+        .where(Authorization.user_id == user_id)
+        .group_by(Authorization.application_id)
+    )
+    return {application_id: moment for application_id, moment in rows}  # noqa: C416 - no tuples
+
+
+def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
+    """Kill every token and code of this user at an application and forget the consent.
+
+    The tokens that the application made with them end as well.
+
+    Returns the application's name; raises NotFoundError if there is no such application.
+    """
+    name = session.scalar(select(Application.name).where(Application.id == application_id))
+    if name is None:
+        message = "There is no such application."
+        raise NotFoundError(message)
+    # The consent first, as approving holds it: a code that is about to be stored dies too.
+    session.execute(
+        delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
+    )
+    # Then the grant, as redeeming and refreshing hold it, for what they are about to issue.
+    for table in (Authorization, AccessToken):
+        session.execute(
+            update(table)
+            .where(
+                table.application_id == application_id,
+                table.user_id == user_id,
+                table.revoked_at.is_(None),
+            )
+            .values(revoked_at=now)
+            .execution_options(synchronize_session=False)
+        )
+    granted = select(Authorization.id).where(
+        Authorization.application_id == application_id, Authorization.user_id == user_id
+    )
+    end_made_tokens(granted, session=session, now=now)
+    return name
+
+
+def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
+    """Take back all that a user granted to applications, and return to how many."""
+    granted = [
+        select(table.application_id).where(table.user_id == user_id, table.revoked_at.is_(None))
+        for table in (Authorization, AccessToken)
+    ]
+    consented = select(Consent.application_id).where(Consent.user_id == user_id)
+    # In the order of their numbers: two who do this at once wait for each other once.
+    ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
+    for application_id in ids:
+        revoke_authorized(application_id, user_id, session=session, now=now)
+    revoke_without_application(user_id, session=session, now=now)
+    return len(ids)
+
+
+def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
+    """Kill every token that this user's name and password got without an application."""
+    session.execute(
+        update(AccessToken)
+        .where(
+            AccessToken.application_id.is_(None),
+            AccessToken.user_id == user_id,
+            AccessToken.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,150 @@
+"""Authorization requests that clients leave with us (RFC 9126): kept, opened by a browser, used up.
+
+A request waits for its browser for a short while only. Once that has come, the person has as long
+as for any other question: signing in, with a second factor or a new password, takes its time. What
+uses it up is the answer, so that a page may be loaded again.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from authlib.oauth2.rfc6749 import InvalidRequestError
+from sqlalchemy import delete, select, update
+
+from domain.keyring import Kind
+from domain.oauth.clients.authentication import Client
+from domain.oauth.context import OAuthContext
+from domain.oauth.messages import ProtocolRequest, Pushed
+from models import Application, PushedRequest
+
+#: RFC 9126 section 2.2, before the credential.
+PREFIX = "urn:ietf:params:oauth:request_uri:"
+#: From the push on, if the browser came in time: as long as a consent page can be answered.
+_OPENED_FOR = timedelta(hours=1)
+#: What an authorization request may say; nothing else that came along is kept.
+_KEPT = frozenset(
+    {
+        "client_id",
+        "code_challenge",
+        "code_challenge_method",
+        "dpop_jkt",
+        "id_token_hint",
+        "login_hint",
+        "max_age",
+        "nonce",
+        "prompt",
+        "redirect_uri",
+        "response_mode",
+        "response_type",
+        "scope",
+        "state",
+    }
+)
+
+
+class InvalidRequestUriError(InvalidRequestError):
+    """The request_uri stands for nothing here (RFC 9101 section 7); never to be redirected."""
+
+    error = "invalid_request_uri"
+    description = (
+        "The request_uri is unknown, was used already, is too old, or belongs to another "
+        "application. Start again from the application."
+    )
+
+
+def keep(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
+    """Keep the checked parameters of a pushed request; return the request_uri (section 2.2)."""
+    credential = context.keyring.issue(Kind.PUSHED_REQUEST)
+    parameters = request.payload.data
+    context.session.add(
+        PushedRequest(
+            digest=credential.digest,
+            application_id=client.application.id,
+            parameters={name: parameters[name] for name in _KEPT & parameters.keys()},
+            created_at=context.now,
+            expires_at=context.now + context.policy.pushed_requests.lifetime,
+        )
+    )
+    return PREFIX + credential.clear
+
+
+def is_pushed(request: ProtocolRequest) -> bool:
+    """Tell whether a browser brings a request_uri of ours instead of the parameters."""
+    uris = request.payload.datalist["request_uri"]
+    return any(uri.startswith(PREFIX) for uri in uris)
+
+
+def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
+    """Return the request that was pushed, or raise an error for a page (section 4).
+
+    Whatever else the browser brings is passed over (RFC 9101 section 5). A request without a
+    request_uri of ours is returned as it is.
+    """
+    if not is_pushed(request):
+        return request
+    row = _find(request, context)
+    _let_it_take_its_time(row.id, row.created_at + _OPENED_FOR, context)
+    parameters = {name: [value] for name, value in row.parameters.items()}
+    # They were checked without it, and are sealed into the consent page with it.
+    uri = request.required("request_uri")
+    opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
+    opened.pushed = Pushed(id=row.id)
+    opened.asked_at = row.created_at
+    return opened
+
+
+def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str, str]:
+    """Return what an authorization request asks for, wherever it says so; nothing if it is gone."""
+    if not is_pushed(request):
+        return request.payload.data
+    try:
+        parameters: dict[str, str] = _find(request, context).parameters
+    except InvalidRequestError:
+        return {}
+    return parameters
+
+
+def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
+    """Return the row that the request means, or raise InvalidRequestError."""
+    if {"client_id", "request_uri"} & set(request.payload.repeated()):
+        raise InvalidRequestError("client_id and request_uri may be given only once.")
+    if request.value("request") is not None:
+        raise InvalidRequestError("request and request_uri cannot be given together.")
+    uid, uri = request.required("client_id"), request.required("request_uri")
+    digests = context.keyring.credential_digests(uri.removeprefix(PREFIX), Kind.PUSHED_REQUEST)
+    row = context.session.execute(
+        select(
+            PushedRequest.id,
+            PushedRequest.parameters,
+            PushedRequest.created_at,
+            Application.uid,
+        )
+        .join(Application, Application.id == PushedRequest.application_id)
+        .where(PushedRequest.digest.in_(digests), PushedRequest.expires_at > context.now)
+    ).first()
+    if row is None or row.uid != uid:
+        raise InvalidRequestUriError
+    return row
+
+
+def _let_it_take_its_time(row_id: int, until: Any, context: OAuthContext) -> None:
+    context.session.execute(
+        update(PushedRequest)
+        .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)
+        .values(expires_at=until)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def use_up(request: ProtocolRequest, context: OAuthContext) -> None:
+    """Use a pushed request up, or raise: of parallel answers to it one goes through (section 4)."""
+    if request.pushed is None:
+        return
+    used = context.session.scalar(
+        delete(PushedRequest)
+        .where(PushedRequest.id == request.pushed.id, PushedRequest.expires_at > context.now)
+        .returning(PushedRequest.id)
+        .execution_options(synchronize_session=False)
+    )
+    if used is None:
+        raise InvalidRequestUriError

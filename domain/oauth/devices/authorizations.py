@@ -1,0 +1,281 @@
+"""Devices that ask for access, and the people who decide it (RFC 8628).
+
+A device's row goes from waiting to opened (one person has typed the code; from then on nobody
+else can), to approved or denied, to redeemed. The approval also makes an authorization, the same as
+for a code that goes through a browser: so it can be taken back even before the device has come.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Executable, Row, Select, bindparam, select
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, give_back_attempt
+from domain.addresses import client_of
+from domain.audit.events import Event, EventKind
+from domain.database.upsert import insert_for
+from domain.errors import ConflictError, InvalidError
+from domain.oauth.clients.authentication import Client
+from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.consent.approvals import Approval
+from domain.oauth.context import OAuthContext
+from domain.oauth.devices.user_codes import new_user_code, read_user_code, shown
+from domain.randomness import random_hex
+from models import Application, Authorization, DeviceAuthorization
+
+
+class UnknownUserCodeError(InvalidError):
+    """No device waits with this code for this person."""
+
+    def __init__(self) -> None:
+        """Say the same of all: unknown, expired, decided, and opened by somebody else."""
+        super().__init__(
+            "No device is waiting with this code. Compare it with the device; if it has been a "
+            "few minutes, ask the device for a new one.",
+            field="user_code",
+        )
+
+
+class DecidedError(ConflictError):
+    """The request cannot be decided any more."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "This request is no longer open: it was decided already, or the code has expired. "
+            "Ask the device for a new code.",
+            field="user_code",
+        )
+
+
+class Decision(Enum):
+    """What somebody says to a device's request."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+
+
+_KINDS = {
+    Decision.APPROVE: EventKind.DEVICE_APPROVED,
+    Decision.DENY: EventKind.DEVICE_DENIED,
+}
+
+
+_STORED = (
+    "application_id",
+    "scopes",
+    "device_code_digest",
+    "user_code_digest",
+    "created_at",
+    "expires_at",
+    "interval",
+    "address",
+    "user_agent",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewDevice:
+    """What a device is told, and shows to its user."""
+
+    device_code: str = field(repr=False)
+    #: As people see it.
+    user_code: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceRequest:
+    """What the page asks about."""
+
+    id: int
+    application: Application
+    scopes: tuple[str, ...]
+    user_code: str
+    created_at: datetime
+    expires_at: datetime
+    address: str | None
+    #: Its own words about itself.
+    user_agent: str | None
+
+    @property
+    def device(self) -> str:
+        """What kind of device it says it is."""
+        return device_in_words(self.user_agent)
+
+
+def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
+    """Store a device's request and return its two codes (section 3.1)."""
+    device_code = random_hex(32)
+    origin, policy = context.origin, context.policy.devices
+    values = {
+        "application_id": application_id,
+        "scopes": scopes,
+        "device_code_digest": context.keyring.digest(device_code),
+        "created_at": context.now,
+        "expires_at": context.now + policy.code_lifetime,
+        "interval": policy.poll_interval,
+        "address": origin.address,
+        "user_agent": (origin.user_agent or "")[:255] or None,
+    }
+    store = _storing(context.hot.dialect_name)
+    while True:
+        user_code = new_user_code()
+        # Two devices may be given the same letters; the second one then gets others.
+        if context.hot.all(
+            store, {**values, "user_code_digest": context.keyring.digest(user_code)}
+        ):
+            return NewDevice(device_code=device_code, user_code=shown(user_code))
+
+
+@cache
+def _storing(dialect_name: str) -> Executable:
+    """Return the statement that stores a request, and gives a row unless its code is taken."""
+    values: dict[str, Any] = {name: bindparam(name) for name in _STORED}
+    store = insert_for(dialect_name, DeviceAuthorization).values(values)
+    return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
+
+
+def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
+    """Return the request behind a code and keep it for this user (section 5.1).
+
+    Raises UnknownUserCodeError, and TooManyAttemptsError for who guesses. Both are to be answered
+    without rolling back: guesses count.
+    """
+    code = read_user_code(typed)
+    if code is None:
+        raise UnknownUserCodeError  # a slip of the pen; no code can look like this
+    limits = _limits(user_id, context)
+    session, keyring = context.session, context.keyring
+    for limit in limits:
+        claim_attempt(limit, session=session, keyring=keyring, now=context.now)
+    digests = keyring.digests(code)
+    row = session.execute(
+        _locked().where(DeviceAuthorization.user_code_digest.in_(digests))
+    ).first()
+    if row is None or not _is_open(row, user_id, context):
+        raise UnknownUserCodeError
+    for limit in limits:
+        # Only this one: a code of one's own must not wipe out the guesses before it.
+        give_back_attempt(limit, session=session, keyring=keyring)
+    device, application = row
+    device.user_id = user_id
+    return _request(device, application, shown(code))
+
+
+def decide(device_id: int, decision: Decision, approval: Approval, *, context: OAuthContext) -> str:
+    """Store what the user said and return the application's name; saying it twice is fine.
+
+    Raises DecidedError if it is too late for that, or if it is not this user's to say.
+    """
+    row = context.session.execute(_locked().where(DeviceAuthorization.id == device_id)).first()
+    if row is None or row[0].user_id != approval.user_id:
+        raise DecidedError
+    device, application = row
+    if _answer(device) is decision:
+        return str(application.name)
+    if not _is_open(row, approval.user_id, context):
+        raise DecidedError
+    if decision is Decision.APPROVE:
+        _approve(device, approval, context)
+    else:
+        device.denied_at = context.now
+    _note(decision, device, application, context)
+    return str(application.name)
+
+
+def _note(
+    decision: Decision,
+    device: DeviceAuthorization,
+    application: Application,
+    context: OAuthContext,
+) -> None:
+    context.note(
+        Event(
+            kind=_KINDS[decision],
+            user_id=device.user_id,
+            subject=application.name,
+            details={
+                "application_id": application.uid,
+                "scopes": device.scopes,
+                # Where the device is; where its user is, the event says anyhow.
+                "device_address": device.address,
+                "device": device_in_words(device.user_agent),
+            },
+        )
+    )
+
+
+def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthContext) -> None:
+    device.approved_at, device.auth_time = context.now, approval.auth_time
+    context.session.add(
+        Authorization(
+            application_id=device.application_id,
+            user_id=approval.user_id,
+            scopes=device.scopes,
+            auth_time=approval.auth_time,
+            # What the device redeems: its code stands where other grants have theirs.
+            code_digest=device.device_code_digest,
+            code_expires_at=device.expires_at,
+            created_at=context.now,
+        )
+    )
+
+
+def _locked() -> Select[DeviceAuthorization, Application]:
+    """Select a device so that nobody else decides or redeems it meanwhile."""
+    return (
+        select(DeviceAuthorization, Application)
+        .join(Application, Application.id == DeviceAuthorization.application_id)
+        .with_for_update(of=DeviceAuthorization)
+    )
+
+
+def _is_open(
+    row: Row[DeviceAuthorization, Application], user_id: int, context: OAuthContext
+) -> bool:
+    device, application = row
+    is_allowed = Client(application).get_allowed_scope(device.scopes) == device.scopes
+    return (
+        device.user_id in {None, user_id}
+        and _answer(device) is None
+        and device.expires_at > context.now
+        and is_allowed  # the application may have been changed since
+    )
+
+
+def _answer(device: DeviceAuthorization) -> Decision | None:
+    if device.denied_at is not None:
+        return Decision.DENY
+    return Decision.APPROVE if device.approved_at is not None else None
+
+
+def _request(
+    device: DeviceAuthorization, application: Application, user_code: str
+) -> DeviceRequest:
+    return DeviceRequest(
+        id=device.id,
+        application=application,
+        scopes=tuple(device.scopes.split()),
+        user_code=user_code,
+        created_at=device.created_at,
+        expires_at=device.expires_at,
+        address=device.address,
+        user_agent=device.user_agent,
+    )
+
+
+def _limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
+    policy = context.policy.devices
+    client = client_of(context.origin.address or "")
+    subjects = (
+        (f"user code, user {user_id}", policy.guesses_per_user),
+        (f"user code, address {client}", policy.guesses_per_address),
+        ("user code, everybody", policy.guesses_in_all),
+    )
+    return tuple(
+        AttemptLimit(subject=subject, attempts=attempts, window=policy.guess_window)
+        for subject, attempts in subjects
+    )

@@ -1,0 +1,85 @@
+"""What clients can find out by themselves (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
+
+from typing import Any
+
+from domain.oauth.context import OAuthPolicy
+from domain.oauth.grants.authorization_code import PROMPTS
+from domain.oauth.openid import id_tokens, userinfo
+from domain.oauth.openid.keys import ALGORITHM
+from domain.oauth.presented_tokens.dpop import ALGORITHMS
+from domain.oauth.scopes import OFFERED
+from domain.oauth.server import offered_grants
+
+_SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
+_CLIENT_METHODS = [*_SECRET_METHODS, "none"]
+
+
+def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
+    """Return the metadata of RFC 8414 section 2; every address begins with the issuer."""
+    issuer = policy.issuer
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": f"{issuer}/oauth/authorize",
+        "token_endpoint": f"{issuer}/oauth/token",
+        **_device_endpoint(policy),
+        "pushed_authorization_request_endpoint": f"{issuer}/oauth/par",
+        "require_pushed_authorization_requests": policy.pushed_requests.is_required,
+        **_registration_endpoint(policy),
+        "revocation_endpoint": f"{issuer}/oauth/revoke",
+        "introspection_endpoint": f"{issuer}/oauth/introspect",
+        "userinfo_endpoint": f"{issuer}/oauth/userinfo",
+        "end_session_endpoint": f"{issuer}/oauth/logout",
+        "jwks_uri": f"{issuer}/oauth/discovery/keys",
+        "scopes_supported": list(OFFERED),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": [grant.GRANT_TYPE for grant in offered_grants(policy)],
+        "token_endpoint_auth_methods_supported": _CLIENT_METHODS,
+        "revocation_endpoint_auth_methods_supported": _CLIENT_METHODS,
+        "introspection_endpoint_auth_methods_supported": _SECRET_METHODS,
+        "code_challenge_methods_supported": ["S256"],
+        "dpop_signing_alg_values_supported": list(ALGORITHMS),
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
+def _device_endpoint(policy: OAuthPolicy) -> dict[str, str]:
+    """Return where devices ask (RFC 8628 section 4), while they may."""
+    if not policy.devices.is_offered:
+        return {}
+    return {"device_authorization_endpoint": f"{policy.issuer}/oauth/authorize_device"}
+
+
+def _registration_endpoint(policy: OAuthPolicy) -> dict[str, str]:
+    """Return where clients register themselves (RFC 7591 section 3), while they may."""
+    if not policy.registration.is_offered:
+        return {}
+    return {"registration_endpoint": f"{policy.issuer}/oauth/register"}
+
+
+def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
+    """Return the metadata of OpenID Connect Discovery section 3: the same, and what it adds."""
+    user_claims = [name for names in userinfo.CLAIMS.values() for name in names]
+    return {
+        **authorization_server(policy),
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
+        "claim_types_supported": ["normal"],
+        "claims_supported": list(dict.fromkeys((*id_tokens.CLAIMS, *user_claims))),
+        "prompt_values_supported": sorted(PROMPTS),
+        # Their absence would say that request_uri is supported.
+        "claims_parameter_supported": False,
+        "request_parameter_supported": False,
+        "request_uri_parameter_supported": False,
+    }
+
+
+def protected_resource(resource: str, *, issuer: str) -> dict[str, Any]:
+    """Return the metadata of what begins with an address (RFC 9728 section 2)."""
+    return {
+        "resource": resource,
+        "authorization_servers": [issuer],
+        "scopes_supported": list(OFFERED),
+        "bearer_methods_supported": ["header", "query"],
+        "dpop_signing_alg_values_supported": list(ALGORITHMS),
+    }

@@ -1,0 +1,117 @@
+"""ID tokens (OpenID Connect Core section 2): who signed in, when, and for which application."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import GuestProtocol, RSAKey
+from sqlalchemy.orm import Session
+
+from domain.oauth.context import OAuthContext
+from domain.oauth.openid.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
+
+#: What an ID token can hold.
+CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash")
+#: Longer ones are none of ours.
+_LONGEST_HINT = 8192
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authentication:
+    """How the user came to grant something; a refresh later on says the same of it."""
+
+    #: When they last proved who they are.
+    auth_time: datetime
+    #: What the application put into its request, to find it again in the first ID token.
+    nonce: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audience:
+    """Who an ID token is about and for."""
+
+    user_id: int
+    #: client_id of the application.
+    application_uid: str
+
+
+class InvalidHintError(Exception):
+    """An id_token_hint that this service has not issued, or whose key is gone."""
+
+
+def make_id_token(
+    audience: Audience,
+    authentication: Authentication,
+    access_token: str,
+    *,
+    user_claims: Mapping[str, Any],
+    context: OAuthContext,
+) -> str:
+    """Return a signed ID token that belongs to this access token; times are in seconds.
+
+    `user_claims` are what the granted scopes let it say of the user.
+    """
+    keyring, now = context.keyring, context.now
+    key = find_signing_key(hot=context.hot, keyring=keyring, now=now) or get_signing_key(
+        session=context.session, keyring=keyring, now=now
+    )
+    expires_at = now + context.policy.id_token_lifetime
+    claims: dict[str, Any] = {
+        **user_claims,
+        "iss": context.policy.issuer,
+        "sub": subject(audience.user_id),
+        "aud": audience.application_uid,
+        "exp": int(expires_at.timestamp()),
+        "iat": int(now.timestamp()),
+        "auth_time": int(authentication.auth_time.timestamp()),
+    }
+    if authentication.nonce is not None:
+        claims["nonce"] = authentication.nonce
+    claims["at_hash"] = at_hash(access_token)
+    return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key)
+
+
+def subject(user_id: int) -> str:
+    """Return the identifier of a user, which never changes and is never given to another."""
+    return str(user_id)
+
+
+def at_hash(access_token: str) -> str:
+    """Return the left half of the token's SHA-256, in base64url (section 3.1.3.6)."""
+    half = sha256(access_token.encode("ascii")).digest()[:16]
+    return base64.urlsafe_b64encode(half).rstrip(b"=").decode()
+
+
+def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
+    """Return whom an id_token_hint of ours is about and for, or raise InvalidHintError.
+
+    An expired one will do (RP-Initiated Logout section 2). The key is looked up among our own by
+    `kid`, and the algorithm is ours: what the token's header says of both proves nothing.
+    """
+
+    def own_key(token: GuestProtocol) -> RSAKey:
+        key = find_public_key(_kid_of(token), session=session)
+        if key is None:
+            raise InvalidKeyIdError
+        return key
+
+    try:
+        claims = jwt.decode(text[:_LONGEST_HINT], own_key, algorithms=[ALGORITHM]).claims
+    except (JoseError, ValueError) as error:
+        raise InvalidHintError from error
+    user, uid = claims.get("sub"), claims.get("aud")
+    if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
+        raise InvalidHintError
+    return Audience(user_id=int(user), application_uid=uid)
+
+
+def _kid_of(token: GuestProtocol) -> str:
+    kid = token.headers().get("kid")
+    if not isinstance(kid, str) or "\x00" in kid:
+        raise InvalidKeyIdError
+    return kid

@@ -1,0 +1,218 @@
+"""Keys that sign ID tokens: RSA, RS256, one at a time, with overlap (RFC 7517, RFC 7518).
+
+A new key is published before it signs, so that whoever keeps the key set for a while has it by
+then; an old one stays published until the last ID token that it signed has expired.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import lru_cache
+
+from joserfc.jwk import RSAKey
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Executable,
+    bindparam,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from domain.clock import written
+from domain.database.advisory_locks import AdvisoryLock
+from domain.database.locks import release_locks
+from domain.database.statements import HotConnection
+from domain.errors import InvalidError
+from domain.keyring import Keyring, UndecipherableError
+from models import SigningKey
+
+ALGORITHM = "RS256"
+USUAL_BITS = 2048
+#: RFC 7518 section 3.3 asks for 2048 at least; larger ones than 8192 only keep processors busy.
+LEAST_BITS, MOST_BITS = 2048, 8192
+#: How long clients may keep the key set, and so how long before its first use a key is in it.
+NOTICE = timedelta(hours=1)
+#: No ID token lives longer: so long a key stays published that has ceased to sign.
+LONGEST_ID_TOKEN = timedelta(days=1)
+
+
+class Handover(Enum):
+    """How a new key takes over."""
+
+    #: It is published first, and signs when everybody can know it.
+    AFTER_NOTICE = "after-notice"
+    #: It signs from now on; the old ones stay published.
+    AT_ONCE = "at-once"
+    #: It signs from now on, and what the old ones signed is good for nothing any more.
+    OLD_KEYS_LEAKED = "old-keys-leaked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedKey:
+    """A key of the set, and when it ceases to sign."""
+
+    kid: str
+    #: As RFC 7517 section 4 has it.
+    public_jwk: dict[str, str]
+    created_at: datetime
+    retired_at: datetime | None
+
+    def as_json(self) -> dict[str, str | None]:
+        """Return what operators want to know of it."""
+        return {
+            "kid": self.kid,
+            "created_at": written(self.created_at),
+            "retired_at": written(self.retired_at) if self.retired_at else None,
+        }
+
+
+def check_size(bits: int) -> None:
+    """Raise InvalidError for a key that is too short to be safe or too long to be useful."""
+    if not LEAST_BITS <= bits <= MOST_BITS or bits % 8:
+        message = f"An RSA key has {LEAST_BITS} to {MOST_BITS} bits here, a multiple of 8."
+        raise InvalidError(message, field="bits")
+
+
+def _is_in_use(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    return or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > now)
+
+
+_IN_USE = (
+    select(SigningKey.private_ciphertext)
+    .where(_is_in_use(bindparam("now")))
+    .order_by(SigningKey.id)
+)
+
+
+def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
+    """Return the key that signs now; the first one is made when it is first needed.
+
+    A transaction that may write has to be open.
+    """
+    found = _find_signing_key(session, keyring, now)
+    if found is not None:
+        return found
+    _lock(session)
+    # Another process may have made it while we waited.
+    found = _find_signing_key(session, keyring, now)
+    return found or _keep(_generate(USUAL_BITS), session, keyring, now)
+
+
+def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
+    """Return the `kid` of the key that signs now; None if none was made so far."""
+    found = _find_signing_key(session, keyring, now)
+    return str(found.kid) if found is not None else None
+
+
+def find_signing_key(*, hot: HotConnection, keyring: Keyring, now: datetime) -> RSAKey | None:
+    """Return the key that signs now; None if none was made so far."""
+    return _first_opened(
+        (row.private_ciphertext for row in hot.look_up(_IN_USE, {"now": now})), keyring
+    )
+
+
+def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAKey | None:
+    return _first_opened(session.scalars(_IN_USE, {"now": now}), keyring)
+
+
+def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
+    """Return the oldest key that this keyring can open.
+
+    Keys of a master secret that is gone are passed over: a new one will do as well.
+    """
+    for ciphertext in ciphertexts:
+        try:
+            return _opened(ciphertext, keyring)
+        except UndecipherableError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=8)
+def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
+    """Decrypt a private key; kept, for checking one takes longer than a hundred signatures."""
+    return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
+
+
+def _lock(session: Session) -> None:
+    """Keep others from changing keys until this transaction ends; on SQLite it does so anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.SIGNING_KEYS.value)))
+
+
+def _generate(bits: int) -> RSAKey:
+    # `auto_kid` is the thumbprint of RFC 7638.
+    return RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+
+
+def _keep(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
+    session.add(
+        SigningKey(
+            kid=str(key.kid),
+            public_jwk=key.as_dict(private=False),
+            private_ciphertext=keyring.encrypt(json.dumps(key.as_dict(private=True))),
+            created_at=now,
+            retired_at=None,
+        )
+    )
+    session.flush()  # so that the key can be found in the same transaction
+    return key
+
+
+def rotate(
+    handover: Handover,
+    *,
+    bits: int = USUAL_BITS,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> str:
+    """Make a new key and say when the old ones cease to sign; return its `kid`.
+
+    Raises InvalidError for a size that is refused.
+    """
+    check_size(bits)
+    release_locks(session)  # a large key takes seconds
+    key = _generate(bits)
+    _lock(session)
+    if handover is Handover.OLD_KEYS_LEAKED:
+        session.execute(delete(SigningKey))
+    takes_over_at = now + NOTICE if handover is Handover.AFTER_NOTICE else now
+    session.execute(
+        update(SigningKey)
+        .where(or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > takes_over_at))
+        .values(retired_at=takes_over_at)
+        .execution_options(synchronize_session=False)
+    )
+    return str(_keep(key, session, keyring, now).kid)
+
+
+def _published(now: datetime) -> Executable:
+    return (
+        select(SigningKey.kid, SigningKey.public_jwk, SigningKey.created_at, SigningKey.retired_at)
+        .where(_is_in_use(now - LONGEST_ID_TOKEN))
+        .order_by(SigningKey.id)
+    )
+
+
+def find_published_keys(*, hot: HotConnection, now: datetime) -> tuple[PublishedKey, ...]:
+    """Return the keys of the set, the oldest first; none if none was made so far."""
+    return tuple(PublishedKey(**row._asdict()) for row in hot.all(_published(now)))
+
+
+def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
+    """Return the same within a transaction that may have changed them."""
+    return tuple(PublishedKey(**row._mapping) for row in session.execute(_published(now)))  # noqa: SLF001
+
+
+def find_public_key(kid: str, *, session: Session) -> RSAKey | None:
+    """Return a key that signs or has signed, however long ago, as long as it is kept."""
+    jwk = session.scalar(select(SigningKey.public_jwk).where(SigningKey.kid == kid))
+    return RSAKey.import_key(dict(jwk)) if jwk is not None else None

@@ -1,0 +1,95 @@
+"""What an application may learn of a user: claims by scope (OpenID Connect Core section 5)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, func, or_, select, true
+from sqlalchemy.orm import aliased
+
+from domain.accounts.profiles import PROFILE, Profile, profile_of, profile_path
+from domain.database.statements import HotConnection
+from domain.oauth.openid.avatars import picture_path
+from domain.oauth.openid.id_tokens import subject
+from domain.oauth.presented_tokens.bearer import Bearer
+from models import Group, Member, User
+
+#: The claims of each scope (section 5.4), in the order in which they are shown.
+CLAIMS = {
+    "openid": ("sub", "groups"),
+    "profile": ("name", "nickname", "preferred_username", "profile", "picture"),
+    "email": ("email", "email_verified"),
+}
+
+#: What the paths of groups may take of an ID token, in characters: it travels in addresses
+#: (`id_token_hint`), which servers and browsers cut at about eight thousand.
+MOST_GROUP_CHARACTERS = 2_000
+
+_OWN = aliased(Group)
+#: Every group that the user is a member of, itself or by a group above it.
+_GROUPS = (
+    select(Group.path)
+    .distinct()
+    .join(
+        _OWN,
+        or_(
+            Group.id == _OWN.id,
+            func.substr(Group.path, 1, func.length(_OWN.path) + 1) == _OWN.path + "/",
+        ),
+    )
+    .join(Member, Member.group_id == _OWN.id)
+    .where(Member.user_id == bindparam("user_id"))
+    .order_by(Group.path)
+)
+_OF_USER = _GROUPS.order_by(None).subquery()
+#: A user, with a row for each of their groups, or one without any.
+_PERSON = (
+    select(*PROFILE, _OF_USER.c.path)
+    .outerjoin(_OF_USER, true())
+    .where(User.id == bindparam("user_id"))
+    .order_by(_OF_USER.c.path)
+)
+
+
+def userinfo(bearer: Bearer, *, issuer: str, hot: HotConnection) -> dict[str, Any]:
+    """Return the claims that the token's scopes open; raise InsufficientScopeError."""
+    bearer.require("openid")
+    groups = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
+    return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
+
+
+def claims_of(
+    user_id: int, scopes: Sequence[str], *, issuer: str, hot: HotConnection
+) -> dict[str, Any]:
+    """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
+
+    Clients in the field read the ID token alone. Somebody in too many groups for
+    `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
+    """
+    rows = hot.look_up(_PERSON, {"user_id": user_id})
+    groups = [row.path for row in rows if row.path is not None]
+    claims = _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
+    if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:
+        claims.pop("groups", None)
+    return claims
+
+
+def _opened(scopes: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: known[name] for scope, names in CLAIMS.items() if scope in scopes for name in names
+    }
+
+
+def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, Any]:
+    return {
+        "sub": subject(profile.id),
+        "groups": groups,
+        "name": profile.name,
+        "nickname": profile.username,
+        "preferred_username": profile.username,
+        "profile": f"{issuer}{profile_path(profile.username)}",
+        "picture": f"{issuer}{picture_path(profile.name or profile.username, profile.id)}",
+        "email": profile.email,
+        # Nobody has proven yet that mail to this address reaches the user: people change it
+        # themselves, and an application that believed it would let them be somebody else.
+        "email_verified": False,
+    }

@@ -1,0 +1,157 @@
+"""Letters that tell who keeps an access token that it is about to end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE, BOT
+from domain.mail.outbox import NewLetter, write_letters
+from domain.oauth.personal_tokens.lists import is_live
+from domain.projects.bots import Keeper, keepers_of
+from models import Bot, PersonalAccessToken, User
+
+_A_DAY = timedelta(days=1)
+#: So many letters go into the outbox with one statement.
+_SLICE = 200
+
+
+class Notice(StrEnum):
+    """Which of the two letters about a token."""
+
+    EARLY = "early"
+    LAST_DAY = "last day"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """What letters say of this installation, and how long before the end the first one goes."""
+
+    instance_name: str
+    #: Without a trailing slash.
+    base_url: str
+    ahead: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ending:
+    """A token that ends soon, and where it belongs: to a place, or else to its user."""
+
+    token: PersonalAccessToken
+    user: User
+    group_id: int | None
+    project_id: int | None
+
+
+@dataclass(kw_only=True)
+class _Keepers:
+    """Who looks after the tokens of each place, asked once for each."""
+
+    session: Session
+    _known: dict[tuple[int | None, int | None], tuple[str, tuple[Keeper, ...]]] = field(
+        default_factory=dict
+    )
+
+    def of(self, ending: _Ending) -> tuple[str, tuple[Keeper, ...]]:
+        """Return the path of the place and its keepers."""
+        place = (ending.group_id, ending.project_id)
+        if place not in self._known:
+            self._known[place] = keepers_of(*place, session=self.session)
+        return self._known[place]
+
+
+def write_expiry_letters(sign: Sign, *, session: Session, now: datetime) -> int:
+    """Write the letters that are due and have not been written, and return how many."""
+    keepers, written = _Keepers(session=session), 0
+    waiting: list[NewLetter] = []
+    for ending in _endings(sign.ahead, session=session, now=now):
+        notice = _due(ending.token, sign.ahead, now)
+        waiting += _letters(ending, notice, keepers, sign) if notice else ()
+        if len(waiting) >= _SLICE:
+            written += write_letters(waiting, session=session, now=now)
+            waiting = []
+    return written + write_letters(waiting, session=session, now=now)
+
+
+def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_Ending]:
+    rows = session.execute(
+        select(PersonalAccessToken, User, Bot.group_id, Bot.project_id)
+        .join(User, User.id == PersonalAccessToken.user_id)
+        .outerjoin(Bot, Bot.user_id == User.id)
+        .where(is_live(now), PersonalAccessToken.expires_at <= now + max(ahead, _A_DAY))
+        .where(User.state == ACTIVE)
+        .order_by(PersonalAccessToken.id)
+    ).all()
+    for token, user, group_id, project_id in rows:
+        yield _Ending(token=token, user=user, group_id=group_id, project_id=project_id)
+
+
+def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice | None:
+    """Return the letter whose time has come; who made a token for a few days knows its end."""
+    lifetime, left = token.expires_at - token.created_at, token.expires_at - now
+    if left <= _A_DAY:
+        return Notice.LAST_DAY if lifetime > 2 * _A_DAY else None
+    return Notice.EARLY if left <= ahead and lifetime > ahead + _A_DAY else None
+
+
+def _letters(ending: _Ending, notice: Notice, keepers: _Keepers, sign: Sign) -> Iterator[NewLetter]:
+    if ending.user.kind != BOT:
+        owner = Keeper(id=ending.user.id, name=ending.user.name, email=ending.user.email)
+        yield _letter(ending.token, notice, owner, _Words.of_person(sign), sign)
+        return
+    path, people = keepers.of(ending)
+    words = _Words.of_place(path, sign, is_group=ending.group_id is not None)
+    for keeper in people:
+        yield _letter(ending.token, notice, keeper, words, sign)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Words:
+    """What differs between a token of one's own and one of a place."""
+
+    what: str
+    page: str
+    reason: str
+
+    @classmethod
+    def of_person(cls, sign: Sign) -> "_Words":
+        return cls(
+            what="Your personal access token",
+            page=f"{sign.base_url}/-/user_settings/access_tokens",
+            reason="You get this letter because the token is yours.",
+        )
+
+    @classmethod
+    def of_place(cls, path: str, sign: Sign, *, is_group: bool) -> "_Words":
+        page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
+        return cls(
+            what=f"The access token of {path} named",
+            page=f"{sign.base_url}/{page}",
+            reason=f"You get this letter because you look after {path}.",
+        )
+
+
+def _letter(
+    token: PersonalAccessToken, notice: Notice, to: Keeper, words: _Words, sign: Sign
+) -> NewLetter:
+    ends = token.expires_at.astimezone(UTC)
+    day = f"{ends.day} {ends:%B %Y}"
+    when = f"on {day}" if notice is Notice.EARLY else "within a day"
+    used = token.last_used_at
+    use = f"It was last used on {used.day} {used:%B %Y}." if used else "It was never used."
+    return NewLetter(
+        key=f"token {token.id} ends, {notice}, to {to.id}",
+        recipient=to.email,
+        subject=f"The access token “{token.name}” expires {when}",
+        text=(
+            f"Hello {to.name},\n\n"
+            f"{words.what} “{token.name}” expires on {day}, at {ends:%H:%M} UTC.\n"
+            f"What uses it loses access then. {use}\n\n"
+            "Rotate it before that, and you get a new value that is good for as long:\n"
+            f"{words.page}\n\n"
+            f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"
+        ),
+    )

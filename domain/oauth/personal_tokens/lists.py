@@ -1,0 +1,239 @@
+"""Personal access tokens as pages and the API show them; the tokens themselves nobody can show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.audit.events import Event, EventKind
+from domain.clock import written
+from domain.database.paging import LARGEST_ID, Page, Slice
+from domain.errors import NotFoundError
+from domain.projects.members import Place
+from models import Bot, PersonalAccessToken
+from models.folding import fold, searchable
+
+#: From here on a page warns that a token is about to end.
+_SOON = timedelta(days=14)
+#: So many of those the first page names.
+_MOST_EXPIRING = 5
+
+#: What a list can be narrowed to in time, and sorted by.
+TIMES: dict[str, InstrumentedAttribute[Any]] = {
+    "created": PersonalAccessToken.created_at,
+    "expires": PersonalAccessToken.expires_at,
+    "last_used": PersonalAccessToken.last_used_at,
+}
+_SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {**TIMES, "name": PersonalAccessToken.name}
+SORTS = tuple(f"{name}_{way}" for name in _SORT_COLUMNS for way in ("asc", "desc"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenView:
+    """A token without its value."""
+
+    id: int
+    user_id: int
+    name: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+    last_used_address: str | None
+    revoked_at: datetime | None
+    is_active: bool
+    description: str = ""
+    #: An application made it, and it ends with that one's access.
+    ends_with_application: bool = False
+
+    def expires_soon(self, now: datetime) -> bool:
+        """Tell whether a live token has less than two weeks to go."""
+        return self.is_active and self.expires_at - now < _SOON
+
+    def event(self, kind: EventKind) -> Event:
+        """Return what happened to this token, as it is kept."""
+        details = {"token_id": self.id, "scopes": " ".join(self.scopes)}
+        return Event(kind=kind, user_id=self.user_id, subject=self.name, details=details)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of the API, with the field names that its clients read."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "revoked": self.revoked_at is not None,
+            "created_at": _moment(self.created_at),
+            "description": self.description or None,
+            "scopes": list(self.scopes),
+            "user_id": self.user_id,
+            "last_used_at": _moment(self.last_used_at),
+            "active": self.is_active,
+            "expires_at": self.expires_at.date().isoformat(),
+        }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return written(moment) if moment else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenFilter:
+    """Which tokens are wanted; what is None does not matter."""
+
+    #: Whose tokens the caller may see; None for administrators, who see everybody's.
+    owner_id: int | None
+    user_id: int | None = None
+    #: Only the tokens of this place's bots.
+    place: Place | None = None
+    is_active: bool | None = None
+    is_revoked: bool | None = None
+    search: str = ""
+    #: Limits of the columns in TIMES, each inclusive.
+    at_least: Mapping[str, datetime] = field(default_factory=dict)
+    at_most: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def view(token: PersonalAccessToken, now: datetime) -> TokenView:
+    """Return a token as it is shown."""
+    return TokenView(
+        id=token.id,
+        user_id=token.user_id,
+        name=token.name,
+        scopes=tuple(token.scopes.split()),
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        last_used_at=token.last_used_at,
+        last_used_address=token.last_used_address,
+        revoked_at=token.revoked_at,
+        is_active=token.revoked_at is None and token.expires_at > now,
+        description=token.description,
+        ends_with_application=token.authorization_id is not None,
+    )
+
+
+def is_live(now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a token can be used."""
+    return and_(PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now)
+
+
+def _bots_of(place: Place | None) -> Select[Any]:
+    group_id, project_id = (place.group_id, place.project_id) if place else (None, None)
+    is_here = Bot.group_id == group_id if group_id is not None else Bot.project_id == project_id
+    return select(Bot.user_id).where(is_here)
+
+
+def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
+    token = PersonalAccessToken
+    live, dead = is_live(now), token.revoked_at.is_not(None)
+    searched = fold(wanted.search.replace("\x00", "\ufffd"))
+    choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
+        (wanted.owner_id is not None, token.user_id == wanted.owner_id),
+        (wanted.user_id is not None, token.user_id == wanted.user_id),
+        (wanted.place is not None, token.user_id.in_(_bots_of(wanted.place))),
+        (wanted.is_active is not None, live if wanted.is_active else not_(live)),
+        (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
+        (
+            bool(searched),
+            searchable(token.name, token.name_key).contains(searched, autoescape=True),
+        ),
+    )
+    return [
+        *(condition for matters, condition in choices if matters),
+        *(TIMES[name] >= moment for name, moment in wanted.at_least.items()),
+        *(TIMES[name] <= moment for name, moment in wanted.at_most.items()),
+    ]
+
+
+def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
+    newest = PersonalAccessToken.id.desc()
+    if sort is None:
+        return (newest,)
+    name, _, way = sort.rpartition("_")
+    column = _SORT_COLUMNS[name]
+    # A token that was never used comes last, whichever way; the databases do not agree on that.
+    return ((column.asc() if way == "asc" else column.desc()).nulls_last(), newest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A part of a list, and how long the whole list is."""
+
+    items: tuple[TokenView, ...]
+    total: int
+
+
+def list_tokens(
+    wanted: TokenFilter,
+    *,
+    session: Session,
+    now: datetime,
+    sort: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+) -> Counted:
+    """Return tokens in the order of one of SORTS, by default the newest first."""
+    statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
+    rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
+    items = tuple(view(token, now) for token in rows)
+    return Counted(items=items, total=count_tokens(wanted, session=session, now=now))
+
+
+def list_expiring(
+    owner_id: int, within: timedelta, *, session: Session, now: datetime
+) -> tuple[TokenView, ...]:
+    """Return somebody's live tokens that end within a time, the first to end first; a few."""
+    wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
+    found = list_tokens(wanted, session=session, now=now, sort="expires_asc", limit=_MOST_EXPIRING)
+    return found.items
+
+
+def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int:
+    """Return how many tokens there are of this kind."""
+    counted = select(func.count(PersonalAccessToken.id)).where(*_conditions(wanted, now))
+    return session.scalar(counted) or 0
+
+
+def page_of_tokens(
+    wanted: TokenFilter, part: Slice, *, session: Session, now: datetime
+) -> Page[TokenView]:
+    """Return a part of the tokens, the newest first."""
+    statement = select(PersonalAccessToken).where(*_conditions(wanted, now)).limit(part.size + 1)
+    key = PersonalAccessToken.id
+    if part.after is not None:
+        newer = session.scalars(statement.where(key > part.after).order_by(key)).all()
+        return _page(newer[part.size - 1 :: -1], len(newer) > part.size, is_last=False, now=now)
+    before = statement if part.before is None else statement.where(key < part.before)
+    older = session.scalars(before.order_by(key.desc())).all()
+    is_last = len(older) <= part.size
+    return _page(older[: part.size], part.before is not None, is_last=is_last, now=now)
+
+
+def _page(
+    rows: Sequence[PersonalAccessToken],
+    has_newer: bool,  # noqa: FBT001 - a fact about the list
+    *,
+    is_last: bool,
+    now: datetime,
+) -> Page[TokenView]:
+    items = tuple(view(token, now) for token in rows)
+    return Page(
+        items=items,
+        next_before=items[-1].id if items and not is_last else None,
+        previous_after=items[0].id if items and has_newer else None,
+    )
+
+
+def get_token(token_id: int, *, owner_id: int | None, session: Session, now: datetime) -> TokenView:
+    """Return a token of this owner, or of anybody if that is None; else raise NotFoundError."""
+    return view(get_row(token_id, owner_id=owner_id, session=session), now)
+
+
+def get_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
+    """Return the row of a token of this owner, or of anybody's; else raise NotFoundError."""
+    token = session.get(PersonalAccessToken, token_id) if token_id <= LARGEST_ID else None
+    if token is None or owner_id not in {None, token.user_id}:
+        message = "There is no such personal access token."
+        raise NotFoundError(message)
+    return token

@@ -1,0 +1,91 @@
+"""What applications make of their access: tokens that end with the authorization behind them.
+
+Otherwise two hours of access could be turned into a year of it, and whoever revokes an application
+would believe that it is gone.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, select, update
+from sqlalchemy.orm import Session
+
+from domain.errors import ForbiddenError
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.projects.bots import dismiss_idle_bot
+from models import AccessToken, Authorization, PersonalAccessToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a new token comes from: it ends with that, and is bound to the same key (RFC 9449)."""
+
+    authorization_id: int
+    key_thumbprint: str | None
+    #: When the authorization ends by itself, because nothing can renew it.
+    ends_at: datetime | None
+
+
+def source_of(bearer: Bearer, *, session: Session) -> Source | None:
+    """Return what a token comes from that a bearer makes; nothing if a person's own made it.
+
+    Raises ForbiddenError for a bearer that has no authorization which could end.
+    """
+    if bearer.authorization_id is not None:
+        return source_in(bearer.authorization_id, bearer.key_thumbprint, session=session)
+    if bearer.personal_token_id is None:
+        message = "A token that was got with a password alone makes no access tokens."
+        raise ForbiddenError(message)
+    return None
+
+
+def source_in(authorization_id: int, key_thumbprint: str | None, *, session: Session) -> Source:
+    """Return what comes from an authorization, or raise ForbiddenError if it has ended.
+
+    Whoever revokes it at the same time goes first, or waits and finds the new token.
+    """
+    held = session.scalar(
+        select(Authorization.id)
+        .where(Authorization.id == authorization_id, Authorization.revoked_at.is_(None))
+        .with_for_update(key_share=True)
+    )
+    pair = session.execute(
+        select(AccessToken.expires_at, AccessToken.refresh_digest)
+        .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
+        .order_by(AccessToken.id.desc())
+        .limit(1)
+    ).first()
+    if held is None or pair is None:
+        message = "The access of the application behind this token has ended."
+        raise ForbiddenError(message)
+    ends_at = pair.expires_at if pair.refresh_digest is None else None
+    return Source(authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at)
+
+
+def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:
+    """Raise ForbiddenError for an application that rotates what it has not made itself."""
+    if bearer.personal_token_id is not None and bearer.authorization_id is None:
+        return
+    made_by = session.scalar(
+        select(PersonalAccessToken.authorization_id).where(PersonalAccessToken.id == token_id)
+    )
+    if made_by is None or made_by != bearer.authorization_id:
+        message = "An application rotates no access tokens but those that it made."
+        raise ForbiddenError(message)
+
+
+def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
+    """Make worthless what was made with authorizations that have ended; bots leave."""
+    owners = session.scalars(
+        update(PersonalAccessToken)
+        .where(
+            PersonalAccessToken.authorization_id.in_(authorization_ids),
+            PersonalAccessToken.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
+        .returning(PersonalAccessToken.user_id)
+        .execution_options(synchronize_session=False)
+    ).all()
+    for user_id in set(owners):
+        dismiss_idle_bot(user_id, session=session, now=now)

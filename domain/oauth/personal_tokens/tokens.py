@@ -1,0 +1,279 @@
+"""Tokens that users make for their own scripts: made, rotated, revoked."""
+
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from domain.database.paging import LARGEST_ID
+from domain.errors import DomainError, InvalidError, NotFoundError
+from domain.keyring import Keyring, Kind
+from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view
+from domain.oauth.personal_tokens.made_by_applications import Source, source_in
+from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
+from domain.projects.bots import dismiss_idle_bot
+from models import PersonalAccessToken, User
+
+#: They say what an application learns of a user who signs in, or for how long it may ask again.
+_FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
+#: What pages offer for a personal access token.
+PERSONAL_SCOPES = tuple(
+    scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
+)
+LONGEST_NAME = 100
+LONGEST_DESCRIPTION = 255
+
+
+class NotPersonalError(DomainError):
+    """An OAuth token was used where only a personal one can be: it is refreshed, not rotated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenDetails:
+    """What a user wants of a token; scopes are space-separated."""
+
+    name: str
+    scopes: str
+    expires_at: datetime
+    description: str = ""
+    #: Set if an application makes it: it ends no later than that one's access.
+    source: Source | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewToken:
+    """A new token and the only sight of it."""
+
+    clear: str = field(repr=False)
+    token: TokenView
+
+
+def expiry_on(day: date | None, *, longest: timedelta, now: datetime) -> datetime:
+    """Return when a token ends that shall end on a day, at 00:00 UTC; by default as late as may be.
+
+    Raises InvalidError for a day that is not to come, or further away than `longest`.
+    """
+    today = now.astimezone(UTC).date()
+    last = today + longest
+    chosen = last if day is None else day
+    if not today < chosen <= last:
+        message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
+        raise InvalidError(message, field="expires_at")
+    return datetime.combine(chosen, time(), tzinfo=UTC)
+
+
+def renewed_expiry(token: TokenView, *, longest: timedelta, now: datetime) -> datetime:
+    """Return when a token's successor ends: it gets as many days as the token had."""
+    days = (token.expires_at.date() - token.created_at.date()).days
+    lifetime = min(max(timedelta(days=days), timedelta(days=1)), longest)
+    return expiry_on(now.astimezone(UTC).date() + lifetime, longest=longest, now=now)
+
+
+def create_token(
+    user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
+) -> NewToken:
+    """Store a personal access token, or raise InvalidError naming the field.
+
+    Raises NotFoundError if there is no such user.
+    """
+    checked = check_details(details)
+    if user_id > LARGEST_ID or session.get(User, user_id) is None:
+        message = "There is no such user."
+        raise NotFoundError(message)
+    return _store(user_id, checked, session=session, keyring=keyring, now=now)
+
+
+def check_details(details: TokenDetails) -> TokenDetails:
+    """Return the details as they are kept, or raise InvalidError naming the field."""
+    return TokenDetails(
+        name=_checked_name(details.name),
+        scopes=_checked_scopes(details.scopes),
+        expires_at=details.expires_at,
+        description=_checked_description(details.description),
+        source=details.source,
+    )
+
+
+def _checked_name(name: str) -> str:
+    stripped = name.strip()
+    if not stripped:
+        message = "Give the token a name that says what it is for."
+        raise InvalidError(message, field="name")
+    if len(stripped) > LONGEST_NAME:
+        message = f"A name may have at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    if _has_control_characters(stripped):
+        message = "A name may not contain control characters."
+        raise InvalidError(message, field="name")
+    return stripped
+
+
+def _checked_description(description: str) -> str:
+    stripped = description.strip()
+    if len(stripped) > LONGEST_DESCRIPTION:
+        message = f"A description may have at most {LONGEST_DESCRIPTION} characters."
+        raise InvalidError(message, field="description")
+    if _has_control_characters(stripped):
+        message = "A description is one line, without control characters."
+        raise InvalidError(message, field="description")
+    return stripped
+
+
+def _has_control_characters(text: str) -> bool:
+    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
+
+
+def _checked_scopes(text: str) -> str:
+    try:
+        scopes = parse_scopes(text)
+    except UnknownScopeError as error:
+        raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
+    if not scopes:
+        message = "Choose at least one scope."
+        raise InvalidError(message, field="scopes")
+    for scope in scopes:
+        if scope in _FOR_APPLICATIONS_ONLY:
+            message = f"The scope {scope} is for applications, not for personal access tokens."
+            raise InvalidError(message, field="scopes")
+    return " ".join(scopes)
+
+
+def _store(
+    user_id: int,
+    details: TokenDetails,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+    family_id: int | None = None,
+) -> NewToken:
+    credential, source = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN), details.source
+    ends = [details.expires_at, *([source.ends_at] if source and source.ends_at else [])]
+    row = PersonalAccessToken(
+        user_id=user_id,
+        name=details.name,
+        description=details.description,
+        family_id=family_id,
+        digest=credential.digest,
+        scopes=details.scopes,
+        created_at=now,
+        expires_at=min(ends),
+        revoked_at=None,
+        last_used_at=None,
+        authorization_id=source.authorization_id if source else None,
+        key_thumbprint=source.key_thumbprint if source else None,
+    )
+    session.add(row)
+    session.flush()  # to learn the id
+    return NewToken(clear=credential.clear, token=view(row, now))
+
+
+def rotate_token(
+    token_id: int,
+    expires_at: datetime,
+    *,
+    owner_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> NewToken:
+    """Put a new token in the place of a live one, which is dead at once.
+
+    Raises NotFoundError for a token of somebody else unless `owner_id` is None, and InvalidError
+    for one that cannot be used any more: of parallel rotations one wins.
+    """
+    old = get_row(token_id, owner_id=owner_id, session=session)
+    family_id = old.family_id or old.id
+    _hold_family(family_id, session=session)
+    claimed = session.scalar(
+        update(PersonalAccessToken)
+        .where(PersonalAccessToken.id == token_id, is_live(now))
+        .values(revoked_at=now, family_id=family_id)
+        .returning(PersonalAccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    if claimed is None:
+        message = "This token is revoked or expired already; create a new one."
+        raise InvalidError(message)
+    details = TokenDetails(
+        name=old.name,
+        scopes=old.scopes,
+        expires_at=expires_at,
+        description=old.description,
+        source=_source_of(old, session=session),
+    )
+    return _store(
+        old.user_id, details, session=session, keyring=keyring, now=now, family_id=family_id
+    )
+
+
+def _source_of(token: PersonalAccessToken, *, session: Session) -> Source | None:
+    if token.authorization_id is None:
+        return None
+    return source_in(token.authorization_id, token.key_thumbprint, session=session)
+
+
+def _hold_family(family_id: int, *, session: Session) -> None:
+    """Let nobody rotate or end the family at the same time: a new member would escape its end."""
+    token = PersonalAccessToken
+    session.execute(
+        select(token.id)
+        .where((token.id == family_id) | (token.family_id == family_id))
+        .order_by(token.id)
+        .with_for_update()
+    )
+
+
+def end_family(
+    presented: str, *, session: Session, keyring: Keyring, now: datetime
+) -> TokenView | None:
+    """Revoke what came of a rotated token that somebody presents for another rotation.
+
+    One of its two holders stole it, and nobody can tell which. Returns the token that was
+    presented, or None if it is not one that was rotated: then nothing happens.
+    """
+    token = PersonalAccessToken
+    digests = keyring.credential_digests(presented, Kind.PERSONAL_ACCESS_TOKEN)
+    row = session.scalar(
+        select(token).where(token.digest.in_(digests), token.revoked_at.is_not(None))
+    )
+    if row is None or row.family_id is None:
+        return None
+    _hold_family(row.family_id, session=session)
+    session.execute(
+        update(token)
+        .where(token.family_id == row.family_id, token.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    dismiss_idle_bot(row.user_id, session=session, now=now)
+    return view(row, now)
+
+
+def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
+    """Make all personal access tokens of a user worthless, and return how many there were."""
+    revoked = session.scalars(
+        update(PersonalAccessToken)
+        .where(PersonalAccessToken.user_id == user_id, PersonalAccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(PersonalAccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    return len(revoked.all())
+
+
+def revoke_token(
+    token_id: int, *, owner_id: int | None, session: Session, now: datetime
+) -> TokenView:
+    """Make a token worthless and return it; one that is revoked already stays as it was.
+
+    Raises NotFoundError for a token of somebody else unless `owner_id` is None.
+    """
+    token = get_row(token_id, owner_id=owner_id, session=session)
+    if token.revoked_at is None:
+        token.revoked_at = now
+        session.flush()  # so that its bot, if it is one's, is seen to have none any more
+        dismiss_idle_bot(token.user_id, session=session, now=now)
+    return view(token, now)

@@ -1,0 +1,1 @@
+"""Presented access tokens: bearer tokens, and those bound to a key (DPoP)."""

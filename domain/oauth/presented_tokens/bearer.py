@@ -1,0 +1,241 @@
+"""Who a bearer token speaks for (RFC 6750): one statement, no ORM."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import Update, bindparam, select, update
+from sqlalchemy.exc import DBAPIError
+
+from domain.accounts.profiles import PROFILE, Profile, profile_of
+from domain.accounts.users import ACTIVE, BOT
+from domain.database.statements import HotConnection, HotRow
+from domain.keyring import Keyring, Kind
+from models import AccessToken, Application, Authorization, PersonalAccessToken, User
+
+#: How exact "last used" is: often enough for people, seldom enough for the database.
+_USE_RESOLUTION = timedelta(minutes=1)
+
+
+class Refusal(StrEnum):
+    """Why a token is not accepted."""
+
+    MISSING = "There is no access token in the request."
+    UNKNOWN = "The access token is invalid."
+    EXPIRED = "The access token expired."
+    REVOKED = "The access token was revoked."
+
+
+class BearerRefusedError(Exception):
+    """invalid_token (RFC 6750 section 3.1)."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Say why."""
+        super().__init__(refusal.value)
+        self.refusal = refusal
+
+
+class InsufficientScopeError(Exception):
+    """insufficient_scope (RFC 6750 section 3.1); `accepted` are the scopes that would do."""
+
+    def __init__(self, accepted: tuple[str, ...]) -> None:
+        """Name the scopes."""
+        super().__init__("The request requires higher privileges than the access token has.")
+        self.accepted = accepted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bearer:
+    """A live token and its user."""
+
+    profile: Profile
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    #: client_id of the application; nothing for a personal token.
+    application_uid: str | None
+    #: The bot of a project's or group's access token.
+    is_bot: bool = False
+    #: Row of an OAuth token, or else …
+    access_token_id: int | None = None
+    #: … of a personal one.
+    personal_token_id: int | None = None
+    #: Its keyed hash, of a personal token.
+    digest: bytes = field(default=b"", repr=False)
+    #: The grant that it comes from; for a personal one, whose access made it, if one's did.
+    authorization_id: int | None = None
+    #: To the minute.
+    last_used_at: datetime | None = None
+    #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
+    key_thumbprint: str | None = None
+
+    @property
+    def user_id(self) -> int:
+        """The user's id."""
+        return self.profile.id
+
+    @property
+    def username(self) -> str:
+        """The user's name."""
+        return self.profile.username
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the user is an administrator of the instance."""
+        return self.profile.is_admin
+
+    def seconds_left(self, now: datetime) -> int | None:
+        """Remaining lifetime in whole seconds; nothing if it never ends."""
+        if self.expires_at is None:
+            return None
+        return max(0, int((self.expires_at - now).total_seconds()))
+
+    def require(self, *accepted: str) -> None:
+        """Raise InsufficientScopeError unless the token has one of these scopes."""
+        if not set(accepted) & set(self.scopes):
+            raise InsufficientScopeError(accepted)
+
+
+_ACCESS_TOKEN = (
+    select(
+        *PROFILE,
+        AccessToken.id.label("access_token_id"),
+        AccessToken.authorization_id,
+        AccessToken.last_used_at,
+        AccessToken.scopes,
+        AccessToken.created_at,
+        AccessToken.expires_at,
+        AccessToken.revoked_at,
+        AccessToken.key_thumbprint,
+        Application.uid,
+    )
+    .join(User, User.id == AccessToken.user_id)
+    .outerjoin(Application, Application.id == AccessToken.application_id)
+    .where(AccessToken.digest == bindparam("digest"))
+)
+
+_PERSONAL_TOKEN = (
+    select(
+        *PROFILE,
+        User.kind,
+        PersonalAccessToken.id.label("personal_token_id"),
+        PersonalAccessToken.digest,
+        PersonalAccessToken.last_used_at,
+        PersonalAccessToken.scopes,
+        PersonalAccessToken.created_at,
+        PersonalAccessToken.expires_at,
+        PersonalAccessToken.revoked_at,
+        PersonalAccessToken.authorization_id,
+        PersonalAccessToken.key_thumbprint,
+        Authorization.revoked_at.label("grant_revoked_at"),
+    )
+    .join(User, User.id == PersonalAccessToken.user_id)
+    .outerjoin(Authorization, Authorization.id == PersonalAccessToken.authorization_id)
+    .where(PersonalAccessToken.digest == bindparam("digest"))
+)
+
+
+def _noting_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
+    # Of many requests at once the first one writes.
+    return (
+        update(table)
+        .where(
+            table.id == bindparam("token_id"),
+            table.last_used_at.is_(None) | (table.last_used_at <= bindparam("stale")),
+        )
+        .values(last_used_at=bindparam("moment"), last_used_address=bindparam("sender"))
+    )
+
+
+_NOTE_ACCESS_TOKEN = _noting_use(AccessToken)
+_NOTE_PERSONAL_TOKEN = _noting_use(PersonalAccessToken)
+_REKEY = (
+    update(PersonalAccessToken)
+    .where(
+        PersonalAccessToken.id == bindparam("token_id"),
+        PersonalAccessToken.digest == bindparam("former"),
+    )
+    .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
+)
+_STATEMENTS = {Kind.ACCESS_TOKEN: _ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: _PERSONAL_TOKEN}
+
+
+def get_access_token_bearer(
+    token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
+) -> Bearer:
+    """Return who an OAuth access token speaks for, or raise BearerRefusedError."""
+    return _checked(_find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring), now)
+
+
+def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
+    """Return who an OAuth or a personal access token speaks for, or raise BearerRefusedError."""
+    row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
+    if row is not None:
+        return _checked(row, now)
+    found = _checked(_find(token, Kind.PERSONAL_ACCESS_TOKEN, hot=hot, keyring=keyring), now)
+    _rekey(token, found, hot=hot, keyring=keyring, now=now)
+    return found
+
+
+def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: datetime) -> None:
+    """Remember when and from where a token was last used; a statement a minute, not a request."""
+    last, stale = bearer.last_used_at, now - _USE_RESOLUTION
+    if last is not None and last > stale:
+        return
+    is_personal = bearer.personal_token_id is not None
+    statement = _NOTE_PERSONAL_TOKEN if is_personal else _NOTE_ACCESS_TOKEN
+    values = {
+        "token_id": bearer.personal_token_id if is_personal else bearer.access_token_id,
+        "stale": stale,
+        "moment": now,
+        "sender": address,
+    }
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        hot.all(statement, values)
+
+
+def _find(token: str, kind: Kind, *, hot: HotConnection, keyring: Keyring) -> HotRow | None:
+    for digest in keyring.credential_digests(token, kind):
+        row = hot.first(_STATEMENTS[kind], {"digest": digest})
+        if row is not None:
+            return row
+    return None
+
+
+def _rekey(
+    token: str, bearer: Bearer, *, hot: HotConnection, keyring: Keyring, now: datetime
+) -> None:
+    """Keep the hash of a personal token under the newest secret key: it may live for years."""
+    newest = keyring.anew(token, bearer.digest)
+    if newest is None:
+        return
+    values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
+    # That it cannot be written down just now is no reason to refuse the request.
+    with suppress(DBAPIError):
+        hot.all(_REKEY, {**values, "newest": newest, "moment": now})
+
+
+def _checked(row: HotRow | None, now: datetime) -> Bearer:
+    if row is None or row.state != ACTIVE:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    more = row._asdict()
+    if row.revoked_at is not None or more.get("grant_revoked_at") is not None:
+        raise BearerRefusedError(Refusal.REVOKED)
+    if row.expires_at is not None and row.expires_at <= now:
+        raise BearerRefusedError(Refusal.EXPIRED)
+    return Bearer(
+        profile=profile_of(row),
+        scopes=tuple(row.scopes.split()),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        application_uid=more.get("uid"),
+        is_bot=more.get("kind") == BOT,
+        access_token_id=more.get("access_token_id"),
+        personal_token_id=more.get("personal_token_id"),
+        digest=more.get("digest", b""),
+        authorization_id=row.authorization_id,
+        last_used_at=more.get("last_used_at"),
+        key_thumbprint=more.get("key_thumbprint"),
+    )

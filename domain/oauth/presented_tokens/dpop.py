@@ -1,0 +1,208 @@
+"""Tokens bound to a key (RFC 9449): who shows one proves anew, in each request, to have the key.
+
+A proof is a small JWT in the header `DPoP`, signed by the key that it carries. It is good for one
+request: for its method, its address and its minute, and only once.
+"""
+
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
+from cryptography.exceptions import UnsupportedAlgorithm
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import GuestProtocol, JWKRegistry, Key
+from joserfc.jws import JWSRegistry
+from sqlalchemy import Executable
+
+from domain.database.upsert import insert_for
+from domain.keyring import Keyring
+from domain.oauth.context import OAuthContext
+from domain.oauth.messages import ProtocolRequest
+from models import SeenProof
+
+#: Section 5.1: asymmetric ones only. RFC 9864 has put Ed25519 in the place of EdDSA.
+ALGORITHMS = (
+    "ES256",
+    "ES384",
+    "ES512",
+    "Ed25519",
+    "PS256",
+    "PS384",
+    "PS512",
+    "RS256",
+    "RS384",
+    "RS512",
+)
+_TYPE = "dpop+jwt"
+#: How far the clock of a client may be from ours, either way (section 11.1).
+_WINDOW = timedelta(seconds=60)
+_LONGEST_JTI = 512
+#: base64url of the 256 bytes of a modulus of 2048 bits: shorter RSA keys are too weak.
+_SHORTEST_MODULUS = 342
+_PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+#: RFC 7638: the base64url form, without padding, of 32 bytes.
+_THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class InvalidProofError(OAuth2Error):
+    """invalid_dpop_proof (section 5)."""
+
+    error = "invalid_dpop_proof"
+
+
+class UsedProofError(InvalidProofError):
+    """The proof was good once (section 11.1)."""
+
+    description = "The DPoP proof was used already."
+
+
+class _ProofRegistry(JWSRegistry):
+    """The sizes of a proof: an RSA key does not fit into what joserfc lets a header have."""
+
+    max_header_length = 2048
+    max_payload_length = 4096
+    max_signature_length = 1024
+
+
+_REGISTRY = _ProofRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The request that a proof must be made for."""
+
+    method: str
+    #: Without query and fragment.
+    url: str
+    #: The token that is shown with it, at a resource (section 7).
+    access_token: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """A proof that fits its request; whether it is new is not known yet."""
+
+    #: RFC 7638, of the key that signed it.
+    thumbprint: str
+    jti: str
+
+
+def prove_key(request: ProtocolRequest, target: Target, context: OAuthContext) -> str | None:
+    """Return the thumbprint of the key that a request proves, or None if it brings no proof.
+
+    Raises InvalidProofError for a proof that is not good, or not new.
+    """
+    proof = find_proof(request, target, now=context.now)
+    if proof is not None:
+        use_up(proof, context)
+    return proof.thumbprint if proof else None
+
+
+def find_proof(request: ProtocolRequest, target: Target, *, now: datetime) -> Proof | None:
+    """Return the proof that a request brings, or None; raises InvalidProofError for a wrong one."""
+    text = request.header("DPoP")
+    return None if text is None else check_proof(text, target, now=now)
+
+
+def check_proof(text: str, target: Target, *, now: datetime) -> Proof:
+    """Check all of section 4.3 but that the proof is new, or raise InvalidProofError."""
+    key, claims = _verified(text)
+    jti, issued_at = claims.get("jti"), claims.get("iat")
+    if not isinstance(jti, str) or not 0 < len(jti) <= _LONGEST_JTI:
+        raise InvalidProofError("The DPoP proof needs a jti.")
+    if claims.get("htm") != target.method or not _is_at(claims.get("htu"), target.url):
+        raise InvalidProofError("The DPoP proof is for another method or address.")
+    if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
+        raise InvalidProofError("The DPoP proof needs an iat.")
+    # In whole seconds: an integer of any size can be compared with them.
+    if not abs(issued_at - int(now.timestamp())) <= _WINDOW.total_seconds():
+        raise InvalidProofError("The DPoP proof is too old, or from the future.")
+    if target.access_token is not None and claims.get("ath") != _hash(target.access_token):
+        raise InvalidProofError("The DPoP proof is for another access token.")
+    return Proof(thumbprint=key.thumbprint(), jti=jti)
+
+
+def _verified(text: str) -> tuple[Key, Mapping[str, Any]]:
+    """Return the key and the claims of a proof that this key has signed."""
+    keys: list[Key] = []
+
+    def own_key(token: GuestProtocol) -> Key:
+        keys.append(_key_in(token.headers()))
+        return keys[0]
+
+    try:
+        token = jwt.decode(text, own_key, registry=_REGISTRY)
+    except _UNREADABLE as error:
+        raise InvalidProofError("The DPoP proof is no JWT that its own key has signed.") from error
+    if token.header.get("typ") != _TYPE:
+        raise InvalidProofError("The DPoP proof must have the typ dpop+jwt.")
+    return keys[0], token.claims
+
+
+#: What joserfc and cryptography raise for what strangers may write into a JWT.
+_UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
+
+
+def _key_in(header: Mapping[str, Any]) -> Key:
+    """Return the public key in a header, or raise InvalidProofError (section 4.2)."""
+    jwk = header.get("jwk")
+    if not isinstance(jwk, dict) or jwk.get("kty") not in {"EC", "RSA", "OKP"}:
+        raise InvalidProofError("The DPoP proof needs a public key as jwk.")
+    if _PRIVATE_MEMBERS & jwk.keys():
+        raise InvalidProofError("The jwk of a DPoP proof must not hold a private key.")
+    if jwk["kty"] == "RSA" and len(str(jwk.get("n"))) < _SHORTEST_MODULUS:
+        raise InvalidProofError("An RSA key needs 2048 bits at least.")
+    return JWKRegistry.import_key(jwk)
+
+
+def _is_at(htu: Any, url: str) -> bool:
+    """Tell whether two addresses are the same but for query and fragment (section 4.3)."""
+    try:
+        return isinstance(htu, str) and _normalized(htu) == _normalized(url)
+    except ValueError:
+        return False
+
+
+def _normalized(url: str) -> tuple[str, str, int | None, str]:
+    """Return what an address is, however it is written (RFC 3986 sections 6.2.2 and 6.2.3)."""
+    parts = urlsplit(url)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port, unquote(parts.path) or "/"
+
+
+def _hash(access_token: str) -> str:
+    digest = sha256(access_token.encode()).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def check_thumbprint(text: str | None) -> None:
+    """Raise invalid_request for a dpop_jkt that is no SHA-256 thumbprint (section 10)."""
+    if text is not None and not _THUMBPRINT.fullmatch(text):
+        raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
+
+
+def use_up(proof: Proof, context: OAuthContext) -> None:
+    """Remember a proof, or raise InvalidProofError: of parallel requests with it one goes on."""
+    dialect_name = context.hot.dialect_name
+    statement = remembering(proof, dialect_name, keyring=context.keyring, now=context.now)
+    if not list(context.run(statement, None)):
+        raise UsedProofError
+
+
+def remembering(proof: Proof, dialect: str, *, keyring: Keyring, now: datetime) -> Executable:
+    """Return the statement that remembers a proof, and gives a row for a new one only.
+
+    It can be forgotten when it is too old in any case.
+    """
+    digest = keyring.digest(f"DPoP proof {proof.jti} of {proof.thumbprint}")
+    row = {"digest": digest, "expires_at": now + 2 * _WINDOW}
+    insert = insert_for(dialect, SeenProof).values(row)
+    return insert.on_conflict_do_nothing().returning(SeenProof.digest)

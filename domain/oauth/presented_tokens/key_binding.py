@@ -1,0 +1,72 @@
+"""Whether who shows a token that is bound to a key has the key (RFC 9449 section 7)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+
+from domain.database.statements import HotConnection
+from domain.keyring import Keyring
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.presented_tokens.dpop import (
+    ALGORITHMS,
+    InvalidProofError,
+    Proof,
+    Target,
+    UsedProofError,
+    check_proof,
+    remembering,
+)
+
+
+class KeyNotProvedError(OAuth2Error):
+    """The token is good, and whoever shows it has not proved that it is theirs (section 7.1)."""
+
+    error = "invalid_token"
+    status_code = 401
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the answer, with the challenge of section 7.1."""
+        challenge = (
+            f'DPoP realm="Gatebell", error="{self.error}", '
+            f'error_description="{self.description}", algs="{" ".join(ALGORITHMS)}"'
+        )
+        return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How a token was shown."""
+
+    target: Target
+    #: By the scheme DPoP, and not as a bearer token.
+    is_with_proof: bool
+    proof: str | None = field(repr=False)
+
+
+def check_bound(
+    bearer: Bearer, shown: Shown, *, hot: HotConnection, keyring: Keyring, now: datetime
+) -> None:
+    """Raise KeyNotProvedError unless an unbound token comes alone and a bound one with its key."""
+    if bearer.key_thumbprint is None:
+        if shown.is_with_proof:
+            raise KeyNotProvedError("The access token is not bound to a key.")
+        return
+    if not shown.is_with_proof:
+        raise KeyNotProvedError("The access token is bound to a key: show it with the scheme DPoP.")
+    try:
+        proof = _proof_of(bearer, shown, now)
+        if not hot.all(remembering(proof, hot.dialect_name, keyring=keyring, now=now)):
+            raise UsedProofError
+    except InvalidProofError as error:
+        raise KeyNotProvedError(error.description, error=error.error) from error
+
+
+def _proof_of(bearer: Bearer, shown: Shown, now: datetime) -> Proof:
+    """Return the proof of the token's own key."""
+    if shown.proof is None:
+        raise InvalidProofError("The request needs the header DPoP with a proof.")
+    proof = check_proof(shown.proof, shown.target, now=now)
+    if proof.thumbprint != bearer.key_thumbprint:
+        raise KeyNotProvedError("The access token is bound to another key.")
+    return proof

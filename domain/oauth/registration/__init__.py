@@ -1,0 +1,1 @@
+"""Dynamic client registration (RFC 7591, RFC 7592)."""

@@ -1,0 +1,210 @@
+"""Clients that register themselves (RFC 7591), and look after their registration (RFC 7592)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from authlib.oauth2.rfc6749 import InvalidRequestError
+from authlib.oauth2.rfc7591 import InvalidClientMetadataError
+from sqlalchemy import select
+
+from domain.accounts.users import ACTIVE, HUMAN
+from domain.audit.events import Event, EventKind
+from domain.errors import ForbiddenError
+from domain.keyring import Kind
+from domain.oauth.clients import applications
+from domain.oauth.clients.authentication import Method
+from domain.oauth.clients.secrets import is_live, renew_secret
+from domain.oauth.context import OAuthContext
+from domain.oauth.messages import NO_STORE, Answer
+from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
+from domain.oauth.registration.metadata import ClientMetadata, read_metadata
+from models import Application, ApplicationSecret, User
+
+PATH = "/oauth/register"
+#: What the server alone says; a client that sends it back did not understand (RFC 7592, 2.2).
+_OURS = (
+    "registration_access_token",
+    "registration_client_uri",
+    "client_secret_expires_at",
+    "client_id_issued_at",
+)
+
+
+def register(body: Mapping[str, Any], registrar_id: int | None, *, context: OAuthContext) -> Answer:
+    """Register a client and answer with all it has to know (RFC 7591 section 3.2.1).
+
+    `registrar_id` is whose token came along; without one the instance itself keeps the client.
+    """
+    wanted = _read(body, context)
+    token = context.keyring.issue(Kind.REGISTRATION)
+    registered = applications.register(
+        wanted.details,
+        owner_id=registrar_id or _keeper_id(context),
+        session=context.session,
+        keyring=context.keyring,
+        now=context.now,
+    )
+    application = registered.application
+    application.is_instance_wide = registrar_id is None
+    application.registration_digest = token.digest
+    application.client_metadata = dict(wanted.own_words)
+    _note(EventKind.APPLICATION_REGISTERED, application, context)
+    secret = registered.secret if application.confidential else None
+    return _answer(201, application, token.clear, context, secret=secret)
+
+
+def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
+    policy = context.policy
+    return read_metadata(
+        body,
+        has_devices=policy.devices.is_offered,
+        require_https=policy.require_https_redirect_uris,
+    )
+
+
+def _keeper_id(context: OAuthContext) -> int:
+    """Return in whose name the instance keeps what nobody registered: its first administrator."""
+    found = context.session.scalar(
+        select(User.id)
+        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .order_by(User.id)
+        .limit(1)
+    )
+    if found is None:
+        message = "Nobody administers this instance, so nobody can register with it."
+        raise ForbiddenError(message)
+    return found
+
+
+def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> Application:
+    """Return the client whose registration access token this is (RFC 7592 section 2).
+
+    Raises BearerRefusedError for any other, and for a client that is gone.
+    """
+    if token is None:
+        raise BearerRefusedError(Refusal.MISSING)
+    digests = context.keyring.credential_digests(token, Kind.REGISTRATION)
+    application = context.session.scalar(
+        select(Application).where(Application.registration_digest.in_(digests))
+    )
+    if application is None or application.uid != uid:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    if application.registration_digest != digests[0]:  # of an older secret key
+        application.registration_digest, application.keyed_at = digests[0], context.now
+    return application
+
+
+def tell(application: Application, token: str, *, context: OAuthContext) -> Answer:
+    """Answer with the registration as it is (RFC 7592 section 2.1); secrets are shown only once."""
+    return _answer(200, application, token, context)
+
+
+def change(
+    application: Application, body: Mapping[str, Any], token: str, *, context: OAuthContext
+) -> Answer:
+    """Put other metadata in the place of a client's (RFC 7592 section 2.2).
+
+    What is no metadata of its own stays as the client's owner has set it.
+    """
+    _check_identity(application, body, context)
+    wanted = _read(body, context)
+    had_secret = application.confidential
+    https = context.policy.require_https_redirect_uris
+    details = replace(
+        wanted.details,
+        require_pkce=application.require_pkce,
+        refresh_for_devices=application.refresh_for_devices,
+    )
+    has_lost_trust = applications.change(application, details, require_https=https)
+    application.client_metadata = dict(wanted.own_words)
+    more = applications.ENDED_TRUST if has_lost_trust else {}
+    _note(EventKind.APPLICATION_CHANGED, application, context, **more)
+    secret = None
+    if application.confidential and not had_secret:
+        keyring, now = context.keyring, context.now
+        secret = renew_secret(application, session=context.session, keyring=keyring, now=now)
+    return _answer(200, application, token, context, secret=secret)
+
+
+def _check_identity(
+    application: Application, body: Mapping[str, Any], context: OAuthContext
+) -> None:
+    """Check what a client repeats of what it was told."""
+    if body.get("client_id") != application.uid:
+        raise InvalidRequestError("client_id must be the one of this registration.")
+    for name in _OURS:
+        if name in body:
+            raise InvalidRequestError(f"{name} is not for clients to send.")
+    secret = body.get("client_secret")
+    if secret is not None and not _is_secret_of(application, secret, context):
+        raise InvalidClientMetadataError("client_secret is not the one of this registration.")
+
+
+def _is_secret_of(application: Application, secret: Any, context: OAuthContext) -> bool:
+    digests = context.session.scalars(
+        select(ApplicationSecret.digest).where(
+            ApplicationSecret.application_id == application.id, is_live(context.now)
+        )
+    ).all()
+    return isinstance(secret, str) and context.keyring.matches(secret, digests)
+
+
+def remove(application: Application, *, context: OAuthContext) -> Answer:
+    """Forget a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
+    _note(EventKind.APPLICATION_REMOVED, application, context)
+    applications.remove(application, session=context.session)
+    return Answer(status=204, headers=NO_STORE)
+
+
+def _note(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
+    context.note(
+        Event(
+            kind=kind,
+            user_id=application.owner_id,
+            subject=application.name,
+            details={"application_id": application.uid, "by": "the client itself", **more},
+        )
+    )
+
+
+def _answer(
+    status: int,
+    application: Application,
+    token: str,
+    context: OAuthContext,
+    *,
+    secret: str | None = None,
+) -> Answer:
+    """Return the client information response (RFC 7591 section 3.2.1, RFC 7592 section 3)."""
+    new_secret = {"client_secret": secret, "client_secret_expires_at": 0} if secret else {}
+    body = {
+        "client_id": application.uid,
+        "client_id_issued_at": _seconds(application.created_at),
+        **new_secret,
+        "registration_access_token": token,
+        "registration_client_uri": f"{context.policy.issuer}{PATH}/{application.uid}",
+        **_described(application),
+    }
+    return Answer(status=status, body=body, headers=NO_STORE)
+
+
+def _described(application: Application) -> dict[str, Any]:
+    """Return all metadata that is in force, whoever changed it last."""
+    own_words = dict(application.client_metadata or {})
+    has_secret = own_words.get("token_endpoint_auth_method") != Method.NONE
+    if has_secret != application.confidential:  # its owner has changed that on a page
+        method = Method.BASIC if application.confidential else Method.NONE
+        own_words["token_endpoint_auth_method"] = method.value
+    return {
+        "client_name": application.name,
+        "redirect_uris": application.redirect_uris,
+        "scope": application.scopes,
+        "dpop_bound_access_tokens": application.require_dpop,
+        **own_words,
+    }
+
+
+def _seconds(moment: datetime) -> int:
+    return int(moment.timestamp())

@@ -1,0 +1,37 @@
+"""The scopes that a request asks for, or an error that names those it cannot have."""
+
+from collections.abc import Iterable
+
+from authlib.oauth2.rfc6749 import InvalidScopeError
+
+from domain.oauth.clients.authentication import Client
+from domain.oauth.messages import in_description
+from domain.oauth.scopes import UnknownScopeError, parse_scopes
+
+
+def known_scopes(text: str) -> tuple[str, ...]:
+    """Return asked scopes in order, or raise invalid_scope naming those that there are not."""
+    try:
+        scopes = parse_scopes(text)
+    except UnknownScopeError as error:
+        names = in_description(error.names)
+        raise InvalidScopeError(f"There is no such scope here: {names}.") from error
+    if not scopes:
+        raise InvalidScopeError("The request asks for no scope at all.")
+    return scopes
+
+
+def allowed_scopes(text: str, client: Client) -> str:
+    """Return asked scopes, or raise invalid_scope naming those that are not registered."""
+    scopes = known_scopes(text)
+    allowed = client.get_allowed_scope(text).split()
+    refuse_others(scopes, allowed, "The application is not registered for the scope")
+    return " ".join(scopes)
+
+
+def refuse_others(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
+    """Raise invalid_scope with a sentence that ends in the names of what is not allowed."""
+    known = set(allowed)
+    refused = [name for name in asked if name not in known]
+    if refused:
+        raise InvalidScopeError(f"{sentence}: {in_description(refused)}.")

@@ -1,0 +1,1 @@
+"""Access and refresh tokens: issued, redeemed, presented, bound to keys, revoked."""

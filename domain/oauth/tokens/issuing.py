@@ -1,0 +1,182 @@
+"""Issues and kills pairs of access and refresh tokens."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.statements import HotRow
+from domain.keyring import Kind
+from domain.oauth.context import OAuthContext
+from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_token
+from domain.oauth.openid.userinfo import claims_of
+from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
+from domain.randomness import random_credential
+from models import AccessToken, Application, Authorization
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """What a new pair is issued for."""
+
+    user_id: int
+    #: None for a password that was sent without a client.
+    application_id: int | None
+    #: Its client_id.
+    application_uid: str | None
+    authorization_id: int | None
+    scopes: str
+    #: A refresh token comes with the access token.
+    is_renewable: bool = True
+    #: How the user signed in; without it there is no ID token, whatever the scopes.
+    authentication: Authentication | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """An access token and its refresh token, in the clear."""
+
+    access: str = field(repr=False)
+    refresh: str | None = field(repr=False)
+
+
+def grant_in(found: HotRow, *, is_renewable: bool = True, nonce: str | None = None) -> Grant:
+    """Return what an authorization is good for that was looked up with its client."""
+    return Grant(
+        user_id=found.grant_user_id,
+        application_id=found.id,
+        application_uid=found.uid,
+        authorization_id=found.grant_id,
+        scopes=found.grant_scopes,
+        is_renewable=is_renewable,
+        authentication=Authentication(auth_time=found.grant_auth_time, nonce=nonce),
+    )
+
+
+def new_pair(*, is_renewable: bool = True) -> Pair:
+    """Make a pair that has to do with no other."""
+    refresh = random_credential(Kind.REFRESH_TOKEN) if is_renewable else None
+    return Pair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh)
+
+
+def pair_values(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+    """Return the columns of a new pair."""
+    digest, origin = context.keyring.digest, context.origin
+    return {
+        "authorization_id": grant.authorization_id,
+        "application_id": grant.application_id,
+        "user_id": grant.user_id,
+        "digest": digest(pair.access),
+        "refresh_digest": digest(pair.refresh) if pair.refresh else None,
+        "scopes": grant.scopes,
+        "created_at": context.now,
+        "expires_at": context.now + context.policy.access_token_lifetime,
+        "address": origin.address,
+        "user_agent": (origin.user_agent or "")[:255] or None,
+        "key_thumbprint": context.key_thumbprint,
+    }
+
+
+def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, Any]:
+    """Store a new pair together with what the session has written, and return the answer."""
+    pair = new_pair(is_renewable=grant.is_renewable)
+    context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
+    return token_response(pair, grant, context)
+
+
+def token_response(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+    """Return the answer that hands out a stored pair (RFC 6749 section 5.1).
+
+    `expires_in` is in seconds, `created_at` in seconds since the epoch.
+    """
+    return {
+        "access_token": pair.access,
+        "token_type": token_type_of(context.key_thumbprint),
+        "expires_in": int(context.policy.access_token_lifetime.total_seconds()),
+        **({"refresh_token": pair.refresh} if pair.refresh else {}),
+        "scope": grant.scopes,
+        "created_at": int(context.now.timestamp()),
+        **id_token_of(grant, pair.access, context),
+    }
+
+
+def token_type_of(key_thumbprint: str | None) -> str:
+    """Return how a token is shown: with a proof if it is bound to a key (RFC 9449 section 5)."""
+    return "bearer" if key_thumbprint is None else "DPoP"
+
+
+def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
+    """Return the `id_token` of an answer, if openid was granted (OpenID Connect Core 3.1.3.3)."""
+    if "openid" not in grant.scopes.split() or grant.authentication is None:
+        return {}
+    if grant.application_uid is None:
+        return {}  # there is nobody whom it would be for
+    audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
+    scopes, issuer = grant.scopes.split(), context.policy.issuer
+    id_token = make_id_token(
+        audience,
+        grant.authentication,
+        access_token,
+        user_claims=claims_of(grant.user_id, scopes, issuer=issuer, hot=context.hot),
+        context=context,
+    )
+    return {"id_token": id_token}
+
+
+def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
+    """Kill one pair; tell whether it was alive (of parallel callers one is told so)."""
+    killed = session.execute(
+        update(AccessToken)
+        .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(AccessToken.id)
+        .execution_options(synchronize_session=False)
+    )
+    return killed.first() is not None
+
+
+def may_refresh(application: Application | HotRow, scopes: str) -> bool:
+    """Tell whether a device or a password gets a refresh token as well; a code always does."""
+    return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
+
+
+def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthContext) -> int:
+    """Store a grant that had no code, so that all its pairs can be revoked together."""
+    authorization = Authorization(
+        application_id=application_id,
+        user_id=user_id,
+        scopes=scopes,
+        auth_time=context.now,
+        # There is no code to wait for: the row may go when its last pair has gone.
+        code_expires_at=context.now,
+        code_used_at=context.now,
+        created_at=context.now,
+    )
+    context.session.add(authorization)
+    context.session.flush()  # to learn the id that the pairs point to
+    return authorization.id
+
+
+def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> bool:
+    """Kill a grant and all that descends from it (RFC 9700 section 4.14.2).
+
+    Tells whether a pair was alive (of parallel callers one is told so).
+    """
+    session.execute(
+        update(Authorization)
+        .where(Authorization.id == authorization_id, Authorization.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    killed = session.execute(
+        update(AccessToken)
+        .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(AccessToken.id)
+        .execution_options(synchronize_session=False)
+    ).all()
+    ended = select(Authorization.id).where(Authorization.id == authorization_id)
+    end_made_tokens(ended, session=session, now=now)
+    return bool(killed)

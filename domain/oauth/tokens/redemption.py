@@ -1,0 +1,129 @@
+"""Spends what a client comes with and stores the pair that it gets for it: both, or neither.
+
+On Postgres that is one statement, and of parallel ones with the same credential one finds it
+unspent; on SQLite, which has no statement for both, it is one transaction.
+"""
+
+from typing import Any
+
+from sqlalchemy import Update, bindparam, exists, insert, select, update
+
+from domain.oauth.context import OAuthContext
+from domain.oauth.tokens.issuing import Grant, Pair, pair_values
+from models import AccessToken, Authorization, DeviceAuthorization
+
+_PAIRS = AccessToken.__table__.c
+_COLUMNS = (
+    "authorization_id",
+    "application_id",
+    "user_id",
+    "digest",
+    "refresh_digest",
+    "scopes",
+    "created_at",
+    "expires_at",
+    "address",
+    "user_agent",
+    "key_thumbprint",
+)
+_NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
+_STORE = insert(AccessToken)
+
+#: Whoever revokes the family at the same time goes first, or waits and finds the new pair.
+_FAMILY = (
+    select(Authorization.id)
+    .where(
+        Authorization.id == bindparam("spent_grant"),
+        Authorization.revoked_at.is_(None),
+    )
+    .with_for_update(key_share=True)
+    .cte("family")
+)
+_SPEND_PAIR = (
+    update(AccessToken)
+    .where(
+        AccessToken.id == bindparam("spent_token"),
+        AccessToken.revoked_at.is_(None),
+        exists(select(_FAMILY.c.id)),
+    )
+    .values(revoked_at=_NOW, refreshed_at=_NOW)
+    .returning(AccessToken.id)
+)
+_SPEND_GRANT = (
+    update(Authorization)
+    .where(
+        Authorization.id == bindparam("spent_grant"),
+        Authorization.code_used_at.is_(None),
+        Authorization.revoked_at.is_(None),
+    )
+    .values(code_used_at=_NOW)
+    .returning(Authorization.id)
+)
+_END_DEVICE = (
+    update(DeviceAuthorization)
+    .where(DeviceAuthorization.id == bindparam("spent_device"))
+    .values(redeemed_at=_NOW)
+)
+
+
+class Exchange:
+    """A way to spend something: the first step says whether there was something to spend."""
+
+    def __init__(self, *steps: Update) -> None:
+        #: Each with the names of its values.
+        self.steps = [(step, tuple(step.compile().bind_names.values())) for step in steps]
+        spent = steps[0].cte("spent")
+        row = select(*(bindparam(name, type_=_PAIRS[name].type) for name in _COLUMNS))
+        store = insert(AccessToken).from_select(_COLUMNS, row.select_from(spent))
+        for number, step in enumerate(steps[1:]):
+            if_spent = step.where(exists(select(spent.c.id)))
+            store = store.add_cte(if_spent.cte(f"step_{number}"))
+        #: All of them, and the new pair.
+        self.at_once = store.returning(AccessToken.id)
+
+
+FOR_REFRESH_TOKEN = Exchange(_SPEND_PAIR)
+FOR_CODE = Exchange(_SPEND_GRANT)
+FOR_DEVICE_CODE = Exchange(_SPEND_GRANT, _END_DEVICE)
+
+
+def exchange_refresh_token(token_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
+    """Put a pair in the place of another one; tell whether that one and its family were alive."""
+    spent = {"spent_token": token_id, "spent_grant": grant.authorization_id}
+    return _run(FOR_REFRESH_TOKEN, spent, pair_values(pair, grant, context), context)
+
+
+def exchange_code(pair: Pair, grant: Grant, context: OAuthContext) -> bool:
+    """Store the pair for the code of the grant; tell whether it was good for one."""
+    spent = {"spent_grant": grant.authorization_id}
+    return _run(FOR_CODE, spent, pair_values(pair, grant, context), context)
+
+
+def exchange_device_code(device_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
+    """Store the pair for what a device's user approved; tell whether it was good for one."""
+    spent = {"spent_grant": grant.authorization_id, "spent_device": device_id}
+    return _run(FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
+
+
+def end_device(device_id: int, context: OAuthContext) -> None:
+    """Let a device that gets nothing ask for a new code."""
+    context.hot.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
+
+
+def _run(
+    exchange: Exchange, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
+) -> bool:
+    hot, spending = context.hot, {**spent, "spent_at": context.now}
+
+    def in_turn() -> bool:
+        (spend, names), *more = exchange.steps
+        if not hot.all(spend, {name: spending[name] for name in names}):
+            return False
+        for step, names in more:
+            hot.all(step, {name: spending[name] for name in names})
+        hot.all(_STORE, pair)
+        return True
+
+    if hot.dialect_name == "postgresql":
+        return bool(hot.all(exchange.at_once, {**pair, **spending}))
+    return hot.transact(in_turn)

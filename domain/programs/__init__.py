@@ -1,0 +1,1 @@
+"""The programs that share a database: the hosts that run, and whose turn a periodic job is."""

@@ -1,0 +1,1 @@
+"""Maintenance of stored data: pruning, folded names, re-encryption under a new key."""

@@ -1,0 +1,184 @@
+"""What still needs an older secret key, and bringing over what can be brought over.
+
+What is encrypted can be encrypted anew. Of a keyed hash only whoever presents the credential can
+make a new one: what is long-lived is hashed anew then, and what is short-lived ends by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.keyring import Keyring, UndecipherableError
+from domain.programs.hosts import SILENCE, Sighting, list_present
+from models import (
+    AccessToken,
+    Application,
+    ApplicationSecret,
+    AuditKey,
+    Authorization,
+    DeviceAuthorization,
+    Integration,
+    PersonalAccessToken,
+    PushedRequest,
+    RecoveryCode,
+    SecretKeyUse,
+    SignIn,
+    SigningKey,
+    TotpDevice,
+)
+
+_ENCRYPTED: Mapping[str, InstrumentedAttribute[str]] = {
+    "integration_keys": Integration.key_ciphertext,
+    "authenticator_apps": TotpDevice.seed_ciphertext,
+    "signing_keys": SigningKey.private_ciphertext,
+    "audit_keys": AuditKey.ciphertext,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotation:
+    """How far a change of the secret key has come."""
+
+    keyring: Keyring
+    hosts: tuple[Sighting, ...]
+    #: Fingerprints of the keys that were ever written with.
+    used: frozenset[str]
+    #: By kind, what only an older key opens; it can be encrypted anew.
+    encrypted: Mapping[str, int]
+    #: By kind, what only an older key recognizes.
+    hashed: Mapping[str, int]
+    #: By kind, what none of the keys opens.
+    unreadable: Mapping[str, int]
+
+    def ignorant_of(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the hosts that do not know a key."""
+        return tuple(host.name for host in self.hosts if fingerprint not in host.key_fingerprints)
+
+    def writing_with(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the hosts that hash and encrypt with a key."""
+        return tuple(host.name for host in self.hosts if host.key_fingerprints[0] == fingerprint)
+
+    @property
+    def needing_older(self) -> int:
+        """How many rows are worthless without the older keys."""
+        return sum(self.encrypted.values()) + sum(self.hashed.values())
+
+
+def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
+    """Look at hosts and rows."""
+    encrypted, unreadable = _count_encrypted(keyring, session)
+    return Rotation(
+        keyring=keyring,
+        hosts=tuple(list_present(session=session, now=now)),
+        used=frozenset(session.scalars(select(SecretKeyUse.fingerprint))),
+        encrypted=encrypted,
+        hashed=_count_hashed(keyring, session, now),
+        unreadable=unreadable,
+    )
+
+
+def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
+    """Encrypt with the newest key what older ones encrypted; return how many of each kind."""
+    return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
+
+
+def _reencrypt(column: InstrumentedAttribute[str], keyring: Keyring, session: Session) -> int:
+    table, done = column.class_, 0
+    for row_id, ciphertext in session.execute(select(table.id, column)).all():
+        clear = _clear(keyring, ciphertext)
+        if clear is None or keyring.is_of_newest_key(ciphertext):
+            continue
+        values: dict[Any, Any] = {column: keyring.encrypt(clear)}
+        if table is Integration:
+            values[Integration.key_digest] = keyring.digest(clear)
+        # Of somebody who replaces it at this moment the new one stays.
+        unchanged = update(table).where(table.id == row_id, column == ciphertext)
+        changed = session.execute(
+            unchanged.values(values).execution_options(synchronize_session=False)
+        )
+        done += changed.rowcount  # type: ignore[attr-defined]
+    return done
+
+
+def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int], dict[str, int]]:
+    older, unreadable = dict.fromkeys(_ENCRYPTED, 0), dict.fromkeys(_ENCRYPTED, 0)
+    for kind, column in _ENCRYPTED.items():
+        for ciphertext in session.scalars(select(column)):
+            if _clear(keyring, ciphertext) is None:
+                unreadable[kind] += 1
+            elif not keyring.is_of_newest_key(ciphertext):
+                older[kind] += 1
+    return older, unreadable
+
+
+def _clear(keyring: Keyring, ciphertext: str) -> str | None:
+    try:
+        return keyring.decrypt(ciphertext)
+    except UndecipherableError:
+        return None
+
+
+def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
+    """Count by age: what was made before everybody wrote with the newest key may need another."""
+    older = select(func.max(SecretKeyUse.last_used_at)).where(
+        SecretKeyUse.fingerprint != keyring.fingerprints[0]
+    )
+    last = session.scalar(older)
+    if last is None:
+        return dict.fromkeys(_live_before(now, now), 0)
+    # A host may have written for a while after it was heard of last.
+    counts = _live_before(last + SILENCE, now)
+    return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
+
+
+def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
+    """Return what counts the live credentials that were hashed before this moment."""
+    pair, personal, secret = AccessToken, PersonalAccessToken, ApplicationSecret
+    return {
+        "sign_ins": _count(SignIn.created_at < moment, SignIn.expires_at > now),
+        "access_and_refresh_tokens": _count(
+            pair.created_at < moment,
+            pair.revoked_at.is_(None),
+            or_(pair.refresh_digest.is_not(None), _is_ahead(pair.expires_at, now)),
+        ),
+        "personal_access_tokens": _count(
+            func.coalesce(personal.keyed_at, personal.created_at) < moment,
+            personal.revoked_at.is_(None),
+            personal.expires_at > now,
+        ),
+        "client_secrets": _count(
+            func.coalesce(secret.keyed_at, secret.created_at) < moment,
+            _is_ahead(secret.expires_at, now),
+        ),
+        "registrations": _count(
+            func.coalesce(Application.keyed_at, Application.created_at) < moment,
+            Application.registration_digest.is_not(None),
+        ),
+        "authorization_codes": _count(
+            Authorization.created_at < moment,
+            Authorization.code_used_at.is_(None),
+            Authorization.code_expires_at > now,
+        ),
+        "devices": _count(
+            DeviceAuthorization.created_at < moment, DeviceAuthorization.expires_at > now
+        ),
+        "pushed_requests": _count(
+            PushedRequest.created_at < moment, PushedRequest.expires_at > now
+        ),
+        "recovery_codes": _count(RecoveryCode.created_at < moment, RecoveryCode.used_at.is_(None)),
+        # When they were made is not known.
+        "previous_integration_keys": _count(Integration.previous_key_expires_at > now),
+    }
+
+
+def _count(*conditions: ColumnElement[bool]) -> Select[int]:
+    return select(func.count()).where(*conditions)
+
+
+def _is_ahead(moment: InstrumentedAttribute[datetime | None], now: datetime) -> ColumnElement[bool]:
+    """Return the condition that it has not come yet, or never will."""
+    return or_(moment.is_(None), moment > now)

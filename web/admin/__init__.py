@@ -1,0 +1,1 @@
+"""What several pages and commands of the administration share."""

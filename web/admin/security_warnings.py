@@ -1,0 +1,98 @@
+"""Which settings leave a door open, and what to do about it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from web.admin.setting_views import title_of
+from web.settings.reader import Settings
+
+_YEAR_DAYS = 366
+_LONG_SECONDS = 86_400
+_SHORT_PASSWORD = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Risk:
+    """A setting whose value is asking for trouble."""
+
+    setting: str
+    words: str
+
+    @property
+    def title(self) -> str:
+        """The setting's name for people."""
+        return title_of(self.setting)
+
+
+def _is_on_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_in_the_clear(settings: Settings) -> bool:
+    return settings.base_url.startswith("http:") and not _is_on_loopback(settings.base_url)
+
+
+_RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
+    (
+        "base_url",
+        _is_in_the_clear,
+        "begins with http: passwords, codes and tokens cross the network for all to read.",
+    ),
+    (
+        "access_token_lifetime_seconds",
+        lambda settings: settings.access_token_lifetime_seconds > _LONG_SECONDS,
+        "is more than a day: who steals an access token can use it for as long.",
+    ),
+    (
+        "personal_access_token_lifetime_days",
+        lambda settings: settings.personal_access_token_lifetime_days > _YEAR_DAYS,
+        "is more than a year: tokens that nobody remembers stay good.",
+    ),
+    (
+        "password_min_length",
+        lambda settings: settings.password_min_length < _SHORT_PASSWORD,
+        f"is less than {_SHORT_PASSWORD}: short passwords can be guessed.",
+    ),
+    (
+        "api_rate_limit",
+        lambda settings: not settings.api_rate_limit,
+        "is off: one script may ask as often as it likes.",
+    ),
+    (
+        "oauth_rate_limit",
+        lambda settings: not settings.oauth_rate_limit,
+        "is off: one address may ask for tokens as often as it likes.",
+    ),
+    (
+        "ratelimit_storage_uri",
+        lambda settings: (
+            settings.ratelimit_storage_uri.startswith("memory:") and settings.web_concurrency > 1
+        ),
+        "is memory with several web processes: each counts for itself, which makes limits wider.",
+    ),
+    (
+        "metrics_networks",
+        lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
+        "holds everybody: whoever reaches the service can read /metrics.",
+    ),
+    (
+        "log_level",
+        lambda settings: settings.log_level == "DEBUG",
+        "is DEBUG, which is meant for looking for a fault, not for every day.",
+    ),
+)
+
+
+def risks_of(settings: Settings) -> Iterator[Risk]:
+    """Return what is risky about the settings in force, the worst first."""
+    for setting, is_risky, words in _RISKS:
+        if is_risky(settings):
+            yield Risk(setting=setting, words=words)

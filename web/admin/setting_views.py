@@ -1,0 +1,183 @@
+"""Settings as the page for administrators shows them: in words, and never a secret."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import Field, dataclass
+from enum import Enum
+from typing import Any
+
+from web.pages.filters import duration, file_size
+from web.settings.fields import About, Source, about
+from web.settings.reader import Settings, SettingsError, names_in_environment, read_change
+from web.settings.sections import sections
+
+#: Switches of single features; the page has them in a group of their own.
+_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
+_FLAGS_TITLE = "Feature flags"
+#: Words of names that people write otherwise.
+_SPELLINGS = {
+    "api": "API", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID", "json": "JSON",
+    "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth", "ratelimit": "rate limit",
+    "sqlite": "SQLite", "uri": "URI", "uris": "URIs", "url": "URL",
+}  # fmt: skip
+#: Ends of names that say what is counted, as the unit does.
+_UNITS = frozenset({"seconds", "ms", "bytes", "days"})
+_EXACT_UNITS = (86_400, 3_600, 60)
+
+
+class Origin(Enum):
+    """Where the value in force comes from, in words."""
+
+    DEFAULT = "Default"
+    ENVIRONMENT = "Environment"
+    CHANGED_HERE = "Changed here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingView:
+    """A setting as a page shows it."""
+
+    name: str
+    title: str
+    doc: str
+    #: What it may be, in words.
+    allowed: str
+    #: The value in force for people; of a secret only whether there is one.
+    words: str
+    #: The value in force as it would be written; empty for a secret.
+    text: str
+    #: What it would be if nobody had changed it here.
+    words_without_change: str
+    origin: Origin
+    is_live: bool
+    may_be_empty: bool
+    choices: tuple[str, ...]
+    unit: str | None
+    is_yes_or_no: bool
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return self.name.upper()
+
+    @property
+    def allowed_in_words(self) -> str:
+        """What it may be, as a sentence."""
+        text = re.sub(r"[0-9]{4,}", lambda number: f"{int(number[0]):,}", self.allowed)
+        return f"{text[0].upper()}{text[1:]}."
+
+    @property
+    def is_changed_here(self) -> bool:
+        """Whether there is a way back to what the start gives."""
+        return self.origin is Origin.CHANGED_HERE
+
+    def read(self, text: str) -> Any:
+        """Return what a text means as its value, or raise ValueError, with a sentence."""
+        if not text and not self.may_be_empty:
+            message = f"Enter {self.allowed}."
+            raise ValueError(message)
+        try:
+            return read_change(self.name, text)
+        except SettingsError as error:
+            message = f"{self.title} must be {self.allowed}."
+            raise ValueError(message) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionView:
+    """Settings that belong together."""
+
+    key: str
+    title: str
+    settings: tuple[SettingView, ...]
+
+    @property
+    def changed_count(self) -> int:
+        """How many of them have a value that was set here."""
+        return sum(each.is_changed_here for each in self.settings)
+
+    @property
+    def live(self) -> tuple[SettingView, ...]:
+        """Those that can be changed while the service runs."""
+        return tuple(each for each in self.settings if each.is_live)
+
+
+def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
+    """Return every setting in its section; the flags first, for they are what is looked for."""
+    given = names_in_environment()
+    flags: list[SettingView] = []
+    found: list[SectionView] = []
+    for section in sections():
+        views = [_view(each, environment, stored, given) for each in section.settings]
+        flags += [view for view in views if view.name in _FLAGS]
+        others = tuple(view for view in views if view.name not in _FLAGS)
+        found.append(SectionView(key=section.key, title=section.title, settings=others))
+    key = _FLAGS_TITLE.lower().replace(" ", "-")
+    return (SectionView(key=key, title=_FLAGS_TITLE, settings=tuple(flags)), *found)
+
+
+def _view(
+    setting: Field[Any], environment: Settings, stored: Mapping[str, str], given: frozenset[str]
+) -> SettingView:
+    known = about(setting)
+    at_start = getattr(environment, setting.name)
+    change = _change(setting.name, stored)
+    value = at_start if change is None else change
+    origin = Origin.ENVIRONMENT if setting.name in given else Origin.DEFAULT
+    is_secret = known.source is Source.SECRET
+    return SettingView(
+        name=setting.name,
+        title=title_of(setting.name),
+        doc=known.doc,
+        allowed=known.changeable_to.allowed,
+        words=_in_words(value, known),
+        text="" if is_secret else _as_written(value),
+        words_without_change=_in_words(at_start, known),
+        origin=origin if change is None else Origin.CHANGED_HERE,
+        is_live=known.source is Source.LIVE,
+        may_be_empty=known.kind.may_be_empty or setting.default == "",
+        choices=known.kind.choices,
+        unit=known.kind.unit,
+        is_yes_or_no=known.kind.is_yes_or_no,
+    )
+
+
+def _change(name: str, stored: Mapping[str, str]) -> Any:
+    """Return what counts instead of the value of the start; None if nothing does."""
+    try:
+        return read_change(name, stored[name]) if name in stored else None
+    except SettingsError:
+        return None  # what an older release stored, and this one does not allow
+
+
+def title_of(name: str) -> str:
+    """Return a setting's name for people: `id_token_lifetime_seconds` is `ID token lifetime`."""
+    words = name.split("_")
+    if words[-1] in _UNITS:
+        words = words[:-1]
+    text = " ".join(_SPELLINGS.get(word, word) for word in words)
+    return text[0].upper() + text[1:]
+
+
+def _as_written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _in_words(value: Any, known: About) -> str:
+    if known.source is Source.SECRET:
+        return "Set" if value else "Not set"
+    if isinstance(value, bool):
+        return "On" if value else "Off"
+    if isinstance(value, int):
+        return _counted(value, known.kind.unit or "")
+    return str(value) or "None"
+
+
+def _counted(value: int, unit: str) -> str:
+    """Return a number with its unit and, where it is easier to grasp, in a larger one."""
+    words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
+    if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
+        return f"{words} ({file_size(value)})"
+    if unit == "seconds" and any(value >= each and value % each == 0 for each in _EXACT_UNITS):
+        return f"{words} ({duration(value)})"
+    return words

@@ -1,0 +1,22 @@
+"""How many deliveries an integration accepts in a time."""
+
+from datetime import datetime
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.receiving.receivers import MetricsOverLimitError, OverLimitError, Receiver
+from web.http.rate_limits import take
+
+
+def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
+    """Count a delivery; raise OverLimitError when there were more than the limit allows."""
+    if not limit:
+        return
+    standing = take(limit, "alerts", str(receiver.integration_id), now=now)
+    if standing.is_over:
+        _refuse(receiver, limit, standing.retry_after(now))
+
+
+def _refuse(receiver: Receiver, limit: str, retry_after: int) -> None:
+    kind = MetricsOverLimitError if receiver.type is IntegrationType.PROMETHEUS else OverLimitError
+    message = f"This integration accepts {limit.replace('/', ' per ')}."
+    raise kind(message, retry_after=retry_after)

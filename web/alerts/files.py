@@ -1,0 +1,25 @@
+"""Lists of alerts as files, written row by row: however long one is, it takes no more memory."""
+
+from flask import Response, stream_with_context
+
+from domain.alerts.listing import export
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.sort_orders import Order
+from web.extensions import db
+from web.services import now
+
+_KINDS = {
+    "json": (export.as_json, "application/json"),
+    "csv": (export.as_csv, "text/csv; charset=utf-8; header=present"),
+}
+
+
+def alert_file(wanted: AlertFilter, order: Order, *, project_path: str, kind: str) -> Response:
+    """Return the alerts as a file to be kept: json or csv."""
+    write, media_type = _KINDS[kind]
+    rows = write(wanted, order, session=db.session())
+    name = f"alerts-{project_path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+    response = Response(stream_with_context(rows), content_type=media_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Cache-Control"] = "private, no-store"
+    return response

@@ -1,0 +1,1 @@
+"""Conventions of the REST API: pages, parameters, tokens."""

@@ -1,0 +1,51 @@
+"""The mark of views that rotate access tokens: who shows a stolen one there ends its family."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from domain.audit.events import Event, EventKind
+from domain.oauth.personal_tokens.tokens import end_family
+from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
+from web.extensions import db
+from web.http.access import bearer
+from web.http.audit import note
+from web.http.bearer_token import API_PLACES, presented_token
+from web.http.errors import bearer_refusal
+from web.services import now, services
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def rotating_bearer(view: View) -> View:
+    """Ask for a token with api; a revoked one that was rotated ends what came of it."""
+    guarded = bearer("api")(view)
+
+    @wraps(guarded)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return guarded(*args, **kwargs)
+        except BearerRefusedError as error:
+            if error.refusal is not Refusal.REVOKED:
+                raise
+            _end_family()
+            # Returned rather than raised, so that the end of the family is kept.
+            return bearer_refusal(error)
+
+    return cast("View", watched)
+
+
+def _end_family() -> None:
+    presented = presented_token(*API_PLACES) or ""
+    session, keyring = db.session(), services().keyring
+    token = end_family(presented, session=session, keyring=keyring, now=now())
+    if token is not None:
+        details = {"reason": "a token that had been rotated was used to rotate again"}
+        note(
+            Event(
+                kind=EventKind.TOKEN_REVOKED,
+                user_id=token.user_id,
+                subject=token.name,
+                details=details,
+            )
+        )

@@ -1,0 +1,1 @@
+"""Connections to SQLite and Postgres, and the schema."""

@@ -1,0 +1,198 @@
+"""A pool of connections in autocommit mode: what the hot paths ask the database through."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Empty, LifoQueue
+from threading import local
+from typing import Any
+
+from sqlalchemy import Engine, Executable
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from domain.aside import Aside
+from domain.database.statements import HotRow, Outcome
+from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
+
+#: The transaction is gone and may be done again: deadlock_detected and serialization_failure.
+_VICTIM_STATES = frozenset({"40P01", "40001"})
+_MOST_TRIES = 5
+
+
+class HotDatabase:
+    """Keeps connections in autocommit mode, each for one statement or transaction at a time.
+
+    See `domain.database.statements.HotConnection`.
+    """
+
+    def __init__(self, engine: Engine, *, size: int, patience: float) -> None:
+        """Open up to so many connections; whoever finds none free waits so many seconds.
+
+        The engine is that of `web.database.engine.open_hot_engine`.
+        """
+        self._engine = engine
+        self._patience = patience
+        #: None stands for one that may be opened; what was used last is used next.
+        self._free: LifoQueue[CoreStatements | None] = LifoQueue()
+        for _ in range(size):
+            self._free.put(None)
+        #: The connection of a transaction in hand.
+        self._own = local()
+        self._compiled = CompiledStatements(engine)
+        #: Where SQLite writes.
+        self._aside = Aside(threads=size)
+
+    @property
+    def dialect_name(self) -> str:
+        """`postgresql` or `sqlite`."""
+        return self._engine.dialect.name
+
+    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
+        """Run a read and return its first row, if there is one; see `look_up`."""
+        found = self.look_up(statement, parameters)
+        return found[0] if found else None
+
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
+        """Run a read; once more on a new connection if the kept one had gone stale."""
+        try:
+            return self.all(statement, parameters)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            return self.all(statement, parameters)
+
+    def all(
+        self,
+        statement: Executable,
+        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Sequence[HotRow]:
+        """Run a statement once: whether a lost one took effect nobody can tell."""
+        own: CoreStatements | None = getattr(self._own, "kept", None)
+        if own is not None:
+            return own.run(statement, parameters)
+        kept = self._take()
+        try:
+            work = partial(kept.run, statement, parameters)
+            return work() if statement.is_select else self._write(kept, work)
+        except BaseException as error:
+            self._forget_if_broken(kept, error)
+            raise
+        finally:
+            self._give_back(kept)
+
+    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+        """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""
+        for _ in range(_MOST_TRIES - 1):
+            try:
+                return self._attempt(work)
+            except DBAPIError as error:
+                if not _is_victim(error):
+                    raise
+        return self._attempt(work)
+
+    def let_last_go(self) -> None:
+        """Close the connection that was used last: it keeps the room of its largest statement."""
+        with suppress(Empty):
+            _end(self._free.get_nowait())
+            self._free.put(None)
+
+    def close(self) -> None:
+        """Close all connections that nobody uses right now."""
+        kept = []
+        with suppress(Empty):
+            while True:
+                kept.append(self._free.get_nowait())
+        for each in kept:
+            _end(each)
+            self._free.put(None)
+
+    def _attempt(self, work: Callable[[], Outcome]) -> Outcome:
+        kept = self._take()
+        try:
+            return self._write(kept, partial(self._in_transaction, kept, work))
+        except BaseException as error:
+            self._forget_if_broken(kept, error)
+            raise
+        finally:
+            self._give_back(kept)
+
+    def _in_transaction(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
+        begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
+        self._own.kept = kept
+        try:
+            kept.connection.exec_driver_sql(begin)
+            outcome = work()
+            kept.connection.exec_driver_sql("COMMIT")
+        except BaseException as error:
+            _roll_back(kept, error)
+            raise
+        finally:
+            self._own.kept = None
+        return outcome
+
+    def _write(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
+        """Let SQLite wait for locks and for the disk, which it does in C, in another thread."""
+        if self.dialect_name != "sqlite":
+            return work()
+        driver = kept.connection.connection.driver_connection
+        return self._aside.run_or_stop(work, stop=driver.interrupt if driver else None)
+
+    def _take(self) -> CoreStatements:
+        try:
+            kept = self._free.get(timeout=self._patience)
+        except Empty:
+            message = "All connections are in use."
+            raise PoolTimeoutError(message) from None
+        if kept is not None:
+            return kept
+        try:
+            return self._open()
+        except BaseException:
+            self._free.put(None)
+            raise
+
+    def _open(self) -> CoreStatements:
+        connection = self._engine.connect()
+        if self.dialect_name == "postgresql":
+            return DirectStatements(connection, self._compiled)
+        return CoreStatements(connection)
+
+    def _give_back(self, kept: CoreStatements) -> None:
+        is_lost = kept.connection.closed or kept.connection.invalidated
+        self._free.put(None if is_lost else kept)
+
+    def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
+        if not isinstance(error, Exception):
+            _end(kept)  # in the middle of a statement, perhaps
+        # A server that became read-only after a failover is of no use either (25006).
+        elif isinstance(error, DBAPIError) and (
+            error.connection_invalidated or _state(error) == "25006"
+        ):
+            _end(kept)
+            self.close()  # what is as old is as broken
+
+
+def _roll_back(kept: CoreStatements, error: BaseException) -> None:
+    is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    if is_lost or not isinstance(error, Exception):
+        return  # there is nothing to say it to
+    try:
+        kept.connection.exec_driver_sql("ROLLBACK")
+    except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
+        _end(kept)
+
+
+def _end(kept: CoreStatements | None) -> None:
+    if kept is not None:
+        with suppress(Exception):
+            kept.connection.invalidate()
+            kept.connection.close()
+
+
+def _state(error: DBAPIError) -> str | None:
+    return getattr(error.orig, "sqlstate", None)
+
+
+def _is_victim(error: DBAPIError) -> bool:
+    return isinstance(error, IntegrityError) or _state(error) in _VICTIM_STATES

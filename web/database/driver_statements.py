@@ -1,0 +1,177 @@
+"""How statements of the hot paths reach the driver.
+
+SQLAlchemy writes them, and on SQLite runs them as well. On Postgres they go to psycopg directly:
+what happens in between (a context, a result, a cursor's description for each execution) costs
+about as much as Flask does for a whole request. See docs/adr/0020 and 0026.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from psycopg import Connection as DriverConnection
+from psycopg import Cursor, Error, RawCursor
+from psycopg.pq import Format
+from psycopg.rows import no_result
+from sqlalchemy import Connection, Engine, Executable, Insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from domain.database.statements import HotRow
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+
+
+class CoreStatements:
+    """Runs statements on a connection through SQLAlchemy."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Take the connection."""
+        self.connection = connection
+
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
+        """Run one and return its rows, if it has any."""
+        result = self.connection.execute(statement, parameters)
+        return cast("Sequence[HotRow]", result.all()) if result.returns_rows else ()
+
+
+class CompiledStatements:
+    """What SQLAlchemy compiled once for each statement."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Compile for the dialect of this engine."""
+        # With the placeholders of Postgres itself: psycopg would read the others, and it does not
+        # remember what it has read of long statements.
+        options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
+        self._dialect = type(engine.dialect)(**options)
+        #: None for those that only SQLAlchemy can run.
+        self._known: dict[Executable, _Direct | None] = {}
+
+    def find(self, statement: Executable) -> "_Direct | None":
+        """Return what psycopg can run, if this is such a statement."""
+        try:
+            return self._known[statement]
+        except KeyError:
+            return self._known.setdefault(statement, self._compiled(statement))
+
+    def _compiled(self, statement: Executable) -> "_Direct | None":
+        if isinstance(statement, Insert) and not _names_its_columns(statement):
+            return None  # they are those of the values, each time
+        compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
+        return _Direct(compiled, statement) if _is_whole(compiled) else None
+
+
+class DirectStatements(CoreStatements):
+    """Runs statements on psycopg, in the words that SQLAlchemy compiled once for each."""
+
+    def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
+        """Take the connection, and what is known of statements."""
+        super().__init__(connection)
+        self._compiled = compiled
+        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
+        self._cursor = RawCursor(driver, row_factory=self._maker_of_rows)
+        self._cursor.format = Format.BINARY
+        self._running: _Direct | None = None
+        #: What is prepared stays with a connection to Postgres; a pooler in between may hand us to
+        #: another one, where the same name stands for something else.
+        self._may_prepare = driver.prepare_threshold is not None
+
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
+        """Run one and return its rows, if it has any; raises DBAPIError as SQLAlchemy does."""
+        # Whatever comes with parameters is a constant of its module; the rest is made each time.
+        direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
+        if direct is None:
+            return super().run(statement, parameters)
+        values = direct.values(cast("Mapping[str, Any]", parameters))
+        self._running, cursor = direct, self._cursor
+        try:
+            cursor.execute(direct.sql, values, prepare=self._may_prepare)
+            return cursor.fetchall() if _has_columns(cursor) else ()
+        except Error as error:
+            raise self._translated(error, direct) from error
+
+    def _maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a row of its values: psycopg asks that of each result."""
+        if self._running is None or not _has_columns(cursor):
+            return no_result
+        return self._running.maker_of_rows(cursor)
+
+    def _translated(self, error: Error, direct: "_Direct") -> DBAPIError | Exception:
+        connection = self.connection
+        driver = connection.connection.driver_connection
+        is_gone = connection.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
+        translated = DBAPIError.instance(
+            *(direct.sql, None, error, Error),
+            hide_parameters=True,
+            connection_invalidated=is_gone,
+            dialect=connection.dialect,
+        )
+        if is_gone:
+            connection.invalidate(error)
+        return cast("DBAPIError", translated)
+
+
+def _is_whole(compiled: SQLCompiler) -> bool:
+    """Tell whether a text does not depend on the values, as that of `IN` with a list does."""
+    return not (compiled.literal_execute_params or compiled.post_compile_params)
+
+
+def _names_its_columns(statement: Insert) -> bool:
+    return statement.select is not None or bool(statement._values)  # noqa: SLF001 - nothing says it
+
+
+class _Direct:
+    """A compiled statement."""
+
+    def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
+        self.sql = str(compiled)
+        dialect = compiled.dialect
+        # Several of the same name are one value.
+        binds = {name: bind for bind, name in compiled.bind_names.items()}
+        #: Values that are part of the statement.
+        self._given = {
+            name: bind.effective_value for name, bind in binds.items() if not bind.required
+        }
+        converters = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect)
+            for name, bind in binds.items()
+        }
+        self._converters = [(name, convert) for name, convert in converters.items() if convert]
+        #: The names of what the numbers stand for.
+        self._order: Sequence[str] = compiled.positiontup or ()
+        columns: Iterable[Any] = getattr(statement, "exported_columns", ())
+        self._results = [
+            each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
+        ]
+        self._make: Callable[[Sequence[Any]], Any] | None = None
+
+    def values(self, parameters: Mapping[str, Any]) -> list[Any]:
+        """Return all values, as the driver takes them."""
+        values = {**self._given, **parameters}
+        for name, convert in self._converters:
+            values[name] = convert(values[name])
+        return [values[name] for name in self._order]
+
+    def maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a row of its values."""
+        if self._make is None:
+            self._make = self._learn([column.name for column in cursor.description or ()])
+        return self._make
+
+    def _learn(self, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
+        row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - names unknown
+        make: Callable[[Iterable[Any]], Any] = row._make
+        if not any(self._results):
+            return make
+        results = self._results
+
+        def converted(values: Sequence[Any]) -> Any:
+            pairs = zip(results, values, strict=True)
+            return make(convert(value) if convert else value for convert, value in pairs)
+
+        return converted
+
+
+def _has_columns(cursor: Cursor[Any]) -> bool:
+    # Its description says so as well, and describes each of them.
+    return bool(cursor.pgresult and cursor.pgresult.nfields)

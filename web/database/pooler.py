@@ -1,0 +1,33 @@
+"""Notices a pooler between us and Postgres that gives connections to others between statements.
+
+The service prepares statements and takes locks on its connections, so they must be its own.
+"""
+
+import psycopg
+
+from web.database.queue_tables import address_of
+from web.settings.reader import Settings
+
+_WHO = "SELECT pg_backend_pid()"
+
+
+def connections_are_shared(settings: Settings) -> bool:
+    """Tell whether what serves one connection also serves another one, or changes."""
+    if settings.uses_sqlite:
+        return False
+    address, timeout = address_of(settings), settings.database_connect_timeout_seconds
+    with (
+        psycopg.connect(address, autocommit=True, connect_timeout=timeout) as one,
+        psycopg.connect(address, autocommit=True, connect_timeout=timeout) as other,
+    ):
+        return _meet(one, other)
+
+
+def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+    first = _backend(one)
+    with other.transaction():  # keeps what it got
+        return _backend(other) == first or _backend(one) != first
+
+
+def _backend(connection: psycopg.Connection) -> object:
+    return connection.execute(_WHO).fetchone()

@@ -1,0 +1,143 @@
+"""The database's schema: which one this release needs, which one is there, and how to get it.
+
+Alembic is loaded only where something has to be migrated: a process that finds the right schema
+starts sooner without it.
+"""
+
+import fcntl
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, inspect, select, text
+
+from domain.database.advisory_locks import AdvisoryLock
+from models import SchemaSupport
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.database")
+_NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
+
+
+class IncompatibleSchemaError(Exception):
+    """A newer release has migrated the database to what this one cannot work with."""
+
+
+class Shape(Enum):
+    """How the tables compare with what this code needs."""
+
+    OLDER = "older"
+    RIGHT = "right"
+    #: Of a newer release, whose migrations only added.
+    NEWER = "newer"
+    #: Of a newer release, and code as old as this breaks on it.
+    TOO_NEW = "too new"
+
+
+def migrate(settings: Settings) -> None:
+    """Bring the database to the newest shape; whoever comes second waits, and finds it done.
+
+    A newer shape is left alone. Raises IncompatibleSchemaError if this code cannot work with it.
+    """
+    # Waiting for another migration, and migrating much, may take longer than any request.
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    try:
+        with _migration_lock(settings, engine), engine.begin() as connection:
+            shape = shape_of(connection)
+            refuse_too_new(shape, connection)
+            if shape is Shape.NEWER:
+                _log.warning(_NEWER, _revision(connection), newest_known_revision())
+            elif shape is Shape.OLDER:
+                _upgrade(connection)
+    finally:
+        engine.dispose()
+
+
+def alembic_configuration(connection: Connection) -> Any:
+    """Return what Alembic wants to know: where migrations are, and where they go."""
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415 - see above
+
+    command.upgrade(alembic_configuration(connection), "head")
+
+
+@contextmanager
+def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
+    if not settings.uses_sqlite:
+        with engine.connect() as connection:
+            lock = {"key": AdvisoryLock.MIGRATIONS.value}
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
+            yield
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
+        return
+    with (settings.instance_path / "migrate.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def shape_of(connection: Connection) -> Shape:
+    """Compare what the database has with what this code needs.
+
+    While hosts are replaced one by one, or the former release comes back, old code meets what new
+    code has migrated. Migrations only add; one that does not says which code it breaks.
+    """
+    current = _revision(connection)
+    if current == newest_known_revision():
+        return Shape.RIGHT
+    if current is None or current in _known_revisions():
+        return Shape.OLDER
+    return Shape.NEWER if _oldest_supported(connection) in _known_revisions() else Shape.TOO_NEW
+
+
+def refuse_too_new(shape: Shape, connection: Connection) -> None:
+    """Raise IncompatibleSchemaError if this code cannot work with the shape."""
+    if shape is Shape.TOO_NEW:
+        found, oldest = _revision(connection), _oldest_supported(connection)
+        message = (
+            f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
+            f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
+            "newer release."
+        )
+        raise IncompatibleSchemaError(message)
+
+
+def _revision(connection: Connection) -> str | None:
+    """Return the migration that Alembic noted last; None if the database is empty."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    noted: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return noted
+
+
+def _oldest_supported(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(SchemaSupport.__tablename__):
+        return None
+    return connection.scalar(select(func.max(SchemaSupport.oldest_revision)))
+
+
+@cache
+def _known_revisions() -> frozenset[str]:
+    """Return the numbers that the files of migrations begin with; tests compare with Alembic."""
+    files = (MIGRATIONS / "versions").glob("[0-9]*.py")
+    return frozenset(file.name.partition("_")[0] for file in files)
+
+
+@cache
+def newest_known_revision() -> str:
+    """Return the newest migration that this code knows."""
+    return max(_known_revisions())

@@ -1,0 +1,109 @@
+"""What every program asks of the database before it begins: the shape, and the secret key."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from peewee import PeeweeException
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.clock import system_clock
+from domain.keyring import Keyring
+from domain.secret_keys import WrongSecretKeyError, take_up
+from web.database.engine import open_engine
+from web.database.pooler import connections_are_shared
+from web.database.queue_tables import QueueRefusedError
+from web.database.schema import IncompatibleSchemaError, Shape, refuse_too_new, shape_of
+from web.logging import without_secrets
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.start")
+_NOT_MIGRATED = (
+    "DATABASE_URL: the database has an older shape than this release needs; `make migrate` brings "
+    "it up to date (MIGRATE_ON_START is off)."
+)
+
+_POOLED = (
+    "DATABASE_URL: a pooler gives the connections to others after each transaction, and what is "
+    "prepared and locked on them gets lost; let it pool sessions (pgbouncer: pool_mode=session)."
+)
+
+
+class CannotStartError(Exception):
+    """Something outside keeps the service from starting; the text is one sentence."""
+
+
+class DatabaseAwayError(CannotStartError):
+    """The database does not answer, or not as it should."""
+
+
+@contextmanager
+def reasons_in_a_sentence() -> Iterator[None]:
+    """Raise CannotStartError for what the database and its state are to blame for."""
+    try:
+        yield
+    except (IncompatibleSchemaError, QueueRefusedError, WrongSecretKeyError) as error:
+        raise CannotStartError(str(error)) from error
+    except (SQLAlchemyError, psycopg.Error, PeeweeException) as error:
+        reason = without_secrets(str(error).strip().partition("\n")[0])
+        message = f"DATABASE_URL: the database cannot be used: {reason}"
+        raise DatabaseAwayError(message) from error
+
+
+def require_shape(settings: Settings) -> None:
+    """Raise CannotStartError unless the database has a shape that this code can work with."""
+    with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
+        shape = shape_of(connection)
+        refuse_too_new(shape, connection)
+    if shape is Shape.OLDER:
+        raise CannotStartError(_NOT_MIGRATED)
+
+
+def require_own_connections(settings: Settings) -> None:
+    """Raise CannotStartError if a pooler gives our connections to others between statements."""
+    with reasons_in_a_sentence():
+        are_shared = connections_are_shared(settings)
+    if are_shared:
+        raise CannotStartError(_POOLED)
+
+
+def take_up_secret_key(settings: Settings) -> None:
+    """Note that we write with our key; raise CannotStartError if it is a wrong one."""
+    keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+    with (
+        reasons_in_a_sentence(),
+        _opened(settings) as engine,
+        Session(engine) as session,
+        session.begin(),
+    ):
+        take_up(keyring, session=session, now=system_clock())
+
+
+def check_if_it_answers(settings: Settings) -> None:
+    """Check the same, for programs that wait for a database that is away or not migrated yet.
+
+    Raises CannotStartError for what waiting does not mend.
+    """
+    try:
+        with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
+            shape = shape_of(connection)
+            refuse_too_new(shape, connection)
+        if shape is Shape.OLDER:
+            _log.warning(_NOT_MIGRATED)
+        else:
+            require_own_connections(settings)
+            take_up_secret_key(settings)
+    except DatabaseAwayError as error:
+        _log.warning(str(error))
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Engine]:
+    engine = open_engine(settings)
+    try:
+        yield engine
+    finally:
+        engine.dispose()

@@ -1,0 +1,1 @@
+"""Requests and responses: access, errors, transactions, CORS, headers, bodies, logs."""

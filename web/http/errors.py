@@ -1,0 +1,315 @@
+"""The only place that turns an error into an answer.
+
+Three faces: a page, the API's `{"message": …}`, and RFC 6749's `{"error": …}`. Which one an
+address has is said in `_FACES`; what status an error has, in `STATUSES`.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+from flask import Flask, Response, g, json, make_response, render_template, request
+from gunicorn.http.errors import ParseException
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
+from werkzeug.http import HTTP_STATUS_CODES
+
+from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.receiving.receivers import (
+    BodyTooLargeError,
+    DisabledReceiverError,
+    MetricsOverLimitError,
+    NotJsonError,
+    OverLimitError,
+    WrongKeyError,
+)
+from domain.errors import (
+    ConflictError,
+    DomainError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    QueryError,
+    TooManyAttemptsError,
+    TooManyRequestsError,
+)
+from domain.oauth.personal_tokens.tokens import NotPersonalError
+from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from web.http.oauth_errors import ADDRESSES as OAUTH_ADDRESSES
+from web.http.oauth_errors import advice, explained
+from web.http.public_address import below
+from web.http.routes import existing_methods
+from web.http.transactions import roll_back
+from web.services import settings
+
+_log = logging.getLogger("gatebell.error")
+#: After this many seconds a sender may try again while the database is away.
+_DATABASE_RETRY_AFTER = 2
+
+#: The most special class first: the first that fits decides.
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (BodyTooLargeError, 413),
+    (WrongKeyError, 401),
+    (DisabledReceiverError, 403),
+    (NotJsonError, 415),
+    (UnreadableBody, 400),
+    (MissingAttributes, 422),
+    (NoValidItem, 422),
+    (MetricsOverLimitError, 503),
+    (OverLimitError, 429),
+    (TooManyAttemptsError, 429),
+    (TooManyRequestsError, 429),
+    (ConflictError, 409),
+    (QueryError, 400),
+    (InvalidError, 422),
+    (ForbiddenError, 403),
+    (NotFoundError, 404),
+    (NotPersonalError, 405),
+    (DomainError, 400),
+    (BearerRefusedError, 401),
+    (InsufficientScopeError, 403),
+)
+
+_FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
+    WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
+    # The rest of the body is not read, so the connection cannot be used again.
+    BodyTooLargeError: {"Connection": "close"},
+    # With such a token there is no method to use (RFC 9110 section 15.5.6).
+    NotPersonalError: {"Allow": ""},
+}
+
+_OAUTH_CODES = {
+    400: "invalid_request",
+    403: "access_denied",
+    404: "invalid_request",
+    405: "invalid_request",
+    408: "invalid_request",
+    413: "invalid_request",
+    415: "invalid_request",
+    429: "temporarily_unavailable",
+    503: "temporarily_unavailable",
+}
+
+#: What an error page says when the error itself says nothing.
+_SENTENCES = {
+    400: ("This request cannot be read", "Go back, reload the page and try again."),
+    403: ("You may not do this", "Ask a maintainer or owner for a higher role."),
+    404: ("There is nothing here", "The page may have moved, or you are not a member of it."),
+    405: ("This is not how to ask", "Open the page from a link instead."),
+    408: ("This request did not arrive in time", "Check your connection, then try again."),
+    413: ("That is too much", "Send something smaller."),
+    429: ("That was too often", "Wait a few minutes, then try again."),
+    500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
+    503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
+}
+#: What it says when an address asks a list for what the list does not know.
+_UNKNOWN_QUERY = ("This list cannot be shown so", "Correct the address, or begin anew.")
+
+
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of an error that a caller may have caused."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def render_errors(app: Flask) -> None:
+    """Answer for every error of the application."""
+    for kind in (DomainError, BearerRefusedError, InsufficientScopeError):
+        app.register_error_handler(kind, _answer_known)
+    app.register_error_handler(HTTPException, _answer_http)
+    app.register_error_handler(SQLAlchemyError, _answer_database)
+    app.register_error_handler(OAuth2Error, _answer_protocol)
+    app.register_error_handler(ParseException, _answer_broken)
+    app.register_error_handler(InternalServerError, _answer_unknown)
+
+
+def _answer_known(error: Exception) -> Response:
+    roll_back()
+    headers = _headers_of(error)
+    if isinstance(error, BearerRefusedError | InsufficientScopeError):
+        return _bearer_answer(error, headers)
+    is_of_parameter = isinstance(error, QueryError) or status_of(error) == 422  # noqa: PLR2004
+    if is_of_parameter and request.path.startswith("/api/"):
+        return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
+    if isinstance(error, QueryError) and is_page():
+        return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
+    return _answer(status_of(error), str(error), headers, extra=_details_of(error))
+
+
+def _headers_of(error: Exception) -> dict[str, str]:
+    if isinstance(error, OverLimitError | TooManyAttemptsError | TooManyRequestsError):
+        return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, BearerRefusedError | InsufficientScopeError):
+        return {"WWW-Authenticate": _challenge(error)}
+    return dict(_FIXED_HEADERS.get(type(error), {}))
+
+
+def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
+    """Return the challenge of RFC 6750 section 3; who came without a token is told no error."""
+    realm = 'Bearer realm="Gatebell"'
+    if request.path.startswith("/api/"):  # where to get a token (RFC 9728 section 5.1)
+        description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
+        realm = f'{realm}, resource_metadata="{description}"'
+    if isinstance(error, InsufficientScopeError):
+        code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'
+    elif error.refusal is Refusal.MISSING:
+        return realm
+    else:
+        code, more = "invalid_token", ""
+    return f'{realm}, error="{code}", error_description="{error}"{more}'
+
+
+def _details_of(error: Exception) -> dict[str, Any]:
+    """Return what a machine can read of an error beside its sentence."""
+    if isinstance(error, MissingAttributes):
+        return {"missing": list(error.names)}
+    if isinstance(error, NoValidItem):
+        return {
+            "errors": [
+                {"item": refused.item_index, "reason": refused.reason} for refused in error.refused
+            ]
+        }
+    return {}
+
+
+def bearer_refusal(error: BearerRefusedError) -> Response:
+    """Return the answer for a token that is refused, for who has to return it to keep a trace."""
+    return _bearer_answer(error, _headers_of(error))
+
+
+def _bearer_answer(
+    error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
+) -> Response:
+    """RFC 6750 section 3.1, in the shapes that the API's clients know."""
+    if isinstance(error, InsufficientScopeError):
+        refusal = {"error": "insufficient_scope", "error_description": str(error)}
+        return _json(_explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers)
+    is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
+    if is_untold and request.path.startswith("/api/"):
+        return _json({"message": "401 Unauthorized"}, 401, headers)
+    body = _explained({"error": "invalid_token", "error_description": str(error)})
+    return _json(body, 401, {**headers, "Cache-Control": "no-store"})
+
+
+def _answer_protocol(error: OAuth2Error) -> Response:
+    roll_back()
+    challenge = {name: text for name, text in error.get_headers() if name == "WWW-Authenticate"}
+    headers = {**challenge, "Cache-Control": "no-store", "Pragma": "no-cache"}
+    return _json(_explained(dict(error.get_body())), error.status_code, headers)
+
+
+def _answer_broken(error: ParseException) -> Response:
+    """Answer for a body that breaks HTTP itself; the web server notices while we read it."""
+    del error
+    roll_back()
+    return _answer(400, "The body breaks the rules of HTTP.", {"Connection": "close"})
+
+
+def _answer_http(error: HTTPException) -> Response:
+    roll_back()
+    if isinstance(error, MethodNotAllowed):
+        methods = existing_methods(error.valid_methods or ())
+        error = MethodNotAllowed(valid_methods=methods) if methods else NotFound()
+    status = error.code or 500
+    if error.response is not None:
+        return make_response(error.response)
+    known = {"Allow", "Retry-After"}
+    kept = {name: value for name, value in error.get_headers() if name in known}
+    if status in {408, 413}:  # the rest of the body is not read
+        kept["Connection"] = "close"
+    text = error.description if status == 400 and is_page() else None  # noqa: PLR2004
+    return _answer(status, text, kept)
+
+
+def _answer_database(error: SQLAlchemyError) -> Response:
+    """Answer while the database is away, busy or full: nothing was stored, try again."""
+    roll_back()
+    # The page that says so must not ask the database who reads it.
+    g.is_database_away = True
+    if isinstance(error, DataError):
+        return _answer(400, "A value holds something that cannot be stored, such as NUL.", {})
+    if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
+        return _answer_unknown(error)
+    _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
+    return _answer(503, None, {"Retry-After": str(_DATABASE_RETRY_AFTER)})
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return the driver's first line; never the statement, never its values."""
+    original = getattr(error, "orig", None) or error
+    return str(original).partition("\n")[0][:200]
+
+
+def _answer_unknown(error: Exception) -> Response:
+    roll_back()
+    original = getattr(error, "original_exception", None) or error
+    if isinstance(original, SQLAlchemyError) and original is not error:
+        return _answer_database(original)  # a commit that failed comes this way
+    _log.error("unexpected error", exc_info=original)
+    return _answer(500, None, {})
+
+
+def is_page() -> bool:
+    """Tell whether this address answers with pages."""
+    path = request.path
+    machines = ("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *OAUTH_ADDRESSES)
+    if path.startswith(machines):
+        return False
+    return not path.endswith(".json")
+
+
+def _answer(
+    status: int,
+    sentence: str | None,
+    headers: Mapping[str, str],
+    *,
+    extra: Mapping[str, Any] | None = None,
+) -> Response:
+    if is_page():
+        return _page(status, sentence, headers)
+    if request.path.startswith(OAUTH_ADDRESSES):
+        code = _OAUTH_CODES.get(status, "server_error")
+        text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
+        body = explained({"error": code, "error_description": text})
+        return _json(body, status, {**headers, "Cache-Control": "no-store"})
+    return _json({"message": _message(status, sentence), **(extra or {})}, status, headers)
+
+
+def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an error of an OAuth endpoint as its clients get it; those of the API stay short."""
+    return explained(body) if request.path.startswith(OAUTH_ADDRESSES) else body
+
+
+def _message(status: int, sentence: str | None) -> str:
+    known = f"{status} {HTTP_STATUS_CODES.get(status, 'Error')}"
+    return f"{known}: {sentence}" if sentence else known
+
+
+def _json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    response = Response(json.dumps(body), status=status, mimetype="application/json")
+    response.headers.update(headers)
+    return response
+
+
+def _page(
+    status: int,
+    sentence: str | None,
+    headers: Mapping[str, str],
+    *,
+    words: tuple[str, str] | None = None,
+) -> Response:
+    usual = _SENTENCES.get(status, _SENTENCES[400 if status < 500 else 500])  # noqa: PLR2004
+    title, advice = words or usual
+    html = render_template(
+        "errors/page.html",
+        status=status,
+        title=title,
+        message=sentence,
+        advice=advice,
+        plain_list=below(request.path) if words is _UNKNOWN_QUERY else None,
+        request_id=g.get("request_id", ""),
+    )
+    response = make_response(html, status)
+    response.headers.update(headers)
+    return response

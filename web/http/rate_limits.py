@@ -1,0 +1,146 @@
+"""How often somebody may ask, and the headers that tell them.
+
+Only what has a limit counts: the API by user, a few endpoints of OAuth by address, and, where the
+instance wants it, pages. Receivers are counted in `web/alerts/delivery_limits.py`. Everything else
+pays nothing for this, and no answer has the headers while its limit is switched off.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial, wraps
+from typing import Any, TypeVar, cast
+
+from flask import Blueprint, Flask, Response, after_this_request, request
+from flask_login import current_user
+from limits import RateLimitItem, parse_many
+
+from domain.addresses import client_of
+from domain.errors import TooManyRequestsError
+from web.services import now, services, settings
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How much of a limit somebody has used up."""
+
+    limit: int
+    #: Requests in this window, with this one and with those that were refused.
+    observed: int
+    #: When the next window begins, in seconds since the epoch.
+    reset_at: int
+
+    @property
+    def remaining(self) -> int:
+        """How many more requests are answered in this window."""
+        return max(0, self.limit - self.observed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this request is one too many."""
+        return self.observed > self.limit
+
+    def retry_after(self, now: datetime) -> int:
+        """Return the seconds until the next window, at least one."""
+        return max(1, self.reset_at - int(now.timestamp()))
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers of every limited answer."""
+        return (
+            ("RateLimit-Limit", str(self.limit)),
+            ("RateLimit-Observed", str(self.observed)),
+            ("RateLimit-Remaining", str(self.remaining)),
+            ("RateLimit-Reset", str(self.reset_at)),
+        )
+
+
+def take(limit: str, *subject: str, now: datetime) -> Standing:
+    """Count a request of somebody and return how they stand; the answer will say so as well.
+
+    `limit` is a setting such as `600/minute` or `10/second;600/hour`, and not empty. Of several
+    rates the one counts that leaves the least. A window begins with the clock, not with the first
+    request: so nothing has to be asked for its end, and all machines agree on it.
+    """
+    standings = [_count(rate, subject, now) for rate in _rates(limit)]
+    tightest = min(standings, key=lambda standing: (standing.remaining, -standing.reset_at))
+    if any(standing.is_over for standing in standings):
+        over = [standing for standing in standings if standing.is_over]
+        tightest = max(over, key=lambda standing: standing.reset_at)
+    after_this_request(partial(_tell, tightest))
+    return tightest
+
+
+@lru_cache(maxsize=64)
+def _rates(limit: str) -> tuple[RateLimitItem, ...]:
+    return tuple(parse_many(limit))
+
+
+def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> Standing:
+    seconds = rate.get_expiry()
+    window = int(now.timestamp()) // seconds
+    key = "/".join(("gatebell", *subject, str(seconds), str(window)))
+    observed = services().counters.add(key, seconds=seconds)
+    return Standing(limit=rate.amount, observed=observed, reset_at=(window + 1) * seconds)
+
+
+def _tell(standing: Standing, response: Response) -> Response:
+    headers = response.headers
+    is_told = "RateLimit-Limit" in headers  # of another limit: the last word counts
+    for name, value in standing.headers():
+        if is_told:
+            headers[name] = value
+        else:
+            headers.add(name, value)
+    return response
+
+
+def _check(limit: str, *subject: str) -> None:
+    """Count a request, if there is a limit; raise TooManyRequestsError for one too many."""
+    if not limit:
+        return
+    moment = now()
+    standing = take(limit, *subject, now=moment)
+    if standing.is_over:
+        raise TooManyRequestsError(retry_after=standing.retry_after(moment))
+
+
+def check_api_rate(user_id: int | None) -> None:
+    """Count a request to the API: for the token's user, or for the address without a good token."""
+    who = _address() if user_id is None else f"user-{user_id}"
+    _check(settings().api_rate_limit, "api", who)
+
+
+def limit_registrations() -> None:
+    """Let only so many clients register themselves from one address."""
+    _check(settings().client_registration_rate_limit, "registrations", _address())
+
+
+def limited_by_address(view: View) -> View:
+    """Let one address ask a view, and all others with this mark, only so often."""
+
+    @wraps(view)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        _check(settings().oauth_rate_limit, "oauth", _address())
+        return view(*args, **kwargs)
+
+    return cast("View", limited)
+
+
+def limit_pages(app: Flask, blueprints: tuple[Blueprint, ...]) -> None:
+    """Let nobody open these pages too often; what machines call is not asked at all."""
+    for blueprint in blueprints:
+        app.before_request_funcs.setdefault(blueprint.name, []).insert(0, _check_page)
+
+
+def _check_page() -> None:
+    limit = settings().page_rate_limit
+    if limit:
+        is_known = current_user.is_authenticated
+        _check(limit, "pages", f"user-{current_user.id}" if is_known else _address())
+
+
+def _address() -> str:
+    """Return who the client is by its address, which only trusted proxies tell us."""
+    return client_of(request.remote_addr or "")

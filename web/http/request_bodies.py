@@ -1,0 +1,119 @@
+"""Reads bodies that strangers send, and never more of one than it has to."""
+
+import zlib
+from dataclasses import dataclass
+from gzip import BadGzipFile, GzipFile
+from io import BytesIO
+
+from flask import request
+from werkzeug.exceptions import ClientDisconnected
+
+from domain import aside
+from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
+from domain.errors import DomainError
+
+#: How gzip begins (RFC 1952 section 2.3.1), whatever the header calls it.
+_GZIP_MARK = b"\x1f\x8b"
+_CUT_SHORT = "The body ended before its time."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReceivedBody:
+    """A body within the limit; if it could not be unpacked, as it came and with the reason."""
+
+    content: bytes
+    flaw: DomainError | None = None
+
+    def check(self) -> None:
+        """Raise what is wrong with it. Who sent it, and where to, is checked before."""
+        if self.flaw is not None:
+            raise self.flaw
+
+
+def _too_large(limit: int) -> BodyTooLargeError:
+    return BodyTooLargeError(f"The body is larger than {limit} bytes.")
+
+
+def check_declared_length(limit: int) -> None:
+    """Raise BodyTooLargeError if the body is declared to be longer; it is not read then."""
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)
+
+
+def read_bounded(limit: int) -> ReceivedBody:
+    """Return the body, unpacked; raise BodyTooLargeError above so many bytes.
+
+    What is declared too large is not read at all; what turns out so is not read on.
+    """
+    check_declared_length(limit)
+    # Werkzeug's own limit is for forms; this one is only met on the way to ours.
+    request.max_content_length = limit + 2
+    try:
+        body = request.stream.read(limit + 1)
+    except (ClientDisconnected, OSError) as error:
+        raise UnreadableBody(_CUT_SHORT) from error
+    if len(body) > limit:
+        raise _too_large(limit)
+    if len(body) < (request.content_length or 0):
+        raise UnreadableBody(_CUT_SHORT)
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in {"", "identity"}:
+        return ReceivedBody(content=body)
+    try:
+        return ReceivedBody(content=aside.reading.run(_unpacked, body, encoding, limit))
+    except (NotJsonError, UnreadableBody) as error:
+        return ReceivedBody(content=body, flaw=error)
+
+
+def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        message = "The only content encodings here are gzip and deflate."
+        raise NotJsonError(message)
+    unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
+    unpacked = unpack(body, limit + 1, encoding)
+    if len(unpacked) > limit:
+        raise _too_large(limit)
+    return unpacked
+
+
+def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
+    """Unpack one member after another (RFC 1952 section 2.2), as `zcat` does."""
+    try:
+        # The reader, and not a loop over what each member leaves: that would copy a body of many
+        # thousand members once for each of them.
+        return GzipFile(fileobj=BytesIO(body)).read(most)
+    except EOFError as error:
+        message = f"The {encoding} body ended before its time."
+        raise UnreadableBody(message) from error
+    except (BadGzipFile, zlib.error) as error:
+        message = f"The body is not {encoding}, or something follows it that is not."
+        raise UnreadableBody(message) from error
+
+
+def _inflated(body: bytes, most: int, encoding: str) -> bytes:
+    """Unpack what has zlib's wrapping (RFC 9110 section 8.4.1.2)."""
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(body, most)
+    except zlib.error as error:
+        message = f"The body is not {encoding}."
+        raise UnreadableBody(message) from error
+    if len(unpacked) < most and not unpacker.eof:
+        message = f"The {encoding} body ended before its time."
+        raise UnreadableBody(message)
+    if unpacker.unused_data:
+        message = f"Something follows the {encoding} body."
+        raise UnreadableBody(message)
+    return unpacked
+
+
+def check_media_type() -> None:
+    """Raise NotJsonError unless the body is declared to be JSON (RFC 6839 section 3.1)."""
+    media_type = request.mimetype
+    is_json = media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
+    if not is_json:
+        message = "The Content-Type must be application/json."
+        raise NotJsonError(message)

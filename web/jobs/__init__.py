@@ -1,0 +1,1 @@
+"""The background worker and its jobs."""

@@ -1,0 +1,59 @@
+"""Says once a minute that this host is there: with which keys, code and time of day."""
+
+import logging
+import socket
+from collections.abc import Callable
+from threading import Thread
+from time import sleep
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.clock import Clock, system_clock
+from domain.keyring import Keyring
+from domain.programs.hosts import PULSE, Sighting, note_sighting
+from domain.secret_keys import note_use
+from web.database.clocks import clock_lead_ms, warn_of_lead
+from web.database.engine import open_engine
+from web.database.schema import newest_known_revision
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.hosts")
+_AFTER_FAILURE_SECONDS = 5.0
+
+
+def start_heartbeat(settings: Settings, program: str) -> None:
+    """Begin to do so, in a thread that ends with the process."""
+    name = f"{socket.gethostname()}:{settings.port} {program}"
+    Thread(target=_beat_on, args=(settings, name), name="heartbeat", daemon=True).start()
+
+
+def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sleep) -> None:
+    while True:
+        try:
+            beat(settings, name)
+            pause(PULSE.total_seconds())
+        except SQLAlchemyError as error:  # away, or not migrated yet: /readyz says so
+            _log.debug("nobody heard of this host", extra={"reason": type(error).__name__})
+            pause(_AFTER_FAILURE_SECONDS)
+
+
+def beat(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
+    """Say it once."""
+    keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session, session.begin():
+            lead = clock_lead_ms(session.connection(), clock=clock)
+            warn_of_lead(lead)
+            sighting = Sighting(
+                name=name,
+                key_fingerprints=keyring.fingerprints,
+                revision=newest_known_revision(),
+                clock_lead_ms=lead,
+                seen_at=clock(),
+            )
+            note_sighting(sighting, session=session)
+            note_use(keyring, session=session, now=clock())
+    finally:
+        engine.dispose()

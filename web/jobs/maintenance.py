@@ -1,0 +1,101 @@
+"""What the worker does to the database: removes what has had its day, and adds up what came in.
+
+The first every ten minutes, and `flask prune` at once; the second, and putting audit events under
+seals, every minute. The first two also fold names that another hand than ours wrote.
+"""
+
+import logging
+from datetime import timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.charts import add_up
+from domain.audit.seals import audit_key, prune_events, seal_events
+from domain.audit.verification import head_of
+from domain.clock import system_clock
+from domain.keyring import Keyring
+from domain.upkeep.folded_names import fold_accounts, fold_environments
+from domain.upkeep.pruning import Retention, prune
+from models import InstanceSetting
+from web.database.engine import open_engine
+from web.settings.reader import Settings, override, settings_from_environment
+
+_log = logging.getLogger("gatebell.prune")
+_audit_log = logging.getLogger("gatebell.audit")
+
+
+def run_prune() -> None:
+    """Prune the database that the environment names."""
+    _log.info("pruned", extra=prune_database(settings_from_environment()))
+
+
+def prune_database(settings: Settings) -> dict[str, int]:
+    """Remove expired rows and return how many of each kind went."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}
+            current = override(settings, stored)
+            session.commit()
+            retention = Retention(
+                keep_deliveries=current.delivery_keep_count,
+                keep_for=timedelta(days=current.delivery_keep_days),
+            )
+            fold_accounts(session=session, between=session.commit)
+            now, between = system_clock(), session.commit
+            removed = prune(retention, session=session, now=now, between=between)
+            key = audit_key(session=session, keyring=_keyring(settings), now=now)
+            _seal(session, key)
+            kept_since = now - timedelta(days=current.audit_event_keep_days)
+            removed["audit_events"] = prune_events(
+                session=session, key=key, before=kept_since, between=between
+            )
+            session.commit()
+            return removed
+    finally:
+        engine.dispose()
+
+
+def run_add_up() -> None:
+    """Add up what came into the database that the environment names."""
+    add_up_days(settings_from_environment())
+
+
+def add_up_days(settings: Settings) -> None:
+    """Add the alerts of the last minute to their days, and fold the environments they named."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session, session.begin():
+            add_up(session=session)
+            fold_environments(session=session)
+    finally:
+        engine.dispose()
+
+
+def run_seal() -> None:
+    """Put the audit events of the last minute, in the environment's database, under a seal."""
+    seal_audit_events(settings_from_environment())
+
+
+def seal_audit_events(settings: Settings) -> None:
+    """Put audit events under seals, and note the last of them in the log."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            key = audit_key(session=session, keyring=_keyring(settings), now=system_clock())
+            _seal(session, key)
+            session.commit()
+    finally:
+        engine.dispose()
+
+
+def _seal(session: Session, key: bytes) -> None:
+    made = seal_events(session=session, key=key, now=system_clock(), between=session.commit)
+    if made:
+        said = {"head": str(head_of(made[-1])), "events": sum(each.event_count for each in made)}
+        _audit_log.info("audit events sealed", extra=said)
+
+
+def _keyring(settings: Settings) -> Keyring:
+    return Keyring(settings.secret_key, *settings.secret_key_fallbacks)

@@ -1,0 +1,36 @@
+"""Lets one of several workers do a periodic job."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+
+from sqlalchemy.orm import Session
+
+from domain.clock import Clock, system_clock
+from domain.programs.job_turns import take_turn
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+Job = Callable[[], None]
+
+
+def in_turn(
+    name: str, period: timedelta, job: Job, settings: Settings, *, clock: Clock = system_clock
+) -> Job:
+    """Return a job that does nothing if somebody else has done it in the present period."""
+
+    @wraps(job)
+    def run() -> None:
+        if _is_ours(name, period, settings, clock):
+            job()
+
+    return run
+
+
+def _is_ours(name: str, period: timedelta, settings: Settings, clock: Clock) -> bool:
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session, session.begin():
+            return take_turn(name, period=period, session=session, now=clock())
+    finally:
+        engine.dispose()

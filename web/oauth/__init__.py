@@ -1,0 +1,1 @@
+"""Binds the authorization server of the domain to Flask."""

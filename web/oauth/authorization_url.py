@@ -1,0 +1,57 @@
+"""An authorization request that came in a form, as the address that asks the same.
+
+An application may ask by POST (OpenID Connect Core section 3.1.2.1), from its own origin; the
+browser leaves our cookie behind then, so that nobody knows who is signed in. The request goes on
+as a GET, with which the cookie comes, and which decides nothing without the user.
+
+One that needs a new sign-in comes back after it, and says when it came first: sealed, since who
+could choose that moment would get by without.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from flask import url_for
+from werkzeug.datastructures import MultiDict
+
+from domain.errors import DomainError
+from web.sealing.sealer import BrokenSealError, seal, unseal
+from web.services import now
+
+#: The web server reads a line of 8190 characters, with the method and the version.
+_LONGEST = 8000
+_ASKED_AT = "asked_at"
+_PURPOSE = "authorization request"
+#: For signing in, with a second factor or a new password.
+_LIFETIME = timedelta(hours=1)
+
+
+class LongRequestError(DomainError):
+    """The parameters do not fit into an address."""
+
+    def __init__(self) -> None:
+        """Say what is wrong."""
+        super().__init__("The authorization request of the application is too long.")
+
+
+def address_for(parameters: Mapping[str, Sequence[str]]) -> str:
+    """Return the address, with every value of every parameter, or raise LongRequestError."""
+    address = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
+    if len(address) > _LONGEST:
+        raise LongRequestError
+    return address
+
+
+def asked_now(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the parameters with the present moment as the one at which they were asked."""
+    return {**parameters, _ASKED_AT: [seal(now().isoformat(), purpose=_PURPOSE)]}
+
+
+def when_asked(parameters: MultiDict[str, str]) -> datetime | None:
+    """Return the moment that came along, unless it is not one of ours."""
+    try:
+        moment = unseal(parameters.get(_ASKED_AT, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
+    except BrokenSealError:
+        return None
+    return datetime.fromisoformat(moment)

@@ -1,0 +1,131 @@
+"""Binds the authorization server to Flask: requests in, answers out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+from flask import Response, has_request_context, request
+from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
+from werkzeug.datastructures import Headers, MultiDict
+from werkzeug.utils import redirect
+
+from domain.accounts.signing_in.sessions import Browser
+from domain.oauth.context import OAuthContext
+from domain.oauth.json_bodies import parameters_in
+from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.server import AuthorizationServer
+from web.extensions import db
+from web.http.audit import note
+from web.http.json_responses import json_response
+from web.http.oauth_errors import explained
+from web.services import services
+from web.settings import policies
+
+#: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
+_HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
+_PLAIN_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+#: In bytes: there is nothing to send that comes near it.
+_LONGEST_JSON = 65_536
+#: In bytes; Werkzeug has limits of its own for longer ones.
+_LONGEST_PLAIN_FORM = 65_536
+
+
+def oauth_context() -> OAuthContext:
+    """Return the collaborators of this request."""
+    own = services()
+    return OAuthContext(
+        # The registry of sessions in the place of one: it opens one when it is first asked.
+        session=cast("Session", db.session),
+        hot=own.hot,
+        has_begun=_has_begun,
+        keyring=own.keyring,
+        now=own.clock(),
+        policy=own.live_settings.derived(policies.oauth_policy),
+        origin=_origin(),
+        note=note,
+    )
+
+
+def _has_begun() -> bool:
+    return db.session.registry.has() and db.session().in_transaction()
+
+
+def _origin() -> Browser:
+    if not has_request_context():  # a command of the operator's, for example
+        return Browser(address=None, user_agent=None)
+    agent = request.environ.get("HTTP_USER_AGENT", "")
+    return Browser(address=request.remote_addr, user_agent=agent)
+
+
+def authorization_server() -> AuthorizationServer:
+    """Return a server for this request."""
+    return AuthorizationServer(oauth_context())
+
+
+def request_in_form() -> ProtocolRequest:
+    """Return the request of a JSON endpoint: what counts is in the body, never in the address."""
+    environ = request.environ
+    headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
+    return ProtocolRequest("POST", _parameters(), headers)
+
+
+def _parameters() -> Mapping[str, Sequence[str]]:
+    """Return what a form says, or a JSON object in its place."""
+    if request.content_type == _PLAIN_FORM or request.mimetype != _JSON:
+        return _form()
+    request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
+    return parameters_in(request.get_data())
+
+
+def _form() -> Mapping[str, Sequence[str]]:
+    """Return the parameters of the form, read as Werkzeug does, without what uploads need."""
+    is_read = "form" in vars(request)  # and with it the body
+    is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
+    if is_read or not is_short or request.content_type != _PLAIN_FORM:
+        return _lists(request.form)
+    try:
+        text = request.get_data().decode()
+    except UnicodeDecodeError:
+        return {}
+    return parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
+
+
+def request_in_query() -> ProtocolRequest:
+    """Return the request of the authorization endpoint."""
+    return ProtocolRequest("GET", _lists(request.args), {})
+
+
+def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
+    """Return an authorization request that was checked before and kept meanwhile."""
+    return ProtocolRequest("GET", parameters, {})
+
+
+def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
+    return {name: values.getlist(name) for name in values}
+
+
+class _RedirectToTheLetter(Response):
+    """Goes to the application's address as it was registered; Werkzeug would rewrite it."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        """Leave the address alone."""
+        headers = super().get_wsgi_headers(environ)
+        headers["Location"] = self.headers["Location"]
+        return headers
+
+
+def send(answer: Answer) -> ResponseReturnValue:
+    """Send an answer of the protocol."""
+    location = next((value for name, value in answer.headers if name == "Location"), None)
+    if location is not None:
+        return redirect(location, code=answer.status, Response=_RedirectToTheLetter)
+    body = answer.body
+    if not isinstance(body, str) and "error" in body:
+        body = explained(body)
+    response = json_response(body, answer.status)
+    for name, value in answer.headers:
+        if name != "Content-Type":
+            response.headers.add(name, value)
+    return response

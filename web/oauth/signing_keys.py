@@ -1,0 +1,35 @@
+"""The key set as the endpoints publish it."""
+
+from flask import Response, jsonify
+
+from domain.oauth.openid.keys import (
+    NOTICE,
+    PublishedKey,
+    find_published_keys,
+    get_signing_key,
+    list_published_keys,
+)
+from web.database.engine import begin_mode
+from web.extensions import db
+from web.services import now, services
+
+
+def key_set() -> Response:
+    """Return the public keys (RFC 7517 section 5), to be kept for as long as new ones wait."""
+    response = jsonify({"keys": [key.public_jwk for key in _published_keys()]})
+    response.headers["Cache-Control"] = f"public, max-age={int(NOTICE.total_seconds())}"
+    # Scripts of any origin check ID tokens; there is nothing in it to protect.
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+def _published_keys() -> tuple[PublishedKey, ...]:
+    moment = now()
+    found = find_published_keys(hot=services().hot, now=moment)
+    if found:
+        return found
+    # Nobody should keep an empty set: make the first key, in the first GET that has to write.
+    begin_mode.set("IMMEDIATE")
+    session = db.session()
+    get_signing_key(session=session, keyring=services().keyring, now=moment)
+    return list_published_keys(session=session, now=moment)

@@ -1,0 +1,1 @@
+"""What templates and lists of pages share."""

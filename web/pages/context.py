@@ -1,0 +1,62 @@
+"""What every page is given beside its own values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask, g, request, url_for
+from flask_login import current_user
+
+from web.http.public_address import this_page
+from web.services import now, settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NavLink:
+    """A link of the main navigation."""
+
+    label: str
+    href: str
+    current: bool
+
+
+_SIGNED_IN = (
+    ("Home", "home.index", ("home.index",)),
+    (
+        "Projects",
+        "home.groups_and_projects",
+        ("home.groups", "groups.", "projects.", "place_tokens.", "alerts.", "environments."),
+    ),
+    (
+        "Applications",
+        "applications.index",
+        ("applications.", "authorized_applications.", "access_tokens."),
+    ),
+)
+
+_ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit."))
+
+
+def give_pages_their_context(app: Flask) -> None:
+    """Add what every template may use."""
+    app.context_processor(_context)
+
+
+def _context() -> dict[str, Any]:
+    return {
+        "nav": _nav(),
+        "now": now(),
+        "instance_name": settings().instance_name,
+        "project": g.get("project"),
+        "this_page": this_page,
+    }
+
+
+def _nav() -> tuple[NavLink, ...]:
+    if not current_user.is_authenticated:
+        return ()
+    here = request.endpoint or ""
+    more = (_ADMINISTRATOR,) if current_user.is_admin else ()
+    return tuple(
+        NavLink(label=label, href=url_for(endpoint), current=here.startswith(prefixes))
+        for label, endpoint, prefixes in (*_SIGNED_IN, *more)
+    )

@@ -1,0 +1,155 @@
+"""What templates need to show times, sizes, links and other people's words."""
+
+import hashlib
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, url_for
+
+from domain.alerts.reading.times import written_time
+from domain.projects.access import MOST_COUNTED
+from domain.text_links import is_web_address, link_parts
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+#: Where a unit begins to be used, in seconds; the last one that fits is taken.
+_UNITS = (
+    (1, "second"),
+    (_MINUTE, "minute"),
+    (_HOUR, "hour"),
+    (_DAY, "day"),
+    (30 * _DAY, "month"),
+    (365 * _DAY, "year"),
+)
+#: Below it a clock that is a little off would say "in 2 seconds" of something past.
+_JUST_NOW = 10
+_KIBI = 1024
+
+#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE turn letters round that need no turning.
+_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
+
+_SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
+_STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
+
+
+def counted(number: int, word: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 alert`, `1,204 alerts`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def capped(number: int) -> str:
+    """Return a count for people; counting stops somewhere: `1,204`, `10,000+`."""
+    return f"{number:,}" if number <= MOST_COUNTED else f"{MOST_COUNTED:,}+"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its largest unit, rounded down: `3 minutes`."""
+    length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
+    return counted(int(seconds // length), word)
+
+
+def relative_time(moment: datetime, now: datetime) -> str:
+    """Return `3 minutes ago`, `in 2 days` or `just now`; both times are aware."""
+    seconds = (now - moment).total_seconds()
+    if abs(seconds) < _JUST_NOW:
+        return "just now"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+
+
+def exact_time(moment: datetime) -> str:
+    """Return a time in UTC and to the second: `21 November 2026, 09:57:03 UTC`."""
+    utc = moment.astimezone(UTC)
+    return f"{utc.day} {utc:%B} {utc.year}, {utc:%H:%M:%S} UTC"
+
+
+def machine_time(moment: datetime) -> str:
+    """Return a time as the datetime attribute wants it (RFC 3339, in UTC)."""
+    return written_time(moment)
+
+
+def file_size(size: int) -> str:
+    """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`."""
+    if size < _KIBI:
+        return counted(size, "byte")
+    if size < _KIBI * _KIBI:
+        return f"{size / _KIBI:.1f} KiB"
+    return f"{size / _KIBI / _KIBI:.1f} MiB"
+
+
+def milliseconds(duration: int | None) -> str:
+    """Return a duration in microseconds for people: `3.4 ms`; older ones were not measured."""
+    return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
+
+
+def severity_icon(severity: str) -> str:
+    """Return the name of the icon that stands for a severity."""
+    return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
+
+
+def status_action(status: str, current: str) -> str:
+    """Return the words of the button that gives an alert with the current status another one."""
+    back = "Take back" if current == "acknowledged" else "Reopen"
+    return _STATUS_ACTIONS.get(status, back)
+
+
+def visible(text: str | None, instead: str = "(blank)") -> str:
+    """Return a name or a title that shows what it is, or else what to show instead.
+
+    One of spaces and zero-width characters would be a link that nobody can find, and one with an
+    override of the writing direction reads as something else than it is.
+    """
+    if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
+        return text.translate(_WITHOUT_OVERRIDES)
+    return instead
+
+
+def readable(text: str) -> str:
+    """Return a text of several words that is read in the order in which it is written."""
+    return text.translate(_WITHOUT_OVERRIDES)
+
+
+def initial(text: str) -> str:
+    """Return the first letter or digit of a name, as a capital."""
+    return next((character.upper() for character in text if character.isalnum()), "?")
+
+
+def _asset_version(folder: Path) -> Callable[[str], str]:
+    @cache
+    def version_of(filename: str) -> str:
+        return hashlib.sha256((folder / filename).read_bytes()).hexdigest()[:12]
+
+    return version_of
+
+
+def init_app(app: Flask) -> None:
+    """Give the templates of an application their filters, tests and globals."""
+    version_of = _asset_version(Path(app.static_folder or "static"))
+
+    def asset(filename: str) -> str:
+        # The address changes with the content, so that browsers may keep it for a year.
+        return url_for("static", filename=filename, v=version_of(filename))
+
+    filters: dict[str, Callable[..., Any]] = {
+        "counted": counted,
+        "capped": capped,
+        "link_parts": link_parts,
+        "duration": duration,
+        "relative_time": relative_time,
+        "exact_time": exact_time,
+        "machine_time": machine_time,
+        "file_size": file_size,
+        "milliseconds": milliseconds,
+        "severity_icon": severity_icon,
+        "status_action": status_action,
+        "visible": visible,
+        "readable": readable,
+        "initial": initial,
+    }
+    app.jinja_env.filters.update(filters)
+    app.jinja_env.tests["web_link"] = is_web_address
+    app.jinja_env.globals["asset"] = asset

@@ -1,0 +1,40 @@
+"""Links from one part of a list to the next."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import request, url_for
+
+from domain.database.paging import Page
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedPage:
+    """A part of a list with the addresses of its neighbours."""
+
+    items: tuple[Any, ...]
+    next_url: str | None
+    previous_url: str | None
+
+
+def page_links(page: Page[Any]) -> LinkedPage:
+    """Give a part of a list the addresses of its neighbours; the filters stay as they are."""
+    return LinkedPage(
+        items=page.items,
+        next_url=_link(before=page.next_before),
+        previous_url=_link(after=page.previous_after),
+    )
+
+
+def _link(**cursor: int | str | None) -> str | None:
+    if all(value is None for value in cursor.values()):
+        return None
+    kept: list[tuple[str, int | str | None]] = [
+        (name, value)
+        for name, value in request.args.items()
+        if name not in {"before", "after"} and not name.startswith("_")
+    ]
+    # The query stays a query: given to `url_for`, its names could stand for parts of the path.
+    address = url_for(request.endpoint or "", **(request.view_args or {}))
+    return f"{address}?{urlencode(kept + list(cursor.items()))}"

@@ -1,0 +1,1 @@
+"""The programs: web server, supervisor, start checks, shared counters."""

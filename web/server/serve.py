@@ -1,0 +1,137 @@
+"""`make run`: everything that a working service needs, started by one command."""
+
+import socket
+import sys
+from contextlib import closing
+from errno import EADDRINUSE
+from http.client import HTTPConnection, HTTPException
+from threading import Thread
+from time import monotonic, sleep
+
+from web.database.queue_tables import make_queue_tables
+from web.database.schema import migrate
+from web.database.start_checks import (
+    CannotStartError,
+    reasons_in_a_sentence,
+    require_own_connections,
+    require_shape,
+    take_up_secret_key,
+)
+from web.logging import configure_logging
+from web.server.bootstrap import Credentials, ensure_first_administrator
+from web.server.supervisor import Program, Supervisor
+from web.settings.reader import Settings, SettingsError, settings_from_environment
+
+#: How much longer than its requests a process may take to stop.
+_GRACE_SECONDS = 5
+#: So long what a killed service has left behind may still listen.
+_LEFT_BEHIND_SECONDS = 5
+_WRONG_SETTING = 2
+
+
+def main() -> None:
+    """Check, migrate, make the first administrator, and serve until told to stop."""
+    try:
+        settings = settings_from_environment()
+        configure_logging(settings)
+        _check_that_the_port_is_free(settings)
+        _prepare(settings)
+    except (SettingsError, CannotStartError) as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(_WRONG_SETTING)
+    Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
+    sys.exit(_supervisor(settings).run())
+
+
+def _supervisor(settings: Settings) -> Supervisor:
+    web = (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py")
+    worker = (sys.executable, "-m", "web.jobs.worker")
+    programs = {
+        "web": Program(command=web),
+        # Alerts and sign-ins go on without it: it must not take them down.
+        "worker": Program(command=worker, is_restarted=True),
+    }
+    return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
+
+
+def _prepare(settings: Settings) -> None:
+    if settings.migrate_on_start:
+        require_own_connections(settings)
+        with reasons_in_a_sentence():
+            migrate(settings)
+            make_queue_tables(settings)
+    else:
+        require_shape(settings)
+    take_up_secret_key(settings)
+    with reasons_in_a_sentence():
+        first = ensure_first_administrator(settings)
+    if first:
+        _introduce(first)
+
+
+def _introduce(first: Credentials) -> None:
+    """Tell who the first administrator is; the password only to who watches.
+
+    What is written to anything but a terminal ends in logs that others keep.
+    """
+    if sys.stdout.isatty():
+        _say(f"The first administrator is {first.username}, the password {first.password}")
+        _say(f"It is shown this once, and kept in {first.path} until it is changed.")
+    else:
+        _say(f"The first administrator is {first.username}, the password is in {first.path}")
+
+
+def _check_that_the_port_is_free(settings: Settings) -> None:
+    """Wait a moment for what a killed service left behind: it is just being ended."""
+    place = f"port {settings.port} of {settings.host}"
+    deadline = monotonic() + _LEFT_BEHIND_SECONDS
+    try:
+        while not _is_free(settings, wait=monotonic() < deadline):
+            sleep(0.1)
+    except OSError as error:
+        if error.errno == EADDRINUSE:
+            raise CannotStartError(f"PORT: {place} is in use; choose another one.") from error
+        reason = error.strerror
+        raise CannotStartError(f"HOST, PORT: cannot listen on {place}: {reason}.") from error
+
+
+def _is_free(settings: Settings, *, wait: bool) -> bool:
+    """Tell whether nobody listens there; whoever does is an OSError unless we may wait."""
+    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+    for family, kind, protocol, _name, address in found:
+        with socket.socket(family, kind, protocol) as attempt:
+            # As gunicorn does: what lingers of an earlier server is no hindrance.
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                attempt.bind(address)
+            except OSError as error:
+                if wait and error.errno == EADDRINUSE:
+                    return False
+                raise
+    return True
+
+
+def _say_when_ready(settings: Settings) -> None:
+    while not _answers(settings):
+        sleep(0.1)
+    _say(f"{settings.instance_name} is ready: {settings.base_url}")
+
+
+def _answers(settings: Settings) -> bool:
+    # What listens on every interface also listens on the loopback one.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    try:
+        with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200  # noqa: PLR2004 - the status code
+    except (OSError, HTTPException):
+        return False
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

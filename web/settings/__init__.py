@@ -1,0 +1,1 @@
+"""Settings: their table, how they are read, checked, changed and documented."""

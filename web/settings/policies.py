@@ -1,0 +1,72 @@
+"""What the settings mean in the words of the domain."""
+
+from datetime import timedelta
+
+from domain.accounts.signing_in.attempts import KnockLimits
+from domain.alerts.reading.formats import Reading
+from domain.oauth.context import (
+    DevicePolicy,
+    OAuthPolicy,
+    PasswordPolicy,
+    PushPolicy,
+    RegistrationPolicy,
+)
+from web.settings.password_rules import hash_cost
+from web.settings.reader import Settings
+
+
+def reading(current: Settings) -> Reading:
+    """Return how alert bodies are read."""
+    return Reading(
+        nesting_limit=current.alert_nesting_limit,
+        automatic_fingerprint=current.generic_alert_fingerprinting,
+    )
+
+
+def oauth_policy(current: Settings) -> OAuthPolicy:
+    """Return the choices of this instance for the authorization server."""
+    return OAuthPolicy(
+        issuer=current.base_url,
+        access_token_lifetime=timedelta(seconds=current.access_token_lifetime_seconds),
+        id_token_lifetime=timedelta(seconds=current.id_token_lifetime_seconds),
+        code_lifetime=timedelta(seconds=current.authorization_code_lifetime_seconds),
+        require_https_redirect_uris=current.require_https_redirect_uris,
+        refresh_replay=timedelta(seconds=current.refresh_replay_seconds),
+        devices=_device_policy(current),
+        passwords=PasswordPolicy(
+            is_offered=current.password_authentication_enabled_for_git,
+            works_without_client=current.password_grant_without_client,
+            limits=knock_limits(current),
+        ),
+        pushed_requests=PushPolicy(
+            lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),
+            is_required=current.require_pushed_authorization_requests,
+        ),
+        registration=RegistrationPolicy(
+            is_offered=current.dynamic_client_registration,
+            is_open=current.open_client_registration,
+        ),
+    )
+
+
+def _device_policy(current: Settings) -> DevicePolicy:
+    return DevicePolicy(
+        is_offered=current.oauth2_device_grant_flow,
+        code_lifetime=timedelta(seconds=current.device_code_lifetime_seconds),
+        poll_interval=current.device_poll_interval_seconds,
+        guesses_per_user=current.user_code_attempts_per_user,
+        guesses_per_address=current.user_code_attempts_per_address,
+        guesses_in_all=current.user_code_attempts_in_all,
+        guess_window=timedelta(seconds=current.user_code_attempts_window_seconds),
+    )
+
+
+def knock_limits(current: Settings) -> KnockLimits:
+    """Return how often somebody may say who they are."""
+    return KnockLimits(
+        per_account=current.sign_in_attempts_per_account,
+        per_address=current.sign_in_attempts_per_address,
+        second_factor_per_account=current.second_factor_attempts_per_account,
+        window=timedelta(seconds=current.sign_in_attempts_window_seconds),
+        cost=hash_cost(current),
+    )

@@ -1,0 +1,190 @@
+"""Reads the settings of `web/settings/table.py`; nothing else reads the environment."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import Field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import make_url
+
+from domain.randomness import random_hex
+from web.instance_files import make_instance_directory, read_or_write_once
+from web.settings.fields import Source, about
+from web.settings.kinds import Kind
+from web.settings.table import Settings
+
+#: How alike two names are of which one is a slip for the other; without their underscores.
+_NEARLY = 0.85
+
+__all__ = [
+    "Settings",
+    "SettingsError",
+    "changeable",
+    "misspelt_in_environment",
+    "names_in_environment",
+    "override",
+    "read_change",
+    "read_settings",
+    "settings_from_environment",
+]
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; its text is one sentence that names it."""
+
+
+def settings_from_environment() -> Settings:
+    """Read the environment of this process."""
+    return read_settings(os.environ)
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Check every variable; an empty one counts as unset.
+
+    Raises SettingsError for the first that is wrong.
+    """
+    values: dict[str, Any] = {}
+    for each in fields(Settings):
+        text = _text_of(each, environ)
+        if text:
+            values[each.name] = _checked(each, about(each).kind, text)
+    values.setdefault("instance_path", Path(__file__).parents[2] / "instance")
+    _make_ready(values["instance_path"])
+    values.setdefault("database_url", "sqlite:///gatebell.db")
+    values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
+    if "secret_key" not in values:
+        values["secret_key"] = _own_secret_key(values["database_url"], values["instance_path"])
+    if "base_url" not in values:
+        values["base_url"] = _listening_url(values.get("host", Settings.host), values.get("port"))
+    return Settings(**values)
+
+
+def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
+    """Apply instance settings, which are kept in the database, with the same checks.
+
+    What an older release stored and this one does not know or allow is passed over: it must not
+    stop the service.
+    """
+    changes = {}
+    for name, text in stored.items():
+        with suppress(SettingsError):
+            changes[changeable(name).name] = read_change(name, text)
+    return replace(settings, **changes)
+
+
+def read_change(name: str, text: str) -> Any:
+    """Return the value that a change of a setting means; raise SettingsError if there is none."""
+    setting = changeable(name)
+    return _checked(setting, about(setting).changeable_to, text)
+
+
+def changeable(name: str) -> Field[Any]:
+    """Return the setting that may be changed while the service runs, in any case of letters."""
+    by_name = {each.name: each for each in fields(Settings)}
+    found = by_name.get(name.lower())
+    if found is None:
+        raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
+    if about(found).source is not Source.LIVE:
+        raise SettingsError(f"{name.upper()} is read from the environment at the start only.")
+    return found
+
+
+def misspelt_in_environment() -> tuple[str, ...]:
+    """Return a sentence for each variable of this process that is nearly a setting."""
+    return tuple(
+        f"{name} is not a setting; did you mean {meant}?" for name, meant in _misspelt(os.environ)
+    )
+
+
+def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    # One word alone, such as PORT, is too near to what others call theirs.
+    ours = {each.name.upper(): each for each in fields(Settings)}
+    known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
+    letters = {name.replace("_", ""): name for name in known if "_" in name}
+    for name in sorted(set(environ) - set(known)):
+        near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
+        if near:
+            yield name, letters[near[0]]
+
+
+def names_in_environment() -> frozenset[str]:
+    """Return the settings that the environment of this process gives a value."""
+    given = os.environ
+    return frozenset(
+        each.name
+        for each in fields(Settings)
+        if given.get(each.name.upper()) or given.get(f"{each.name.upper()}_FILE")
+    )
+
+
+def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
+    variable = each.name.upper()
+    text = environ.get(variable, "")
+    file_name = environ.get(f"{variable}_FILE", "")
+    if about(each).source is not Source.SECRET or not file_name:
+        return text
+    if text:
+        raise SettingsError(f"{variable} and {variable}_FILE are both set; keep one of them.")
+    try:
+        return Path(file_name).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{variable}_FILE names a file that cannot be read.") from error
+
+
+def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:
+    try:
+        return kind.read(text)
+    except ValueError as error:
+        given = "" if about(each).source is Source.SECRET else f", not {text!r}"
+        raise SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.") from error
+
+
+def _in_instance_path(url: str, instance_path: Path) -> str:
+    parts = make_url(url)
+    if parts.drivername != "sqlite":
+        return url
+    file = instance_path / str(parts.database)
+    return parts.set(database=str(file)).render_as_string(hide_password=False)
+
+
+def _make_ready(instance_path: Path) -> None:
+    try:
+        make_instance_directory(instance_path)
+    except OSError as error:
+        reason = f"{instance_path} cannot be made ({error.strerror})"
+        raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
+    if not os.access(instance_path, os.W_OK | os.X_OK):
+        raise SettingsError(f"INSTANCE_PATH must be writable: {instance_path} is not.")
+
+
+def _own_secret_key(database_url: str, instance_path: Path) -> str:
+    """Return the key that this machine has made for itself; others could not know it."""
+    if not database_url.startswith("sqlite"):
+        former = instance_path / "secret_key"
+        raise SettingsError(
+            "SECRET_KEY must be set with Postgres, to the same on every machine: "
+            + (
+                f"SECRET_KEY_FILE={former} keeps the one that this machine has made before."
+                if former.exists()
+                else "`openssl rand -hex 32` makes one."
+            )
+        )
+    return _kept_secret_key(instance_path)
+
+
+def _kept_secret_key(instance_path: Path) -> str:
+    path = instance_path / "secret_key"
+    try:
+        return read_or_write_once(path, lambda: random_hex(32))
+    except OSError as error:
+        reason = f"{path} cannot be read or written ({error.strerror})"
+        raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error
+
+
+def _listening_url(host: str, port: int | None) -> str:
+    # The address that means "every interface" is no address to go to.
+    name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
+    return f"http://{f'[{name}]' if ':' in name else name}:{port or Settings.port}"

@@ -1,0 +1,58 @@
+"""How settings are grouped, on paper and on the page for administrators."""
+
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, fields
+from typing import Any
+
+from web.settings.reader import Settings
+
+#: Where a section begins; one may be taken up again.
+_FIRST = {
+    "host": "Address",
+    "instance_path": "Storage",
+    "secret_key": "Keys",
+    "web_concurrency": "Processes",
+    "log_level": "Logs and metrics",
+    "session_lifetime_seconds": "Signing in",
+    "access_token_lifetime_seconds": "Applications and tokens",
+    "alert_body_limit_bytes": "Alerts",
+    "api_rate_limit": "Rate limits",
+    "generic_alert_fingerprinting": "Alerts",
+    "mail_url": "Letters",
+    "audit_event_keep_days": "Interfaces and records",
+    "form_body_limit_bytes": "Interfaces and records",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Settings that belong together."""
+
+    title: str
+    settings: tuple[Field[Any], ...]
+
+    @property
+    def key(self) -> str:
+        """How addresses call it: `applications-and-tokens`."""
+        return self.title.lower().replace(" ", "-")
+
+
+def sections() -> tuple[Section, ...]:
+    """Return all settings in their sections, in the order of `web/settings/table.py`."""
+    return tuple(
+        Section(title=title, settings=tuple(members)) for title, members in _grouped().items()
+    )
+
+
+def _grouped() -> dict[str, list[Field[Any]]]:
+    found: dict[str, list[Field[Any]]] = {}
+    for title, setting in _with_titles():
+        found.setdefault(title, []).append(setting)
+    return found
+
+
+def _with_titles() -> Iterator[tuple[str, Field[Any]]]:
+    title = ""
+    for setting in fields(Settings):
+        title = _FIRST.get(setting.name, title)
+        yield title, setting

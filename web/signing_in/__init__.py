@@ -1,0 +1,1 @@
+"""What several ways to sign in share."""
