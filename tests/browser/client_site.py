@@ -73,12 +73,16 @@ class ClientSite:
 def running_site(address: str = "127.0.0.1") -> Iterator[ClientSite]:
     """Run a site on loopback, on a port and so an origin of its own."""
     is_v6 = ip_address(address).version == 6
-    server = (_ServerOnIPv6 if is_v6 else _Server)((address, 0), _Pages)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield ClientSite(server, f"[{address}]" if is_v6 else address)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with socket.socket() as namesake:
+        # `localhost` is looked for at ::1 first: a service of that name must not have this port.
+        namesake.bind(("127.0.0.1", 0))
+        port = namesake.getsockname()[1] if is_v6 else 0
+        server = (_ServerOnIPv6 if is_v6 else _Server)((address, port), _Pages)
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield ClientSite(server, f"[{address}]" if is_v6 else address)
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()

@@ -2,10 +2,12 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.support.live import LiveGatebell, NewService, running
 from tests.support.secrets_seen import SECRETS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -20,6 +22,8 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: Milliseconds: a machine that has much to do may stand still for seconds.
+_PATIENCE = 60_000
 
 
 @pytest.fixture(scope="session")
@@ -29,19 +33,42 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed (apt-get install chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        expect.set_options(timeout=_PATIENCE)
         yield chromium
         chromium.close()
+
+
+@contextmanager
+def _opened(browser: Browser, *, scripts: bool) -> Iterator[BrowserContext]:
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, java_script_enabled=scripts
+    )
+    context.set_default_timeout(_PATIENCE)
+    yield context
+    for cookie in context.cookies():
+        SECRETS.remember(cookie.get("value"))
+    context.close()
 
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[BrowserContext]:
     """A person with a browser of their own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(30_000)
-    yield context
-    for cookie in context.cookies():
-        SECRETS.remember(cookie.get("value"))
-    context.close()
+    with _opened(browser, scripts=True) as context:
+        yield context
+
+
+@pytest.fixture
+def plain_page(browser: Browser) -> Iterator[Page]:
+    """A page of somebody whose browser runs no scripts."""
+    with _opened(browser, scripts=False) as context:
+        yield context.new_page()
+
+
+@pytest.fixture(scope="session")
+def localhost(new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service that is reached by a name: browsers know no passkeys for numbers."""
+    with running(new_service(host="localhost", only="web")) as live:
+        yield live
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ import json
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.test_first_hour import sign_in
+from tests.browser.doors import have_signed_in
 from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user
+from tests.support.people import alice, make_project, make_user
 from tests.support.senders import Endpoint, connect, item, webhook
 from tests.support.stored import alerts_of
 
+# One database will do: what comes of it there is asked without a browser.
+pytestmark = pytest.mark.one_database("postgres")
 #: Text that would run, navigate or mislead, if a page took it for anything but text.
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -23,11 +25,10 @@ HOSTILE = (
 @pytest.fixture
 def endpoint(gatebell: LiveGatebell, page: Page) -> Endpoint:
     """A project with three alerts, whose owner is signed in."""
-    owner = make_user(gatebell)
-    made = connect(gatebell, make_project(gatebell, owner))
+    made = connect(gatebell)
     for title in ("first", "second", "third"):
         made.accepted(title=title, fingerprint=title)
-    sign_in(page, gatebell, owner)
+    have_signed_in(page, gatebell, alice(gatebell))
     return made
 
 
@@ -128,19 +129,14 @@ def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
 
 
 def test_a_list_without_scripts_changes_several(
-    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+    gatebell: LiveGatebell, plain_page: Page, endpoint: Endpoint
 ) -> None:
-    browser = page.context.browser
-    assert browser is not None
-    context = browser.new_context(
-        java_script_enabled=False, storage_state=page.context.storage_state()
-    )
-    plain = context.new_page()
-    open_list(plain, endpoint)
-    plain.get_by_label("Choose alert 3").check()
-    plain.get_by_role("button", name="Ignore").click()
+    have_signed_in(plain_page, gatebell, alice(gatebell))
+    open_list(plain_page, endpoint)
+    plain_page.get_by_label("Choose alert 3").check()
+    plain_page.get_by_role("button", name="Ignore").click()
+    expect(plain_page.locator(".flashes")).to_contain_text("1 alert is ignored now.")
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
-    context.close()
 
 
 @pytest.mark.spec("J5", "I13")
@@ -171,7 +167,7 @@ def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
     page.on("pageerror", lambda error: told.append(str(error)))
     page.on("dialog", lambda dialog: told.append(dialog.message))
     page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
-    sign_in(page, gatebell, owner)
+    have_signed_in(page, gatebell, owner)
     project = f"{gatebell.url}/{endpoint.project}"
     page.goto(f"{project}/-/alerts/1")
     page.get_by_label("Note", exact=True).fill(HOSTILE)

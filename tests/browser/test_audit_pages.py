@@ -1,13 +1,12 @@
 """The audit trail and one's own activity, in light and dark, wide and narrow."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, Origin, record
-from tests.browser.test_every_page import NASTY, problems_of
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import NASTY, problems_at
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, database_of, make_user, now, sign_in
 
@@ -33,54 +32,45 @@ def admin(live_sqlite: LiveGatebell) -> Person:
     return person
 
 
-@pytest.fixture(params=["light wide", "dark narrow"])
-def look(
-    request: pytest.FixtureRequest, browser: Browser, live_sqlite: LiveGatebell, admin: Person
-) -> Iterator[Page]:
-    """A page of the administrator's, in one look."""
-    scheme, width = request.param.split()
-    context = browser.new_context(
-        viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
-    )
-    for name, value in sign_in(live_sqlite, admin).cookies.get_dict().items():
-        context.add_cookies([{"name": name, "value": value, "url": live_sqlite.url}])
-    yield context.new_page()
-    context.close()
+@pytest.fixture
+def desk(live_sqlite: LiveGatebell, page: Page, admin: Person) -> Page:
+    """A page of the administrator's."""
+    have_signed_in(page, live_sqlite, admin)
+    return page
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_nothing_is_wrong_with_the_pages(live_sqlite: LiveGatebell, desk: Page) -> None:
+    addresses = (
         "/admin/audit",
         "/admin/audit?kind=token.revoked&since=2026-01-01",
         "/-/user_settings/activity",
-    ],
-)
-def test_nothing_is_wrong_with_the_pages(
-    live_sqlite: LiveGatebell, look: Page, address: str
-) -> None:
-    assert problems_of(look, live_sqlite.url + address) == []
+    )
+    problems = [
+        problem for address in addresses for problem in problems_at(desk, live_sqlite.url + address)
+    ]
+    assert problems == []
 
 
-def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, look: Page) -> None:
-    look.goto(f"{live_sqlite.url}/admin/audit")
-    look.get_by_label("What happened").select_option("Token revoked")
-    look.get_by_role("button", name="Narrow down").click()
-    expect(look.get_by_role("row").filter(has_text="Token revoked").first).to_be_visible()
-    expect(look.get_by_role("row").filter(has_text="Token rotated")).to_have_count(0)
-    look.get_by_role("link", name="Show all").click()
-    expect(look.get_by_label("What happened")).to_have_value("")
+def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
+    desk.goto(f"{live_sqlite.url}/admin/audit")
+    desk.get_by_label("What happened").select_option("Token revoked")
+    desk.get_by_role("button", name="Narrow down").click()
+    expect(desk.get_by_role("row").filter(has_text="Token revoked").first).to_be_visible()
+    expect(desk.get_by_role("row").filter(has_text="Token rotated")).to_have_count(0)
+    desk.get_by_role("link", name="Show all").click()
+    expect(desk.get_by_label("What happened")).to_have_value("")
 
 
 def test_another_browser_is_signed_out(
-    live_sqlite: LiveGatebell, look: Page, admin: Person
+    live_sqlite: LiveGatebell, desk: Page, admin: Person
 ) -> None:
+    desk.set_viewport_size({"width": 360, "height": 800})
     other = live_sqlite.http()
     other.headers["User-Agent"] = _AGENT
     other.cookies.update(sign_in(live_sqlite, admin).cookies)
-    look.goto(f"{live_sqlite.url}/-/user_settings/activity")
-    before = look.get_by_text("You are signed in with").text_content()
-    look.get_by_role("table").first.locator("summary").first.click()
-    look.get_by_role("button", name="Sign it out now").locator("visible=true").click()
-    expect(look.get_by_text("You are signed out of")).to_be_visible()
-    assert look.get_by_text("You are signed in with").text_content() != before
+    desk.goto(f"{live_sqlite.url}/-/user_settings/activity")
+    before = desk.get_by_text("You are signed in with").text_content()
+    desk.get_by_role("table").first.locator("summary").first.click()
+    desk.get_by_role("button", name="Sign it out now").locator("visible=true").click()
+    expect(desk.get_by_text("You are signed out of")).to_be_visible()
+    assert desk.get_by_text("You are signed in with").text_content() != before

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
+from tests.browser.doors import have_signed_in
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, make_application
 from tests.support.senders import connect
@@ -11,18 +12,10 @@ from tests.support.senders import connect
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"
 
 
-def sign_in(page: Page, gatebell: LiveGatebell) -> None:
-    page.goto(f"{gatebell.url}/users/sign_in")
-    page.get_by_label("User name or e-mail address").fill(alice(gatebell).username)
-    page.get_by_label("Password", exact=True).fill(alice(gatebell).password)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url(f"{gatebell.url}/")
-
-
 def open_application(page: Page, gatebell: LiveGatebell) -> str:
     """Open the page of an application, and return the ID that can be copied there."""
     application = make_application(gatebell, alice(gatebell))
-    sign_in(page, gatebell)
+    have_signed_in(page, gatebell, alice(gatebell))
     page.goto(f"{gatebell.url}/-/user_settings/applications/{application.id}")
     return application.client_id
 
@@ -58,7 +51,7 @@ def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page
 def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
     endpoint = connect(live_sqlite, kind="prometheus")  # whose snippets have long titles
-    sign_in(page, live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings"
     page.goto(f"{settings}/integrations/{endpoint.id}/credentials")
     words = page.locator("[data-copy-words]")

@@ -1,17 +1,16 @@
 """Connecting a device, in a real browser: by keyboard, in every look, without scripts."""
 
-from collections.abc import Iterator
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.test_first_hour import sign_in
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
 from tests.support.device_wire import codes, poll, television
 from tests.support.live import LiveGatebell
-from tests.support.people import Person, bob, make_application, make_user
+from tests.support.people import alice, bob, make_application, make_user
 
-LOOKS = ("light wide", "dark wide", "light narrow", "dark narrow")
+# One database will do: what comes of it there is asked without a browser.
+pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.spec("B10", "C1", "C3", "C8")
@@ -20,7 +19,7 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
 ) -> None:
     client = television(gatebell)
     device = codes(gatebell, client)
-    sign_in(page, gatebell, make_user(gatebell))
+    have_signed_in(page, gatebell, alice(gatebell))
     page.goto(device["verification_uri"])
     expect(page.get_by_label("Code")).to_be_focused()
     page.keyboard.type(device["user_code"].replace("-", " ").lower())
@@ -55,51 +54,20 @@ def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, 
     assert poll(gatebell, client, device["device_code"]).json()["error"] == "access_denied"
 
 
-def test_it_all_works_without_scripts(browser: Browser, live_sqlite: LiveGatebell) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebell) -> None:
     device = codes(live_sqlite, television(live_sqlite))
-    sign_in(page, live_sqlite, make_user(live_sqlite))
-    page.goto(device["verification_uri_complete"])
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("The device is connected")
-    context.close()
+    have_signed_in(plain_page, live_sqlite, alice(live_sqlite))
+    plain_page.goto(device["verification_uri_complete"])
+    plain_page.get_by_role("button", name="Continue").click()
+    plain_page.get_by_role("button", name="Approve").click()
+    expect(plain_page.get_by_role("heading", level=1)).to_have_text("The device is connected")
 
 
-@pytest.fixture(scope="module")
-def dora(live_sqlite: LiveGatebell) -> Person:
-    """An administrator, who is shown one warning more."""
-    return make_user(live_sqlite, name="dora", admin=True)
-
-
-@pytest.fixture(params=LOOKS)
-def look(
-    request: pytest.FixtureRequest, browser: Browser, live_sqlite: LiveGatebell, dora: Person
-) -> Iterator[Page]:
-    """A page of hers, in one look."""
-    scheme, width = request.param.split()
-    context = browser.new_context(
-        viewport={"width": 1280 if width == "wide" else 360, "height": 800}, color_scheme=scheme
-    )
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    sign_in(page, live_sqlite, dora)
-    yield page
-    context.close()
-
-
-def problems_of(page: Page) -> list[str]:
-    heading = page.get_by_role("heading", level=1).inner_text()
-    found = [f"axe: {rule['id']}" for rule in Axe().run(page).response["violations"]]
-    is_wider = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    found += ["scrolls sideways"] if page.evaluate(is_wider) else []
-    return [f"{heading}: {problem}" for problem in found]
-
-
-def test_nothing_is_wrong_with_any_of_the_pages(live_sqlite: LiveGatebell, look: Page) -> None:
+def test_nothing_is_wrong_with_any_of_the_pages(live_sqlite: LiveGatebell, page: Page) -> None:
+    # An administrator is shown one warning more.
+    have_signed_in(page, live_sqlite, make_user(live_sqlite, name="dora", admin=True))
     told: list[str] = []
-    look.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
     client = make_application(
         live_sqlite,
         bob(live_sqlite),
@@ -108,24 +76,24 @@ def test_nothing_is_wrong_with_any_of_the_pages(live_sqlite: LiveGatebell, look:
         scopes="api read_user openid",
     )
     problems: list[str] = []
-    look.goto(f"{live_sqlite.url}/oauth/device")
-    problems += problems_of(look)
+    page.goto(f"{live_sqlite.url}/oauth/device")
+    problems += problems_of(page)
     for decision in ("Approve", "Deny"):
         device = codes(live_sqlite, client, scope="api read_user openid offline_access")
-        look.goto(device["verification_uri_complete"])
-        problems += problems_of(look)
-        look.get_by_role("button", name="Continue").click()
-        problems += problems_of(look)
-        look.get_by_role("button", name=decision).click()
-        problems += problems_of(look)
-    look.goto(f"{live_sqlite.url}/oauth/device/phone")
-    problems += problems_of(look)
-    look.get_by_label("Code").fill("bcdf ghjk")
-    look.get_by_role("button", name="Show the QR code").click()
-    problems += problems_of(look)
+        page.goto(device["verification_uri_complete"])
+        problems += problems_of(page)
+        page.get_by_role("button", name="Continue").click()
+        problems += problems_of(page)
+        page.get_by_role("button", name=decision).click()
+        problems += problems_of(page)
+    page.goto(f"{live_sqlite.url}/oauth/device/phone")
+    problems += problems_of(page)
+    page.get_by_label("Code").fill("bcdf ghjk")
+    page.get_by_role("button", name="Show the QR code").click()
+    problems += problems_of(page)
     assert problems == []
     assert told == []
-    look.goto(f"{live_sqlite.url}/oauth/device?user_code=nonsense")
-    look.get_by_role("button", name="Continue").click()
-    expect(look.get_by_text("No device is waiting with this code")).to_be_visible()
-    assert problems_of(look) == []
+    page.goto(f"{live_sqlite.url}/oauth/device?user_code=nonsense")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("No device is waiting with this code")).to_be_visible()
+    assert problems_of(page) == []

@@ -6,18 +6,13 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
+from tests.browser.doors import have_signed_in, sign_in
 from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_project, make_user
+from tests.support.oauth_wire import authorization_url
+from tests.support.people import alice, make_application, make_project, make_user
 
+pytestmark = pytest.mark.one_database("sqlite")
 CALLBACK = "http://127.0.0.1:1/callback"
-
-
-def sign_in(page: Page, gatebell: LiveGatebell, person: Person) -> None:
-    page.goto(f"{gatebell.url}/users/sign_in")
-    page.get_by_label("User name or e-mail address").fill(person.email)
-    page.get_by_label("Password", exact=True).fill(person.password)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url(f"{gatebell.url}/")
 
 
 def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
@@ -31,8 +26,8 @@ def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
 def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
     gatebell: LiveGatebell, page: Page
 ) -> None:
-    alice = make_user(gatebell)
-    sign_in(page, gatebell, alice)
+    person = make_user(gatebell)
+    sign_in(page, gatebell, person)
 
     page.get_by_role("link", name="Applications").first.click()
     page.get_by_role("link", name="Register").first.click()
@@ -54,7 +49,7 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
     }
     page.goto(f"{gatebell.url}/oauth/authorize?{urlencode(asked)}")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Weather station")
-    expect(page.locator("main")).to_contain_text(alice.username)
+    expect(page.locator("main")).to_contain_text(person.username)
     expect(page.locator("main")).to_contain_text("Know who you are")
     expect(page.locator("main")).to_contain_text("this computer (127.0.0.1:1)")
     answer = redirect_after(page, "Authorize Weather station")
@@ -77,19 +72,9 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
 def test_who_presses_cancel_goes_back_with_access_denied(
     gatebell: LiveGatebell, page: Page
 ) -> None:
-    alice = make_user(gatebell)
-    made = gatebell.printed(
-        *("applications", "create", "Nosy", "--owner", alice.username),
-        *("--redirect-uri", CALLBACK, "--scopes", "api"),
-    )
-    sign_in(page, gatebell, alice)
-    asked = {
-        "response_type": "code",
-        "client_id": made["application_id"],
-        "redirect_uri": CALLBACK,
-        "scope": "api",
-    }
-    page.goto(f"{gatebell.url}/oauth/authorize?{urlencode(asked)}")
+    client = make_application(gatebell, alice(gatebell), redirect_uris=(CALLBACK,))
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(authorization_url(gatebell, client))
 
     answer = redirect_after(page, "Cancel")
 
@@ -104,7 +89,7 @@ def test_a_maintainer_connects_a_project_sends_a_test_alert_and_sees_it(
     bob = make_user(gatebell, name="bob")
     path = make_project(gatebell, bob)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=gatebell.url)
-    sign_in(page, gatebell, bob)
+    have_signed_in(page, gatebell, bob)
 
     page.goto(f"{gatebell.url}/{path}/-/settings/integrations")
     page.get_by_role("link", name="Add the first integration").click()

@@ -5,13 +5,14 @@ import json
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect
 
+from tests.browser.doors import have_signed_in
 from tests.browser.test_alert_list import HOSTILE, check_harmless
-from tests.browser.test_first_hour import sign_in
 from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user
+from tests.support.people import alice
 from tests.support.senders import Endpoint, connect, item, webhook
 from tests.support.stored import deliveries_of
 
+pytestmark = pytest.mark.one_database("postgres")
 OWNED = "document.title='owned'"
 #: What leads to the value of the name that nobody thought of.
 CHOICE = json.dumps([HOSTILE], ensure_ascii=False)
@@ -43,9 +44,8 @@ def is_trouble(said: ConsoleMessage) -> bool:
 @pytest.fixture
 def endpoint(gatebell: LiveGatebell, page: Page) -> Endpoint:
     """An endpoint with a hostile name, whose owner is signed in."""
-    owner = make_user(gatebell)
-    made = connect(gatebell, make_project(gatebell, owner), name=HOSTILE[:100])
-    sign_in(page, gatebell, owner)
+    made = connect(gatebell, name=HOSTILE[:100])
+    have_signed_in(page, gatebell, alice(gatebell))
     return made
 
 

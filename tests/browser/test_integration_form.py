@@ -3,17 +3,16 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_first_hour import sign_in
+from tests.browser.doors import have_signed_in
 from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user
+from tests.support.people import alice
 from tests.support.senders import connect
 
 
 @pytest.mark.spec("H2", "H3", "H10", "H11")
 def test_the_form_asks_for_what_the_type_needs(live_sqlite: LiveGatebell, page: Page) -> None:
-    alice = make_user(live_sqlite)
-    endpoint = connect(live_sqlite, make_project(live_sqlite, alice))
-    sign_in(page, live_sqlite, alice)
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
     page.goto(f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/new")
     kind, name, api_url = (
         page.get_by_label("Type"),

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.test_first_hour import sign_in
+from tests.browser.doors import have_signed_in
 from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user
+from tests.support.people import alice
 from tests.support.senders import connect
 from tests.support.stored import integrations_of
 
@@ -17,9 +17,8 @@ TITLE = '["event", "name"]'
 
 @pytest.mark.spec("H8")
 def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page) -> None:
-    alice = make_user(live_sqlite)
-    endpoint = connect(live_sqlite, make_project(live_sqlite, alice))
-    sign_in(page, live_sqlite, alice)
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
     base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
     page.goto(f"{base}/configure")
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
@@ -44,12 +43,10 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
 
 
 @pytest.mark.spec("H8")
-def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, browser: Browser) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    alice = make_user(live_sqlite)
-    endpoint = connect(live_sqlite, make_project(live_sqlite, alice))
-    sign_in(page, live_sqlite, alice)
+def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: Page) -> None:
+    page = plain_page
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
     base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
     page.goto(f"{base}/configure")
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
@@ -59,4 +56,3 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, browser: Brow
     expect(page.get_by_role("complementary")).to_contain_text("Disk full")
     page.get_by_role("button", name="Save mapping").click()
     expect(page.get_by_text("The mapping is saved.")).to_be_visible()
-    context.close()

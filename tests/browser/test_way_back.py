@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.client_site import ClientSite, running_site
+from tests.browser.doors import have_signed_in
 from tests.browser.test_passkeys import Key, add_passkey, sign_out
-from tests.browser.test_passkeys import sign_in as sign_in_at_home
-from tests.support.live import LiveGatebell, NewService, running
+from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import Changes, ask, authorization_url, decide, landing
 from tests.support.people import (
     ClientCredentials,
@@ -25,13 +25,6 @@ from tests.support.people import (
 )
 from tests.support.people import sign_in as sign_in_by_hand
 from tests.support.second_steps import code_of, give_app
-
-
-@pytest.fixture(scope="module")
-def gatebell(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service that is reached by a name: browsers know no passkeys for numbers."""
-    with running(new_service(host="localhost")) as live:
-        yield live
 
 
 @pytest.fixture(scope="module")
@@ -47,34 +40,33 @@ def other_site() -> Iterator[ClientSite]:
 
 
 @pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    return make_user(gatebell, name="charlie")
+def charlie(localhost: LiveGatebell) -> Person:
+    return make_user(localhost, name="charlie")
 
 
-@pytest.fixture(params=["with scripts", "without scripts"])
-def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(java_script_enabled=request.param == "with scripts")
-    context.set_default_timeout(15_000)
-    yield context.new_page()
-    context.close()
+@pytest.fixture(params=["page", "plain_page"], ids=["with scripts", "without scripts"])
+def any_page(request: pytest.FixtureRequest) -> Page:
+    """A page with scripts, and one without."""
+    found: Page = request.getfixturevalue(request.param)
+    return found
 
 
-def application(gatebell: LiveGatebell, redirect_uri: str, **changes: object) -> ClientCredentials:
+def application(localhost: LiveGatebell, redirect_uri: str, **changes: object) -> ClientCredentials:
     return make_application(
-        gatebell, bob(gatebell), name=unique("Board"), redirect_uris=(redirect_uri,), **changes
+        localhost, bob(localhost), name=unique("Board"), redirect_uris=(redirect_uri,), **changes
     )
 
 
-def approve_by_hand(gatebell: LiveGatebell, person: Person, client: ClientCredentials) -> None:
+def approve_by_hand(localhost: LiveGatebell, person: Person, client: ClientCredentials) -> None:
     """Let the person approve an application, elsewhere and some other day."""
-    elsewhere = sign_in_by_hand(gatebell, person)
-    assert "code" in landing(decide(elsewhere, ask(elsewhere, gatebell, client)))
+    elsewhere = sign_in_by_hand(localhost, person)
+    assert "code" in landing(decide(elsewhere, ask(elsewhere, localhost, client)))
 
 
 def begin(
-    page: Page, gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes
+    page: Page, localhost: LiveGatebell, client: ClientCredentials, **changes: Changes
 ) -> None:
-    page.goto(authorization_url(gatebell, client, **changes))
+    page.goto(authorization_url(localhost, client, **changes))
 
 
 def give_password(page: Page, person: Person) -> None:
@@ -90,20 +82,20 @@ def assert_back_with_a_code(page: Page, callback: str) -> None:
 
 
 def test_a_person_who_comes_back_signs_in_and_is_at_the_application(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
-    client = application(gatebell, site.callback)
-    approve_by_hand(gatebell, charlie, client)
-    begin(page, gatebell, client)
+    client = application(localhost, site.callback)
+    approve_by_hand(localhost, charlie, client)
+    begin(page, localhost, client)
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
 
 
 def test_a_trusted_application_is_reached_right_after_the_first_sign_in(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
-    client = application(gatebell, site.callback, trusted=True)
-    begin(page, gatebell, client)
+    client = application(localhost, site.callback, trusted=True)
+    begin(page, localhost, client)
     page.get_by_label("User name or e-mail address").fill(charlie.username)
     page.get_by_label("Password", exact=True).fill("wrong")
     page.get_by_role("button", name="Sign in", exact=True).click()
@@ -113,33 +105,33 @@ def test_a_trusted_application_is_reached_right_after_the_first_sign_in(
 
 
 def test_the_second_step_leads_to_the_application(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, any_page: Page
 ) -> None:
-    client = application(gatebell, site.callback, trusted=True)
-    app = give_app(gatebell, charlie)
-    begin(page, gatebell, client)
-    give_password(page, charlie)
-    page.get_by_role("textbox", name="Code").fill(code_of(app))
-    page.get_by_role("button", name="Continue").click()
-    assert_back_with_a_code(page, site.callback)
+    client = application(localhost, site.callback, trusted=True)
+    app = give_app(localhost, charlie)
+    begin(any_page, localhost, client)
+    give_password(any_page, charlie)
+    any_page.get_by_role("textbox", name="Code").fill(code_of(app))
+    any_page.get_by_role("button", name="Continue").click()
+    assert_back_with_a_code(any_page, site.callback)
 
 
 def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
-    client = application(gatebell, site.callback, trusted=True)
+    client = application(localhost, site.callback, trusted=True)
     page = visitor.new_page()
     Key(page)
-    sign_in_at_home(page, gatebell, charlie)
-    add_passkey(page, gatebell, charlie, "My laptop")
+    have_signed_in(page, localhost, charlie)
+    add_passkey(page, localhost, charlie, "My laptop")
     page.get_by_role("link", name="I have kept them").click()
     sign_out(page)
-    begin(page, gatebell, client)
+    begin(page, localhost, client)
     page.get_by_role("button", name="Sign in with a passkey").click()
     assert_back_with_a_code(page, site.callback)
-    page.goto(gatebell.url)
+    page.goto(localhost.url)
     sign_out(page)
-    begin(page, gatebell, client)
+    begin(page, localhost, client)
     give_password(page, charlie)
     page.get_by_role("button", name="Use a passkey").click()
     assert_back_with_a_code(page, site.callback)
@@ -147,38 +139,42 @@ def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
 
 @pytest.mark.parametrize("changes", [{"prompt": "login"}, {"max_age": "0"}])
 def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
-    gatebell: LiveGatebell,
+    localhost: LiveGatebell,
     site: ClientSite,
     charlie: Person,
     page: Page,
     changes: dict[str, Changes],
 ) -> None:
-    client = application(gatebell, site.callback, trusted=True)
-    begin(page, gatebell, client)
+    client = application(localhost, site.callback, trusted=True)
+    begin(page, localhost, client)
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
-    begin(page, gatebell, client, **changes)
+    begin(page, localhost, client, **changes)
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
 
 
 def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
-    gatebell: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell,
+    site: ClientSite,
+    other_site: ClientSite,
+    charlie: Person,
+    any_page: Page,
 ) -> None:
     site.hand_on_to(other_site)
-    client = application(gatebell, site.broker)
-    begin(page, gatebell, client)
-    give_password(page, charlie)
-    page.get_by_role("button", name="Authorize").click()
-    assert_back_with_a_code(page, other_site.callback)
+    client = application(localhost, site.broker)
+    begin(any_page, localhost, client)
+    give_password(any_page, charlie)
+    any_page.get_by_role("button", name="Authorize").click()
+    assert_back_with_a_code(any_page, other_site.callback)
 
 
 def test_the_answer_reaches_a_program_that_listens_on_ipv6(
-    gatebell: LiveGatebell, charlie: Person, page: Page
+    localhost: LiveGatebell, charlie: Person, page: Page
 ) -> None:
     with running_site("::1") as program:
-        client = application(gatebell, program.callback)
-        begin(page, gatebell, client)
+        client = application(localhost, program.callback)
+        begin(page, localhost, client)
         give_password(page, charlie)
         page.get_by_role("button", name="Authorize").click()
         assert_back_with_a_code(page, program.callback)
@@ -186,26 +182,26 @@ def test_the_answer_reaches_a_program_that_listens_on_ipv6(
 
 
 def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, any_page: Page
 ) -> None:
-    client = application(gatebell, site.callback)
-    begin(page, gatebell, client)
-    give_password(page, bob(gatebell))
-    page.get_by_role("button", name="Sign in as somebody else").click()
-    give_password(page, charlie)
-    expect(page.locator("main")).to_contain_text(charlie.username)
-    page.get_by_role("button", name="Cancel").click()
-    page.wait_for_url(f"{site.callback}?*")
-    assert parse_qs(urlsplit(page.url).query)["error"] == ["access_denied"]
+    client = application(localhost, site.callback)
+    begin(any_page, localhost, client)
+    give_password(any_page, bob(localhost))
+    any_page.get_by_role("button", name="Sign in as somebody else").click()
+    give_password(any_page, charlie)
+    expect(any_page.locator("main")).to_contain_text(charlie.username)
+    any_page.get_by_role("button", name="Cancel").click()
+    any_page.wait_for_url(f"{site.callback}?*")
+    assert parse_qs(urlsplit(any_page.url).query)["error"] == ["access_denied"]
 
 
 def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
-    client = application(gatebell, site.callback)
-    app = give_app(gatebell, charlie)
+    client = application(localhost, site.callback)
+    app = give_app(localhost, charlie)
     page = visitor.new_page()
-    page.goto(f"{site.url}/#{authorization_url(gatebell, client)}")
+    page.goto(f"{site.url}/#{authorization_url(localhost, client)}")
     with page.expect_popup() as opened:
         page.get_by_role("button", name="Sign in with Gatebell").click()
     popup = opened.value
@@ -232,12 +228,12 @@ def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
 
 
 def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
-    gatebell: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
-    client = application(gatebell, site.callback, trusted=True)
+    client = application(localhost, site.callback, trusted=True)
     page = visitor.new_page()
-    sign_in_at_home(page, gatebell, charlie)
-    page.goto(f"{site.url}/#{authorization_url(gatebell, client)}")
+    have_signed_in(page, localhost, charlie)
+    page.goto(f"{site.url}/#{authorization_url(localhost, client)}")
     with page.expect_popup():
         page.get_by_role("button", name="Sign in with Gatebell").click()
     expect(page.locator("output")).to_contain_text("code=")
@@ -245,16 +241,20 @@ def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
 
 
 def test_signing_out_leads_back_to_an_application_that_hands_on(
-    gatebell: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
+    localhost: LiveGatebell,
+    site: ClientSite,
+    other_site: ClientSite,
+    charlie: Person,
+    any_page: Page,
 ) -> None:
     site.hand_on_to(other_site)
-    client = application(gatebell, site.broker)
-    begin(page, gatebell, client)
-    give_password(page, charlie)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Authorize")
-    page.goto(
-        f"{gatebell.url}/oauth/logout?client_id={client.client_id}"
+    client = application(localhost, site.broker)
+    begin(any_page, localhost, client)
+    give_password(any_page, charlie)
+    expect(any_page.get_by_role("heading", level=1)).to_contain_text("Authorize")
+    any_page.goto(
+        f"{localhost.url}/oauth/logout?client_id={client.client_id}"
         f"&post_logout_redirect_uri={site.broker}"
     )
-    page.get_by_role("button", name="Sign out of").click()
-    page.wait_for_url(f"{other_site.callback}?*")
+    any_page.get_by_role("button", name="Sign out of").click()
+    any_page.wait_for_url(f"{other_site.callback}?*")

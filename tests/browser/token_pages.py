@@ -22,7 +22,9 @@ def token_pages(
         make_bot_token(script, place, name=nasty[:100], description=nasty[:255])
         gone = make_bot_token(script, place)
         script.send("DELETE", f"{place.by_id}/{gone.id}")
-        pages += [place.page, f"{place.page}?state=inactive", f"{place.page}/new"]
+        pages.append(place.page)
+    # Groups have the same pages.
+    pages += [f"{pages[0]}?state=inactive", f"{pages[0]}/new"]
     _sign_in_with_passwords(gatebell, person, client, nasty)
     _renew(gatebell, client)
     return pages

@@ -1,0 +1,51 @@
+"""What is wrong with a page, in the looks in which people have it before them."""
+
+from typing import Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+#: Text that a sender may put anywhere, and that no page may choke on.
+NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12
+#: Whoever gets along with these two gets along with dark and wide, and with light and narrow.
+_LOOKS: tuple[tuple[str, Literal["light", "dark"], int], ...] = (
+    ("light and wide", "light", 1280),
+    ("dark and narrow", "dark", 360),
+)
+_AXE = Axe().axe_script
+#: Brings the names of the rules and nothing else: all that axe has to say is a megabyte.
+_BROKEN_RULES = """async () => {
+    const found = await axe.run({resultTypes: ["violations"]});
+    return found.violations.map(rule => `axe: ${rule.id}: ${rule.nodes[0].html}`);
+}"""
+_IS_TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def problems_of(page: Page) -> list[str]:
+    """Say what is wrong with a page that is open, in each look."""
+    heading = page.get_by_role("heading", level=1).inner_text()
+    page.evaluate(_AXE)
+    problems = []
+    for look, scheme, width in _LOOKS:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 800})
+        found: list[str] = page.evaluate(_BROKEN_RULES)
+        found += ["scrolls sideways"] if page.evaluate(_IS_TOO_WIDE) else []
+        problems += [f"{heading}, {look}: {problem}" for problem in found]
+    return problems
+
+
+def problems_at(page: Page, address: str, *, status: int = 200) -> list[str]:
+    """Open a page and say what is wrong with it."""
+    told: list[str] = []
+
+    def hear(error: object) -> None:
+        told.append(f"script: {error}")
+
+    page.on("pageerror", hear)
+    answer = page.goto(address)
+    assert answer is not None
+    found = [] if answer.status == status else [f"status {answer.status}"]
+    found += problems_of(page)
+    page.remove_listener("pageerror", hear)
+    return [f"{address}: {problem}" for problem in (*found, *told)]
