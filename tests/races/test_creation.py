@@ -13,7 +13,7 @@ from tests.support.live import LiveGatebell
 from tests.support.people import Person, alice, make_project, make_user, signed_in, unique
 
 PARALLEL = 8
-ROUNDS = 3
+ROUNDS = 2
 
 
 def assert_one_winner(actions: list[Callable[[], requests.Response]]) -> None:

@@ -12,7 +12,7 @@ from tests.support.live import LiveGatebell
 from tests.support.people import Person, database_of, make_project, make_user, signed_in
 from tests.support.team import give_role, member_id
 
-ROUNDS = 8
+ROUNDS = 4
 
 
 def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:

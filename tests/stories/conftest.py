@@ -49,8 +49,8 @@ def notify(tmp_path: Path) -> Iterator[Notify]:
     """Starts Alertmanagers, and stops them in the end."""
     started: list[Alertmanager] = []
 
-    def start(webhook: dict[str, Any], **options: str) -> Alertmanager:
-        made = Alertmanager(tmp_path / f"alertmanager-{len(started)}", webhook, **options)
+    def start(*webhooks: dict[str, Any], **options: str) -> Alertmanager:
+        made = Alertmanager(tmp_path / f"alertmanager-{len(started)}", *webhooks, **options)
         started.append(made)
         made.start()
         return made

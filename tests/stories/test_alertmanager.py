@@ -1,20 +1,22 @@
 """Prometheus and Alertmanager themselves: they fire, group, repeat, come back, and resolve."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.stories.conftest import Notify
-from tests.support.live import LiveGatebell, NewService
+from tests.support.live import LiveGatebell, NewService, running
 from tests.support.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of, deliveries_of
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="scripts/ensure-monitoring could not fetch them"
-)
+pytestmark = [
+    pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch them"),
+    pytest.mark.one_database("postgres"),
+]
 
 
 def bearer(endpoint: Endpoint) -> dict[str, Any]:
@@ -87,21 +89,24 @@ def test_prometheus_fires_and_resolves(
 
 
 @pytest.mark.spec("I2", "I11")
-@pytest.mark.parametrize("webhook", [bearer, basic, in_the_url])
 def test_alertmanager_groups_and_repeats_with_each_way_to_give_the_key(
-    live_sqlite: LiveGatebell, notify: Notify, webhook: Callable[[Endpoint], dict[str, Any]]
+    live_sqlite: LiveGatebell, notify: Notify
 ) -> None:
-    endpoint = connect(live_sqlite, kind="prometheus")
-    alertmanager = notify(webhook(endpoint), repeat="1s")
+    ways = (bearer, basic, in_the_url)
+    endpoints = [connect(live_sqlite, kind="prometheus") for _ in ways]
+    webhooks = [way(endpoint) for way, endpoint in zip(ways, endpoints, strict=True)]
+    alertmanager = notify(*webhooks, repeat="1s")
     alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
-    wait_until(
-        lambda: any(alert.events > 1 for alert in alerts_of(live_sqlite, endpoint.project)),
-        "the group is repeated",
-    )
-    alerts = alerts_of(live_sqlite, endpoint.project)
-    assert sorted(alert.title for alert in alerts) == [f"web-{n} is down" for n in range(3)]
-    first = deliveries_of(live_sqlite, endpoint.project)[0]
-    assert (first.opened, first.status_code) == (3, 200)
+    for way, endpoint in zip(ways, endpoints, strict=True):
+        wait_until(partial(is_repeated, live_sqlite, endpoint), f"{way.__name__} repeats the group")
+        alerts = alerts_of(live_sqlite, endpoint.project)
+        assert sorted(alert.title for alert in alerts) == [f"web-{n} is down" for n in range(3)]
+        first = deliveries_of(live_sqlite, endpoint.project)[0]
+        assert (first.opened, first.status_code) == (3, 200)
+
+
+def is_repeated(gatebell: LiveGatebell, endpoint: Endpoint) -> bool:
+    return any(alert.events > 1 for alert in alerts_of(gatebell, endpoint.project))
 
 
 def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) -> None:
@@ -122,41 +127,38 @@ def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) 
     assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
 
 
+@pytest.fixture(scope="module")
+def restarted(new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service of these tests' own, which they stop and start."""
+    with running(new_service(only="web")) as live:
+        yield live
+
+
 def test_a_restart_while_others_flush_loses_nothing(
-    new_service: NewService, notify: Notify
+    restarted: LiveGatebell, notify: Notify
 ) -> None:
-    live = new_service()
-    live.start()
-    try:
-        endpoint = connect(live, kind="prometheus")
-        alertmanager = notify(bearer(endpoint))
-        # Each has a name of its own, so each is a group and a webhook of its own.
-        alertmanager.fire(*({"labels": {"alertname": f"Down{number}"}} for number in range(60)))
-        wait_until(lambda: bool(alerts_of(live, endpoint.project)), "the first one is there")
-        live.stop()
-        live.start()
-        wait_until(lambda: len(alerts_of(live, endpoint.project)) == 60, "all are there")
-        answered = [row for row in deliveries_of(live, endpoint.project) if row.opened]
-        assert len(answered) == 60
-    finally:
-        live.stop()
+    endpoint = connect(restarted, kind="prometheus")
+    alertmanager = notify(bearer(endpoint))
+    # Each has a name of its own, so each is a group and a webhook of its own.
+    alertmanager.fire(*({"labels": {"alertname": f"Down{number}"}} for number in range(60)))
+    wait_until(lambda: bool(alerts_of(restarted, endpoint.project)), "the first one is there")
+    restarted.stop()
+    restarted.start()
+    wait_until(lambda: len(alerts_of(restarted, endpoint.project)) == 60, "all are there")
+    answered = [row for row in deliveries_of(restarted, endpoint.project) if row.opened]
+    assert len(answered) == 60
 
 
 def test_a_restart_in_the_middle_of_a_flush_loses_nothing(
-    new_service: NewService, notify: Notify
+    restarted: LiveGatebell, notify: Notify
 ) -> None:
-    live = new_service()
-    live.start()
-    try:
-        endpoint = connect(live, kind="prometheus")
-        alertmanager = notify(bearer(endpoint))
-        live.stop()
-        alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
-        wait_until(lambda: "connection refused" in alertmanager.log_text(), "a flush fails")
-        live.start()
-        wait_until(lambda: len(alerts_of(live, endpoint.project)) == 3, "all are there")
-        # A flush whose answer came too late is sent once more, and then counted once more.
-        kept = deliveries_of(live, endpoint.project)
-        assert {alert.events for alert in alerts_of(live, endpoint.project)} == {len(kept)}
-    finally:
-        live.stop()
+    endpoint = connect(restarted, kind="prometheus")
+    alertmanager = notify(bearer(endpoint))
+    restarted.stop()
+    alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
+    wait_until(lambda: "connection refused" in alertmanager.log_text(), "a flush fails")
+    restarted.start()
+    wait_until(lambda: len(alerts_of(restarted, endpoint.project)) == 3, "all are there")
+    # A flush whose answer came too late is sent once more, and then counted once more.
+    kept = deliveries_of(restarted, endpoint.project)
+    assert {alert.events for alert in alerts_of(restarted, endpoint.project)} == {len(kept)}

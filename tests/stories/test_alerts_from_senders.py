@@ -11,6 +11,7 @@ from tests.support.people import alice, signed_in
 from tests.support.senders import JSON, captured, connect, curl, notifier
 from tests.support.stored import alerts_of, deliveries_of
 
+pytestmark = pytest.mark.one_database("postgres")
 FIRST = {
     "01_firing_unicode_bearer.json": 1,
     "04_grouped_3_firing_common_labels.json": 3,
@@ -103,6 +104,7 @@ def test_a_captured_webhook_is_one_alert_an_item(gatebell: LiveGatebell, name: s
     assert delivery.body == captured(name)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("I8", "I16", "I17")
 @pytest.mark.parametrize(
     ("firing", "recovery"),
@@ -143,6 +145,7 @@ def test_a_webhook_without_any_title_is_refused_with_the_reason(gatebell: LiveGa
     assert error["reason"].startswith("it has no title")
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("I3", "J5")
 def test_what_monit_posts_through_curl_is_shown_whole(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

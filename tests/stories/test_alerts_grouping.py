@@ -152,6 +152,7 @@ def test_a_webhook_without_a_good_item_is_refused_with_a_reason_for_each(
     assert alerts_of(gatebell, endpoint.project) == []
 
 
+@pytest.mark.one_database("postgres")
 @pytest.mark.spec("I15")
 @pytest.mark.parametrize(
     ("status", "ends_at", "becomes"),

@@ -14,6 +14,8 @@ from tests.stories.third_parties import (
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, bob, make_application, make_user
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def discovered(gatebell: LiveGatebell) -> Addresses:
     """Read the addresses from the document that is at the well-known place."""

@@ -7,6 +7,7 @@ from tests.stories.third_parties import Browser
 from tests.support.live import LiveGatebell
 from tests.support.people import CALLBACK, alice, bob, make_application, sign_in
 
+pytestmark = pytest.mark.one_database("sqlite")
 SCOPES = "openid read_user"
 
 

@@ -18,6 +18,8 @@ from tests.support.device_wire import DEVICE_GRANT, press, television, type_code
 from tests.support.live import LiveGatebell
 from tests.support.people import alice, bob, make_application, signed_in
 
+pytestmark = pytest.mark.one_database("postgres")
+
 
 def discovered(gatebell: LiveGatebell) -> dict[str, Any]:
     """Find the endpoints as a client does."""

@@ -8,6 +8,7 @@ from tests.support.device_wire import press, type_code
 from tests.support.live import LiveGatebell
 from tests.support.people import CALLBACK, ClientCredentials, alice, bob, make_application, sign_in
 
+pytestmark = pytest.mark.one_database("postgres")
 SCOPES = "openid profile email read_user"
 
 

@@ -24,6 +24,7 @@ from tests.support.people import (
     sign_in,
 )
 
+pytestmark = pytest.mark.one_database("sqlite")
 AFTER = "https://client.example/signed-out?a=b"
 
 
@@ -133,31 +134,28 @@ def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **paramete
         browser.post(f"{gatebell.url}/oauth/logout", data=parameters, allow_redirects=False),
     ]
     for answer in answers:
-        assert answer.status_code == 400, answer.headers
+        assert answer.status_code == 400, (parameters, answer.headers)
         assert "Location" not in answer.headers
         assert "nobody was signed out" in answer.text
     assert is_signed_in(gatebell, browser)
 
 
 @pytest.mark.rfc("rfc6749-10.15-a", "oidc-logout-3-a", "oidc-logout-4-a")
-@pytest.mark.parametrize(
-    "uri",
-    [
+def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell) -> None:
+    browser, token = somebody(gatebell, alice(gatebell))
+    client = openid_application(gatebell)
+    for uri in (
         "https://evil.example/",
         "https://client.example/signed-out",
         f"{AFTER}#x",
         f"{CALLBACK}/",
         "javascript:alert(1)",
         "//client.example/callback",
-    ],
-)
-def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell, uri: str) -> None:
-    browser, token = somebody(gatebell, alice(gatebell))
-    client = openid_application(gatebell)
-    known = {"post_logout_redirect_uri": uri}
-    assert_refused(gatebell, browser, client_id=client.client_id, **known)
-    assert_refused(gatebell, browser, id_token_hint=token.text, **known)
-    assert_refused(gatebell, browser, **known)
+    ):
+        known = {"post_logout_redirect_uri": uri}
+        assert_refused(gatebell, browser, client_id=client.client_id, **known)
+        assert_refused(gatebell, browser, id_token_hint=token.text, **known)
+        assert_refused(gatebell, browser, **known)
 
 
 @pytest.mark.rfc("oidc-logout-2-c", "oidc-logout-4-a")

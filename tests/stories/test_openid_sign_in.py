@@ -16,6 +16,7 @@ from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask_at, decide, sign_in_on
 from tests.support.people import ClientCredentials, Person, alice, bob, make_application, sign_in
 
+pytestmark = pytest.mark.one_database("sqlite")
 CALLBACK = "http://localhost/callback"
 SCOPES = "openid profile email"
 

@@ -12,6 +12,7 @@ from tests.support.live import LiveGatebell
 from tests.support.people import Person, make_user, now
 from tests.support.personal_tokens import make_token
 
+pytestmark = pytest.mark.one_database("postgres")
 Open = Callable[..., gitlab.Gitlab]
 
 
@@ -49,6 +50,7 @@ def test_it_signs_in_with_a_token(
     assert library.version()[0].startswith("18.")
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_it_walks_through_all_pages_of_a_list(
     gatebell: LiveGatebell, connect: Open, alice: Person

@@ -16,6 +16,7 @@ from tests.support.monitoring import PROGRAMS, is_installed, wait_until
 from tests.support.senders import JSON, Endpoint, captured, connect
 from tests.support.stored import alerts_of
 
+pytestmark = pytest.mark.one_database("sqlite")
 needs_monitoring = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-monitoring could not fetch them"
 )

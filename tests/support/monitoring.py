@@ -88,8 +88,8 @@ class Alertmanager(_Program):
     # A cluster of one: it must look for no peers.
     _more = ("--cluster.listen-address=",)
 
-    def __init__(self, directory: Path, webhook: dict[str, Any], *, repeat: str = "1h") -> None:
-        """Send to a webhook, which is configured as in Alertmanager's own file."""
+    def __init__(self, directory: Path, *webhooks: dict[str, Any], repeat: str = "1h") -> None:
+        """Send to webhooks, which are configured as in Alertmanager's own file."""
         route = {
             "receiver": "gatebell",
             "group_by": ["alertname"],
@@ -97,7 +97,7 @@ class Alertmanager(_Program):
             "group_interval": "1s",
             "repeat_interval": repeat,
         }
-        receivers = [{"name": "gatebell", "webhook_configs": [webhook]}]
+        receivers = [{"name": "gatebell", "webhook_configs": webhooks}]
         # JSON is YAML.
         made = json.dumps({"route": route, "receivers": receivers})
         super().__init__(directory, "prometheus-alertmanager", made)
