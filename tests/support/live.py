@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 SECRET_KEY = "the key of tests that give no other, which everybody knows"
 #: As docs/operations.md starts it where a host has a supervisor of its own.
 WEB_SERVER = (str(Path(sys.executable).parent / "gunicorn"), "--config", "gunicorn.conf.py")
-_START_SECONDS = 60
+_START_SECONDS = 180
 _STOP_SECONDS = 60
 
 
