@@ -175,10 +175,12 @@ def test_each_poll_that_comes_too_early_makes_the_pause_longer(
     device = codes(gatebell, tv)
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
     for pause in (10, 15, 20):
+        # To come, so that it is early even if the machine stands still for some seconds.
+        change_rows(gatebell, last_polled_at=now() + timedelta(seconds=20))
         early = poll(gatebell, tv, device["device_code"])
         assert_refused(early, "slow_down")
         assert f"{pause} seconds" in early.json()["error_description"]
-    change_rows(gatebell, last_polled_at=now() - timedelta(seconds=19))
+    change_rows(gatebell, last_polled_at=now() - timedelta(seconds=10))
     assert_refused(poll(gatebell, tv, device["device_code"]), "slow_down")
     change_rows(gatebell, last_polled_at=now() - timedelta(seconds=25))
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
@@ -374,9 +376,10 @@ def test_an_operator_turns_them_on_when_registering(
 
 
 def expire(gatebell: LiveGatebell, ago: timedelta) -> None:
-    """Let all devices' time have run out so long ago."""
+    """Let all devices' time have run out so long ago; they poll twice a minute."""
     with database_of(gatebell) as session:
-        session.execute(update(DeviceAuthorization).values(expires_at=now() - ago))
+        row = {"expires_at": now() - ago, "interval": 30}
+        session.execute(update(DeviceAuthorization).values(row))
 
 
 @pytest.mark.both_databases
@@ -386,12 +389,12 @@ def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll
     telly, browser = television(gatebell), signed_in(gatebell, alice(gatebell))
     served, late, waiting = (codes(gatebell, telly) for _ in range(3))
     approve(browser, gatebell, served["user_code"])
-    expire(gatebell, timedelta(seconds=4))
+    expire(gatebell, timedelta(seconds=15))
     assert poll(gatebell, telly, served["device_code"]).status_code == 200
     # Who was not approved in time gets no more of it, and who comes much later neither.
     assert_refused(poll(gatebell, telly, waiting["device_code"]), "expired_token")
     with database_of(gatebell) as session:
         session.execute(update(DeviceAuthorization).values(expires_at=now() + timedelta(minutes=1)))
     approve(browser, gatebell, late["user_code"])
-    expire(gatebell, timedelta(seconds=10))
+    expire(gatebell, timedelta(seconds=32))
     assert_refused(poll(gatebell, telly, late["device_code"]), "expired_token")
