@@ -182,5 +182,5 @@ def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
 @pytest.fixture(scope="session", params=KINDS)
 def named(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that is reached by a name: browsers know no passkeys for numbers."""
-    with running(new_service(request.param, host="localhost")) as live:
+    with running(new_service(request.param, host="localhost", only="web")) as live:
         yield live

@@ -7,9 +7,11 @@ from time import monotonic, sleep
 
 import pytest
 import requests
+from flask import Flask
 
+from tests.support.commands import operate
 from tests.support.live import LiveGatebell
-from tests.support.people import Person, alice, make_project, sign_in, unique
+from tests.support.people import Person, alice, sign_in, unique
 from tests.support.senders import Endpoint, connect
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -32,10 +34,10 @@ COMMANDS = (
 )
 
 
-def test_every_command_says_what_it_does(live_sqlite: LiveGatebell) -> None:
+def test_every_command_says_what_it_does(app: Flask) -> None:
     for command in COMMANDS:
-        done = live_sqlite.run_cli(*command, "--help")
-        assert done.returncode == 0, command
+        done = app.test_cli_runner().invoke(args=[*command, "--help"])
+        assert done.exit_code == 0, command
         assert done.stdout.startswith("Usage:"), command
         assert done.stderr == "", command
 
@@ -129,16 +131,18 @@ ERRORS = (
 )  # fmt: skip
 
 
-def test_what_went_wrong_is_one_json_object_on_standard_error(live_postgres: LiveGatebell) -> None:
-    owner = alice(live_postgres)
-    known = {"alice": owner.username, "project": make_project(live_postgres, owner)}
-    known["group"] = known["project"].partition("/")[0]
+def test_what_went_wrong_is_one_json_object_on_standard_error(app: Flask) -> None:
+    known = {"alice": "alice", "group": "acme", "project": "acme/shop"}
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "projects", "create", "acme/shop")
     for sentence, *arguments in ERRORS:
-        done = live_postgres.run_cli(*(argument.format(**known) for argument in arguments))
-        assert (done.returncode, done.stdout) == (1, ""), arguments
+        given = [argument.format(**known) for argument in arguments]
+        done = app.test_cli_runner().invoke(args=given)
+        assert (done.exit_code, done.stdout) == (1, ""), given
         told = json.loads(done.stderr)
-        assert set(told) == {"error"}, arguments
-        assert sentence in told["error"], arguments
+        assert set(told) == {"error"}, given
+        assert sentence in told["error"], given
 
 
 def test_the_program_says_what_went_wrong_and_fails(live_sqlite: LiveGatebell) -> None:

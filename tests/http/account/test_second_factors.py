@@ -252,20 +252,31 @@ def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
         assert answer.headers["Location"].startswith("/users/sign_in?next="), path
 
 
-@pytest.mark.parametrize("path", [APP, f"{APP}/remove", RENEW])
-def test_the_password_cannot_be_guessed_at_here_either(gatebell: LiveGatebell, path: str) -> None:
-    victim = make_user(gatebell, name="charlie")
-    app = give_app(gatebell, victim) if path != APP else None
-    browser, page = give_password(gatebell, victim)
-    if app:
-        submit(browser, page, form_with(page, "code"), code=code_of(app))
+def test_the_password_cannot_be_guessed_at_here_either(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    assert statuses_of_guesses(gatebell, browser, APP) == [422] * 10 + [429]
+
+
+def test_guesses_on_all_pages_are_counted_together(gatebell: LiveGatebell, charlie: Person) -> None:
+    app = give_app(gatebell, charlie)
+    browser, page = give_password(gatebell, charlie)
+    submit(browser, page, form_with(page, "code"), code=code_of(app))
+    assert statuses_of_guesses(gatebell, browser, f"{APP}/remove", 6) == [422] * 6
+    assert statuses_of_guesses(gatebell, browser, RENEW, 5) == [422] * 4 + [429]
+    assert statuses_of_guesses(gatebell, browser, f"{APP}/remove", 1) == [429]
+
+
+def statuses_of_guesses(
+    gatebell: LiveGatebell, browser: requests.Session, path: str, times: int = 11
+) -> list[int]:
     page = browser.get(gatebell.url + path)
     form = form_with(page, "current_password")
-    statuses = [
+    return [
         submit(browser, page, form, code="123456", current_password=f"wrong {n}").status_code
-        for n in range(11)
+        for n in range(times)
     ]
-    assert statuses == [422] * 10 + [429]
 
 
 @cache
@@ -274,7 +285,7 @@ def guesser(gatebell: LiveGatebell) -> Person:
     return make_user(gatebell, name="guesser")
 
 
-@bounded(10)
+@bounded(6)
 @given(code=st.text(max_size=80), password=st.text(max_size=80))
 def test_a_form_may_be_garbage_all_over(
     live_postgres: LiveGatebell, code: str, password: str

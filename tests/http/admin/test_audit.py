@@ -200,6 +200,7 @@ def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write:
     assert shown(user=bob.username, since=limit) == [new]
     assert shown(user=bob.username, until=limit) == [old]
     assert shown(user=bob.username, until=f"{today - timedelta(days=400):{day}}") == [old]
+    assert shown(user=bob.username, until=f"{today - timedelta(days=401):{day}}") == []
     assert shown(user=bob.username, until="9999-12-31", since="0001-01-01") == [old, new]
     assert shown(user=unique("nobody")) == []
     forget_before_today(gatebell)
