@@ -78,6 +78,7 @@ def test_the_assignee_is_shown_on_page_and_list(gatebell: LiveGatebell) -> None:
     assert f"assigned to </span>@{me}<" in listed
 
 
+@pytest.mark.both_databases
 def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
@@ -102,6 +103,7 @@ def test_a_note_that_is_none_is_refused(gatebell: LiveGatebell) -> None:
         assert "Nobody has done anything with it yet." in page.text
 
 
+@pytest.mark.both_databases
 def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()

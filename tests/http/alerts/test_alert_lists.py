@@ -251,6 +251,7 @@ def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
     assert found == ["resolved", "triggered", "triggered"]
 
 
+@pytest.mark.both_databases
 def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     browser = signed_in(gatebell, alice(gatebell))

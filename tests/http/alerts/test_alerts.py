@@ -48,6 +48,7 @@ def titles(page: requests.Response) -> list[str]:
     return re.findall(r'/-/alerts/\d+"><bdi>([^<]*)</bdi>', page.text)
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("J5", "I3", "I13")
 def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -65,6 +66,7 @@ def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) 
         assert text in page.text, text
 
 
+@pytest.mark.both_databases
 @pytest.mark.spec("J5", "I13")
 def test_a_metrics_alerts_page_shows_query_links_and_notes(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -202,6 +204,7 @@ def quiet_endpoint(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
+@pytest.mark.both_databases
 def test_an_alert_that_does_not_exist_is_not_found(gatebell: LiveGatebell) -> None:
     endpoint = quiet_endpoint(gatebell)
     assert page_of(gatebell, endpoint, "/1").status_code == 200

@@ -89,6 +89,7 @@ def test_a_filter_or_a_place_that_is_none_is_refused(gatebell: LiveGatebell) -> 
     assert not any("Traceback" in each.text for each in answers.values())
 
 
+@pytest.mark.both_databases
 def test_every_delivery_tells_how_long_it_took(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for body in (webhook(item("a")), webhook(item("a"), item("b")), b"{"):

@@ -80,7 +80,7 @@ def test_two_authorizations_are_none(gatebell: LiveGatebell, lines: tuple[str, .
     assert alerts_of(gatebell, endpoint.project) == []
 
 
-@ON_SQLITE
+@ON_POSTGRES
 def test_addresses_that_lead_nowhere_are_not_found(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     head = request_head(endpoint, "Content-Length: 2", "Content-Type: application/json")
