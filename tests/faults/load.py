@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Lock
-from time import sleep
+from time import monotonic, sleep
 
 import requests
 
@@ -18,6 +18,7 @@ from tests.support.senders import JSON, Endpoint
 from tests.support.stored import alerts_of
 
 SENDERS = 6
+_LOAD_SECONDS = 60
 _loads = count(1)
 
 
@@ -52,6 +53,13 @@ class Answers:
         with self.lock:
             self.unheard += is_unheard
             self.reset += not is_unheard
+
+    def wait_for(self, more: int) -> None:
+        """Wait until so many more are accepted: however slow the machine, the load was there."""
+        wanted, deadline = len(self.accepted) + more, monotonic() + _LOAD_SECONDS
+        while len(self.accepted) < wanted:
+            assert monotonic() < deadline, self.answered
+            sleep(0.02)
 
     @property
     def statuses(self) -> set[int]:

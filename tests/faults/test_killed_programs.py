@@ -3,27 +3,16 @@
 import os
 import signal
 import socket
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 import requests
 
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.faults.test_killed_workers import children
+from tests.faults.processes import children, wait_until
 from tests.support.live import LiveGatebell
 from tests.support.senders import connect
-
-_SECONDS = 60
-
-
-def wait_until(is_so: Callable[[], object]) -> None:
-    deadline = monotonic() + _SECONDS
-    while not is_so():
-        assert monotonic() < deadline
-        sleep(0.1)
 
 
 def pids_of(live: LiveGatebell, program: str) -> list[int]:
@@ -32,14 +21,14 @@ def pids_of(live: LiveGatebell, program: str) -> list[int]:
 
 @pytest.mark.spec("I1")
 def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(start: Start) -> None:
-    live = start("")
+    live = start("sqlite")
     endpoint = connect(live)
     wait_until(lambda: pids_of(live, "web.jobs.worker"))
     (first,) = pids_of(live, "web.jobs.worker")
     with load_on(endpoint) as answers:
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]))
-        sleep(1)
+        answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
     assert account.reset == 0
@@ -52,19 +41,21 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(start: Start) -> No
 def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     start: Start,
 ) -> None:
-    live = start("")
+    live = start("sqlite")
     endpoint = connect(live)
     (lifeline,) = pids_of(live, "web.server.lifeline")
     left = [pid for pid, _ in children(live.pid)]
     with load_on(endpoint) as answers:
-        sleep(0.5)
+        answers.wait_for(10)
         os.kill(live.pid, signal.SIGKILL)
         live.wait()
         live.start()
-        sleep(0.5)
+        answers.wait_for(10)
     assert_nothing_was_lost(live, endpoint, answers)
     wait_until(lambda: not any(map(is_alive, left)))
     assert lifeline in left
+    # A worker that is told to stop before it has begun ends by the signal.
+    wait_until(lambda: live.log_text().count("Huey consumer started") == 2)
     assert live.stop() == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", live.port)) != 0

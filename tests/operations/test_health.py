@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import requests
 
 from tests.support.live import LiveGatebell
@@ -15,6 +16,7 @@ def test_alive_and_ready(gatebell: LiveGatebell) -> None:
         assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.one_database("postgres")
 def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell) -> None:
     before = counted(gatebell, '/healthz",status="2xx"}')
     with ThreadPoolExecutor(8) as several:
@@ -25,6 +27,7 @@ def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell)
     assert counted(gatebell, '/healthz",status="2xx"}') == before + 40
 
 
+@pytest.mark.one_database("sqlite")
 def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> None:
     requests.get(f"{gatebell.url}/-/no/such/page?access_token=s3cret", timeout=10)
     text = requests.get(f"{gatebell.url}/metrics", timeout=10).text
@@ -32,6 +35,7 @@ def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> 
     assert "s3cret" not in text
 
 
+@pytest.mark.one_database("sqlite")
 def test_every_answer_has_an_id_that_its_log_line_has_too(gatebell: LiveGatebell) -> None:
     answer = requests.get(
         f"{gatebell.url}/healthz?access_token=s3cret", headers={"X-Request-Id": "mine"}, timeout=10

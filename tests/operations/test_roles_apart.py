@@ -68,7 +68,7 @@ def test_the_service_works_as_a_role_that_owns_nothing(url: str, tmp_path: Path)
         endpoint = connect(live, make_project(live, make_user(live)))
         assert [endpoint.accepted(title=f"Disk {n}")["iid"] for n in (1, 2)] == [1, 2]
         assert requests.get(f"{live.url}/readyz", timeout=10).status_code == 200
-        assert live.printed("prune")["deliveries"] == 0
+        assert live.cli("prune")["deliveries"] == 0
     finally:
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()

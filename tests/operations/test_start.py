@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 import requests
 
-from tests.support.live import ROOT, SECRET_KEY, LiveGatebell
+from tests.support.live import ROOT, SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate
 from web.jobs.worker import open_queue
 from web.settings.reader import Settings, read_settings
+
+_SECONDS = 120
 
 
 def serve(**variables: str) -> subprocess.CompletedProcess[str]:
@@ -33,23 +35,29 @@ def serve(**variables: str) -> subprocess.CompletedProcess[str]:
         env=rest | variables,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=_SECONDS,
         check=False,
     )
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[LiveGatebell]:
-    """A service of this test's own."""
-    made = LiveGatebell(instance_path=tmp_path / "instance", database_url="", WEB_CONCURRENCY="1")
-    made.start()
-    yield made
-    made.stop()
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    """A service for which nothing was set up; who stops it starts it again."""
+    path = tmp_path_factory.mktemp("start") / "instance"
+    made = LiveGatebell(instance_path=path, database_url="", WEB_CONCURRENCY="1")
+    with running(made):
+        yield made
+
+
+def wait_for(live: LiveGatebell, words: str, times: int = 1) -> None:
+    deadline = monotonic() + _SECONDS
+    while live.log_text().count(words) < times:
+        assert monotonic() < deadline, live.log_text()
+        sleep(0.05)
 
 
 def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebell) -> None:
-    while "is ready" not in live.log_text():
-        sleep(0.05)
+    wait_for(live, "is ready")
     assert f"Gatebell is ready: {live.url}" in live.log_text()
     assert "The first administrator is admin, the password is in " in live.log_text()
 
@@ -63,13 +71,10 @@ def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
     assert password
     assert password not in live.log_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    live.stop()
-    live.start()
-    assert live.log_text().count("The first administrator is ") == 1
 
 
-def test_who_watches_a_terminal_is_told_the_first_password(tmp_path: Path) -> None:
-    live = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1")
+def test_who_watches_a_terminal_is_told_the_first_password(new_service: NewService) -> None:
+    live = new_service("sqlite", WEB_CONCURRENCY="1")
     terminal, ours = pty.openpty()
     command = [sys.executable, "-m", "web.server.serve"]
     started = subprocess.Popen(
@@ -80,9 +85,10 @@ def test_who_watches_a_terminal_is_told_the_first_password(tmp_path: Path) -> No
         line = next(line for line in seen if "The first administrator is" in line)
         assert any("is ready" in line for line in seen)
         started.terminate()
-        assert started.wait(60) in {0, 1}
-    password = (tmp_path / "first_administrator.txt").read_text().partition("password: ")[2]
-    assert line.strip() == f"The first administrator is admin, the password {password.strip()}"
+        assert started.wait(_SECONDS) in {0, 1}
+    kept = (live.instance_path / "first_administrator.txt").read_text()
+    password = kept.partition("password: ")[2].strip()
+    assert line.strip() == f"The first administrator is admin, the password {password}"
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
@@ -129,7 +135,6 @@ def test_several_that_start_at_once_on_an_empty_database_all_start(
     [
         ("PORT", "80x", "PORT must be a whole number from 1 to 65535, not '80x'.\n"),
         ("HOST", "203.0.113.1", "HOST, PORT: cannot listen on port 8000 of 203.0.113.1: "),
-        ("DATABASE_URL", "mysql://db/x", "DATABASE_URL must be sqlite:///FILE or postgresql://"),
         (
             "DATABASE_URL",
             "postgresql://alice:hunter2@127.0.0.1:1/gatebell",
@@ -166,7 +171,9 @@ def test_a_port_in_use_stops_the_start_with_one_sentence(tmp_path: Path) -> None
     assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
 
 
-def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -> None:
+def test_a_request_in_flight_when_told_to_stop_is_answered_and_the_next_start_says_no_password(
+    live: LiveGatebell,
+) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
         head = "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\n"
@@ -179,12 +186,12 @@ def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -
     assert answer.startswith(b"HTTP/1.1 4")
     assert b"error" in answer
     assert live.wait() == 0
+    live.start()
+    assert live.log_text().count("The first administrator is ") == 1
 
 
 def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
     booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
-    os.kill(int(json.loads(booted[0])["message"].rpartition(" ")[2]), signal.SIGKILL)
-    while live.log_text().count("Booting worker") < 2:
-        sleep(0.05)
+    os.kill(int(json.loads(booted[-1])["message"].rpartition(" ")[2]), signal.SIGKILL)
+    wait_for(live, "Booting worker", len(booted) + 1)
     assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}
-    assert live.stop() == 0

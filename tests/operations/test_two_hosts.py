@@ -34,14 +34,13 @@ from tests.support.people import (
     settings_of,
     sign_in,
 )
-from tests.support.postgres import Postgres
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of
 from web.jobs.mail import send_due_letters
 from web.jobs.worker import look_at_queue
 from web.settings.reader import read_settings
 
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 60
 _LETTERS = 60
 
 
@@ -65,7 +64,9 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def pair(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(
+    new_postgres: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
     """Both, running for all tests of this file."""
     paths = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
     mailbox = SlowMailbox()
@@ -74,7 +75,7 @@ def pair(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         store.start()
         stack.callback(store.stop)
         shared = {
-            "database_url": postgres.new_database(),
+            "database_url": new_postgres(),
             # What the first one has made for itself.
             "SECRET_KEY": read_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
             "RATELIMIT_STORAGE_URI": f"redis://127.0.0.1:{store.port}/0",

@@ -65,14 +65,14 @@ def test_all_are_told_to_stop_and_may_finish() -> None:
     process = supervise(GENTLE, GENTLE)
     wait_for_starts(process, 2)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     assert output == "finished\nfinished\n"
     assert process.returncode == 0
 
 
 def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:
     process = supervise(GENTLE, BRIEF)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     assert "The 1 process ended by itself" in output
     assert output.count("finished") == 1
     assert process.returncode == 1
@@ -83,9 +83,9 @@ def test_one_that_does_not_listen_is_killed_after_a_while() -> None:
     wait_for_starts(process, 1)
     began = monotonic()
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 1
-    assert 0.5 < monotonic() - began < 10
+    assert 0.5 < monotonic() - began < 40
 
 
 def test_being_told_twice_means_at_once() -> None:
@@ -94,7 +94,7 @@ def test_being_told_twice_means_at_once() -> None:
     process.terminate()
     sleep(0.5)
     os.kill(process.pid, signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == 1
 
 
@@ -109,7 +109,7 @@ def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pause
         moments += [monotonic() - began] if line == "started\n" else []
         assert "ended" in line or line == "started\n"
     process.terminate()
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=60)
     # After a second, and then after two more.
     assert moments[0] >= 1
     assert moments[1] >= 3
@@ -121,7 +121,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
     wait_for_starts(process, 2)
     process.kill()
     # It ends only when nobody can write to it any more.
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert output == "finished\n"
 
 
@@ -130,12 +130,12 @@ def test_the_lifeline_is_held_again_when_its_other_end_was_killed() -> None:
     wait_for_starts(process, 1)
     for watch in lifelines_of(process.pid):
         os.kill(watch, signal.SIGKILL)
-    deadline = monotonic() + 30
+    deadline = monotonic() + 60
     while not lifelines_of(process.pid):
         assert monotonic() < deadline
         sleep(0.1)
     process.kill()
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert output == "finished\n"
 
 

@@ -83,7 +83,7 @@ def running_postgres() -> Iterator[Postgres]:
         finally:
             postgres.drop_databases()
         return
-    with own_server(_quick_place()) as server:
+    with own_server(quick_place()) as server:
         for change in _FOR_TESTS:
             Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
         server.stop()
@@ -104,7 +104,7 @@ def own_server(place: Path | None = None) -> Iterator[PostgresServer]:
             server.stop()
 
 
-def _quick_place() -> Path | None:
+def quick_place() -> Path | None:
     """Return where files lie in memory, if there is room for ours."""
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY
     return _MEMORY if has_room else None

@@ -1,0 +1,32 @@
+"""The processes of a running service."""
+
+import subprocess
+from collections.abc import Callable
+from time import monotonic, sleep
+
+from tests.support.live import LiveGatebell
+
+_SECONDS = 60
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    """Wait for what has to happen, however slow the machine."""
+    deadline = monotonic() + _SECONDS
+    while not is_so():
+        assert monotonic() < deadline
+        sleep(0.1)
+
+
+def web_processes(live: LiveGatebell) -> list[int]:
+    """Return the processes that answer, the oldest first."""
+    # Where nobody supervises the web server, it is the service.
+    supervised = [pid for pid, words in children(live.pid) if "-m gunicorn" in words]
+    return [pid for pid, _ in children(supervised[0] if supervised else live.pid)]
+
+
+def children(parent: int) -> list[tuple[int, str]]:
+    """Return the processes that one has begun, each with its words, the oldest first."""
+    listed = ["ps", "--no-headers", "-o", "pid,args", "--ppid", str(parent)]
+    # Its status is 1 where there are none.
+    lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
+    return sorted((int(line.split()[0]), line) for line in lines)
