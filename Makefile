@@ -42,10 +42,12 @@ migrate: $(VENV)/runtime ## Bring the database to the newest shape
 migration: $(VENV)/development ## Write a migration from what the models want: NAME="what it does"
 	@$(PY) -m migrations.new "$(NAME)"
 
-docs: $(VENV)/development ## Write the generated documents: settings and coverage
+docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
 	@$(PY) -m web.settings.document > docs/settings.md
-	@$(PY) -m tests.coverage.coverage_table > docs/coverage.md
-	@$(PY) -m tests.coverage.rfc_coverage > docs/rfc-coverage.md
+	@$(PY) -m tests.coverage.summary > docs/coverage.md
+	@mkdir -p build/docs
+	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
+	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md
 
 coverage: docs ## Show which statements of the specification no test shows
 	@$(PY) -m tests.coverage.coverage_table --missing
@@ -70,7 +72,7 @@ sbom: $(VENV)/development ## List what the service is made of (CycloneDX), in sb
 	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
 
 clean: ## Remove the environment and caches; what is in instance/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamps are newer than the requirements that they were made from.
 $(VENV)/runtime: requirements.txt | $(PY)

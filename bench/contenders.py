@@ -28,7 +28,7 @@ ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
 EMPTY_VIEW = "empty Flask view"
-#: The same, served by the worker that Gatebell has (docs/adr/0027).
+#: The same, served by the worker that Gatebell has (decision record 27).
 EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
 _WORKER_HERE = "web.server.gevent_worker.PunctualWorker"

@@ -46,7 +46,7 @@ _GRANT_TYPES = frozenset(
 
 
 class _Counting:
-    """Whether this process counts: it must not where there is no room to (web/shared_counters)."""
+    """Whether this process counts: not where web/server/shared_counters.py found no room."""
 
     is_on = True
 

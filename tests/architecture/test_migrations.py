@@ -53,7 +53,7 @@ def test_the_numbers_of_files_are_what_alembic_knows(scripts: ScriptDirectory) -
     assert newest_known_revision() == scripts.get_current_head()
 
 
-#: Says so in `schema_support` (docs/adr/0026).
+#: Says so in `schema_support` (decision record 26).
 _SAYS_SO = "schema_support"
 _FIRST_THAT_COULD = "0012"
 _TAKES_AWAY = re.compile(

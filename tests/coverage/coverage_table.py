@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: which tests show which statement of docs/statements.md.
+"""Writes build/docs/statements.md: which tests show which statement of docs/statements.md.
 
 Tests say it themselves, by `@pytest.mark.spec("A3", …)` on a function, a class or, as
 `pytestmark`, a file. They are read, not run.
@@ -23,7 +23,7 @@ _INTRODUCTION = """\
 # Which tests show which statement
 
 Generated from the marks of the tests by `make docs`; the statements are those of
-[statements.md](statements.md). {shown} of {all} statements are shown by a test.
+[statements.md](../../docs/statements.md). {shown} of {all} statements are shown by a test.
 """
 
 
@@ -58,7 +58,7 @@ def marks(mark: str = "spec", tests: Path = ROOT / "tests") -> dict[str, list[st
 
 
 def document(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of docs/coverage.md."""
+    """Return the table of statements with the names of their tests."""
     count = sum(each.id in shown for each in known)
     introduction = _INTRODUCTION.format(shown=count, all=len(known))
     return introduction + "".join(f"{line}\n" for line in _rows(known, shown))

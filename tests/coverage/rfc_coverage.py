@@ -1,4 +1,4 @@
-"""Writes docs/rfc-coverage.md: which tests show which requirement of which RFC.
+"""Writes build/docs/standards.md: which tests show which requirement of which RFC.
 
 The requirements are data: one file a document in tests/rfc/requirements/, one line a requirement.
 The file `rfc7636.toml`, for example:
@@ -100,14 +100,15 @@ def result_of(requirement: Requirement, shown: Mapping[str, Sequence[str]]) -> R
 
 
 def document(known: Sequence[Standard], shown: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of docs/rfc-coverage.md."""
-    lines = [*_summary(known, shown)]
+    """Return the table of requirements with the names of their tests."""
+    lines = [*summary(known, shown)]
     for standard in known:
         lines += _standard(standard, shown)
     return _INTRODUCTION + "".join(f"{line}\n" for line in lines)
 
 
-def _summary(known: Sequence[Standard], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def summary(known: Sequence[Standard], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of the table that counts the results for each document."""
     yield from ("", f"| document | {' | '.join(Result)} |", "|---" * (len(Result) + 1) + "|")
     for standard in known:
         results = [result_of(each, shown) for each in standard.requirements]

@@ -2,7 +2,7 @@
 
 SQLAlchemy writes them, and on SQLite runs them as well. On Postgres they go to psycopg directly:
 what happens in between (a context, a result, a cursor's description for each execution) costs
-about as much as Flask does for a whole request. See docs/adr/0020 and 0026.
+about as much as Flask does for a whole request. See decision record 27.
 """
 
 from collections import namedtuple

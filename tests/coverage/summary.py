@@ -1,0 +1,74 @@
+"""Writes docs/coverage.md: how many statements and requirements the tests show, and which not.
+
+The tables that name every test are long and change whenever a test is renamed, so they are not
+kept in the repository: `make docs` writes them to build/docs/.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from tests.coverage.coverage_table import Statement, marks, statements
+from tests.coverage.rfc_coverage import Standard, standards, summary
+
+_INTRODUCTION = """\
+# What the tests show
+
+Generated from the marks of the tests by `make docs`, which also writes the tables with the names
+of the tests: `build/docs/statements.md` and `build/docs/standards.md`.
+
+## Statements of the specification
+
+Those of [statements.md](statements.md). {shown} of {all} are shown by a test.
+"""
+
+_STANDARDS = """\
+
+## Requirements of the standards
+
+Those that the standards put on an authorization server, an OpenID provider or a resource server,
+from `tests/rfc/requirements/`. Every one is shown on the wire by a test, or has a reason why it is
+not done.
+"""
+
+
+def document(
+    known: Sequence[Statement],
+    shown: Mapping[str, Sequence[str]],
+    requirements: Sequence[Standard],
+    requirements_shown: Mapping[str, Sequence[str]],
+) -> str:
+    """Return the text of docs/coverage.md."""
+    count = sum(each.id in shown for each in known)
+    lines = [*_sections(known, shown), *_missing(known, shown)]
+    return "".join(
+        (
+            _INTRODUCTION.format(shown=count, all=len(known)),
+            *(f"{line}\n" for line in lines),
+            _STANDARDS,
+            *(f"{line}\n" for line in summary(requirements, requirements_shown)),
+        )
+    )
+
+
+def _sections(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    yield from ("", "| section | statements | shown |", "|---|---|---|")
+    for section, group in groupby(known, key=lambda each: each.section):
+        ids = [each.id for each in group]
+        yield f"| {section} | {len(ids)} | {sum(each in shown for each in ids)} |"
+
+
+def _missing(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    missing = [each for each in known if each.id not in shown]
+    if missing:
+        yield from ("", "Shown by no test:", "")
+        yield from (f"- {each.id}: {each.text}" for each in missing)
+
+
+def main() -> None:
+    """Print the document."""
+    sys.stdout.write(document(statements(), marks(), standards(), marks("rfc")))
+
+
+if __name__ == "__main__":
+    main()
