@@ -63,3 +63,22 @@ def test_links_between_documents_lead_somewhere() -> None:
         if not (document.parent / target).exists()
     }
     assert broken == set()
+
+
+def test_every_decision_record_has_a_status_and_a_date_and_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    rows = [line for line in index.splitlines() if line.startswith("| [")]
+    assert rows == [_index_row(record) for record in records]
+
+
+def _index_row(record: Path) -> str:
+    found = re.match(
+        r"# (\d+)\. (.+)\n\n"
+        r"Status: (accepted|replaced by record \d+), (\d{4}-\d\d-\d\d)\.",
+        record.read_text(encoding="utf-8"),
+    )
+    assert found, f"{record.name} has no number, title, status and date"
+    number, title, status, made = found.groups()
+    assert int(number) == int(record.name[:4]), record.name
+    return f"| [{number}]({record.name}) | {title} | {status} | {made} |"

@@ -1,0 +1,185 @@
+"""What documents, docstrings and comments name exists: files, folders, modules and identifiers.
+
+Only what stands in backticks is taken for a name, and paths below a folder of the project wherever
+they stand. History is left alone: the changelog, and decision records that were replaced.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.architecture.test_shape import LAYERS, ROOT, files_of_the_project, place
+
+CODE = (*LAYERS, "app.py", "wsgi.py", "gunicorn.conf.py", "migrations", "tests")
+FOLDERS = (*LAYERS, "bench", "docs", "migrations", "scripts", "static", "templates", "tests")
+
+#: Written when the service runs or by `make docs`: not in the repository.
+MADE_LATER = ("build/", "bench/results/", "instance/")
+#: Names of others: programs, and what databases call theirs.
+FOREIGN_NAMES = frozenset({"checkpoint_timeout", "max_wal_size", "pg_dump"})
+
+_SPAN = re.compile(r"`+([^`\n]+)`+")
+_ROOTED_PATH = re.compile(rf"(?<![\w./:{{<-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
+_FILE = re.compile(r"[\w./-]*\w\.(?:py|md|toml|html|css|js|mjs|ini|mako|txt)")
+_MODULE = re.compile(rf"(?:python -m )?((?:{'|'.join(FOLDERS)})(?:\.\w+)+)")
+_QUALIFIED = re.compile(r"([a-z]\w*)\.(\w+)(?:\(.*\))?")
+_IDENTIFIER = re.compile(r"(\w*[a-z]_[a-z]\w*|_*[A-Z][a-z0-9]+[A-Z]\w*|[a-z]\w*(?=\())(?:\(.*\))?")
+_STATUS = re.compile(r"^Status: replaced", re.MULTILINE)
+
+
+class Source(NamedTuple):
+    """A file of code, with what it defines and every word that it uses."""
+
+    path: Path
+    defined: frozenset[str]
+    words: frozenset[str]
+    #: Docstrings and comments.
+    prose: str
+
+
+def _documents() -> Iterator[tuple[str, str]]:
+    for file in files_of_the_project():
+        text = file.read_text(encoding="utf-8") if file.suffix == ".md" else ""
+        if text and file.name != "CHANGELOG.md" and not _STATUS.search(text):
+            yield place(file), text
+
+
+@cache
+def _sources() -> tuple[Source, ...]:
+    return tuple(
+        _read(file)
+        for file in files_of_the_project()
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in (*CODE, "bench")
+    )
+
+
+def _read(file: Path) -> Source:
+    text = file.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    docstrings = dict(_prose_in(nodes))
+    words: set[str] = set()
+    for node in nodes:
+        if id(node) not in docstrings:
+            words.update(_words_of(node))
+    comments = re.findall(r"^[^'\"\n]*?#:? (.*)$", text, re.MULTILINE)
+    prose = "\n".join((*docstrings.values(), *comments))
+    return Source(file, frozenset(_defined(tree)), frozenset(words), prose)
+
+
+def _prose_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield docstrings, with what tells their nodes from other texts."""
+    for node in nodes:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str() as text) as constant):
+                yield id(constant), text
+
+
+def _words_of(node: ast.AST) -> Iterator[str]:
+    for field in ("id", "attr", "name", "arg", "module", "asname"):
+        if isinstance(value := getattr(node, field, None), str):
+            yield from value.split(".")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield from re.findall(r"\w+", node.value)
+        if " " not in node.value:
+            yield node.value
+
+
+def _defined(tree: ast.AST) -> Iterator[str]:
+    """Yield what a module and its classes define; also what functions assign, which is harmless."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+
+
+@cache
+def _words() -> frozenset[str]:
+    words: set[str] = set()
+    for source in _sources():
+        words |= source.words
+    for file in files_of_the_project():
+        if file.suffix in {".html", ".js", ".toml", ".css", ".mjs"} or file.name == "Makefile":
+            words.update(re.findall(r"\w+", file.read_text(encoding="utf-8")))
+    return frozenset(words)
+
+
+@cache
+def _paths() -> frozenset[str]:
+    files = {place(file) for file in files_of_the_project()}
+    folders = {parent.as_posix() for name in files for parent in Path(name).parents}
+    return frozenset(files | folders)
+
+
+def _is_there(path: str, where: str) -> bool:
+    path = path.removeprefix("./").rstrip("/.")
+    if "/" not in path:
+        return any(Path(name).name == path for name in _paths())
+    beside = (Path(where).parent / path).as_posix()
+    return path in _paths() or beside in _paths() or f"{path}/".startswith(MADE_LATER)
+
+
+def _is_module(name: str) -> bool:
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        path, rest = "/".join(parts[:count]), parts[count:]
+        if rest and f"{path}.py" in _paths():
+            return _defines(ROOT / f"{path}.py", rest[0])
+        if not rest and (path in _paths() or f"{path}.py" in _paths()):
+            return True
+    return False
+
+
+def _defines(file: Path, name: str) -> bool:
+    return any(source.path == file and name in source.defined for source in _sources())
+
+
+def _is_qualified(owner: str, name: str) -> bool:
+    """Tell whether a module has the name, or a table the column; other owners are not known."""
+    named = [
+        source
+        for source in _sources()
+        if source.path.stem == owner
+        or (source.path.parent.name == "models" and owner in source.words)
+    ]
+    return not named or any(name in source.defined for source in named)
+
+
+def _is_known(span: str, where: str) -> bool:
+    """Tell whether a span in backticks names nothing, or something that exists."""
+    if found := _MODULE.fullmatch(span):
+        return _is_module(found[1])
+    if _FILE.fullmatch(span) and not span.startswith("/"):
+        return _is_there(span, where)
+    if found := _QUALIFIED.fullmatch(span):
+        return span in _words() or _is_qualified(found[1], found[2])
+    if found := _IDENTIFIER.fullmatch(span):
+        return found[1] in _words() or found[1] in FOREIGN_NAMES
+    return True
+
+
+def _dead_pointers(text: str, where: str) -> Iterator[str]:
+    for span in _SPAN.findall(text):
+        if not _is_known(span, where):
+            yield f"{where}: {span}"
+    for path in _ROOTED_PATH.findall(text):
+        if not _is_there(path, where):
+            yield f"{where}: {path}"
+
+
+def test_what_documents_name_exists() -> None:
+    dead = {dead for where, text in _documents() for dead in _dead_pointers(text, where)}
+    assert sorted(dead) == []
+
+
+def test_what_docstrings_and_comments_name_exists() -> None:
+    dead = {
+        dead for source in _sources() for dead in _dead_pointers(source.prose, place(source.path))
+    }
+    assert sorted(dead) == []
