@@ -4,9 +4,8 @@ Only what stands in backticks is taken for a name, and paths below a folder of t
 they stand. History is left alone: the changelog, and decision records that were replaced.
 """
 
-import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +26,17 @@ _FILE = re.compile(r"[\w./-]*\w\.(?:py|md|toml|html|css|js|mjs|ini|mako|txt)")
 _MODULE = re.compile(rf"(?:python -m )?((?:{'|'.join(FOLDERS)})(?:\.\w+)+)")
 _QUALIFIED = re.compile(r"([a-z]\w*)\.(\w+)(?:\(.*\))?")
 _IDENTIFIER = re.compile(r"(\w*[a-z]_[a-z]\w*|_*[A-Z][a-z0-9]+[A-Z]\w*|[a-z]\w*(?=\())(?:\(.*\))?")
+#: What stands at the beginning of a file, or below the line that ends with a colon.
+_DOCSTRING = re.compile(r'(\A|:(?:  #[^\n]*)?\n)\s*r?"""((?:.|\n)*?)"""')
+#: With no text of the program behind its sign.
+_COMMENT = re.compile(r'(?:^|(?<=\s))#[^"\n]*$', re.MULTILINE)
+_DEFINED = re.compile(
+    r"^\s*(?:(?:class|(?:async )?def)\s+(\w+)|(\w+(?:, \w+)*)\s*(?::[^=\n]+)?=(?!=)"
+    r"|(?:from\s+\S+\s+)?import\s+(\([^)]*\)|.*)|(\w+):)",
+    re.MULTILINE,
+)
+_QUOTED = re.compile(r'"([\w.]+)"')
+_WORD = re.compile(r"\w+")
 _STATUS = re.compile(r"^Status: replaced", re.MULTILINE)
 
 
@@ -58,45 +68,13 @@ def _sources() -> tuple[Source, ...]:
 
 def _read(file: Path) -> Source:
     text = file.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    nodes = list(ast.walk(tree))
-    docstrings = dict(_prose_in(nodes))
-    words: set[str] = set()
-    for node in nodes:
-        if id(node) not in docstrings:
-            words.update(_words_of(node))
-    comments = re.findall(r"^[^'\"\n]*?#:? (.*)$", text, re.MULTILINE)
-    prose = "\n".join((*docstrings.values(), *comments))
-    return Source(file, frozenset(_defined(tree)), frozenset(words), prose)
-
-
-def _prose_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Yield docstrings, with what tells their nodes from other texts."""
-    for node in nodes:
-        match node:
-            case ast.Expr(value=ast.Constant(value=str() as text) as constant):
-                yield id(constant), text
-
-
-def _words_of(node: ast.AST) -> Iterator[str]:
-    for field in ("id", "attr", "name", "arg", "module", "asname"):
-        if isinstance(value := getattr(node, field, None), str):
-            yield from value.split(".")
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from re.findall(r"\w+", node.value)
-        if " " not in node.value:
-            yield node.value
-
-
-def _defined(tree: ast.AST) -> Iterator[str]:
-    """Yield what a module and its classes define; also what functions assign, which is harmless."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name
+    without_docstrings = _DOCSTRING.sub(r"\1", text)
+    code = _COMMENT.sub("", without_docstrings)
+    defined = {name for found in _DEFINED.finditer(code) for name in _WORD.findall(found[0])}
+    words = {*_WORD.findall(code), *_QUOTED.findall(code)}
+    docstrings = (found[2] for found in _DOCSTRING.finditer(text))
+    prose = "\n".join((*docstrings, *_COMMENT.findall(without_docstrings)))
+    return Source(file, frozenset(defined), frozenset(words), prose)
 
 
 @cache
@@ -106,7 +84,7 @@ def _words() -> frozenset[str]:
         words |= source.words
     for file in files_of_the_project():
         if file.suffix in {".html", ".js", ".toml", ".css", ".mjs"} or file.name == "Makefile":
-            words.update(re.findall(r"\w+", file.read_text(encoding="utf-8")))
+            words.update(_WORD.findall(file.read_text(encoding="utf-8")))
     return frozenset(words)
 
 
