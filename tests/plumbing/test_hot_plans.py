@@ -8,24 +8,24 @@ import psycopg
 import pytest
 from flask import Flask
 
-from tests.coverage.statements import Question, questions
 from tests.support.commands import operate
 from tests.support.senders import JSON, item, resolved, webhook
+from tests.support.sql_statements import SentStatement, postgres_statements
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
 
-def questions_of(app: Flask, ask: Callable[[], object]) -> list[Question]:
-    """Return what a request asks, with the values."""
-    with app.app_context(), questions() as found:
+def sent_by(app: Flask, ask: Callable[[], object]) -> list[SentStatement]:
+    """Return the statements of a request, with their values."""
+    with app.app_context(), postgres_statements() as found:
         ask()
     return found
 
 
-def plan_of(app: Flask, question: Question) -> str:
+def plan_of(app: Flask, statement: SentStatement) -> str:
     """Return how Postgres would answer before it has counted any table."""
-    query, values = question
+    query, values = statement
     with app.app_context():
         connection: Any = db.session.connection().connection.driver_connection
         # A table without rows is read whole, whatever indexes there are.
@@ -70,9 +70,9 @@ def test_an_alert_is_found_by_its_fingerprint_and_changed_by_its_id(
     client = app.test_client()
     crowd = webhook(*(item(f"other {number}") for number in range(300)))
     assert client.post(path, data=crowd, headers=headers).status_code == 200
-    asked = questions_of(app, lambda: client.post(path, data=body, headers=headers))
-    (question,) = (each for each in asked if words in each[0])
-    plan = plan_of(app, question)
+    asked = sent_by(app, lambda: client.post(path, data=body, headers=headers))
+    (statement,) = (each for each in asked if words in each[0])
+    plan = plan_of(app, statement)
     found_by = re.findall(r"Index Cond: \((.*)\)", plan)
     assert len(found_by) == len(conditions), plan
     assert all(map(str.__contains__, found_by, conditions)), plan
@@ -85,6 +85,6 @@ def test_a_token_is_found_by_its_digest(app: Flask) -> None:
     made(app, "http")
     token = operate(app, "tokens", "create", "alice", "--name", "n", "--scopes", "api")["token"]
     headers = {"PRIVATE-TOKEN": token}
-    asked = questions_of(app, lambda: app.test_client().get("/api/v4/user", headers=headers))
-    (question,) = (each for each in asked if each[0].startswith("SELECT users"))
-    assert "uq_personal_access_tokens_digest" in plan_of(app, question)
+    asked = sent_by(app, lambda: app.test_client().get("/api/v4/user", headers=headers))
+    (statement,) = (each for each in asked if each[0].startswith("SELECT users"))
+    assert "uq_personal_access_tokens_digest" in plan_of(app, statement)

@@ -10,8 +10,8 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status
 from domain.alerts.reading.incoming import Severity
 from domain.projects.access import MOST_COUNTED
-from tests.coverage.statements import questions
 from tests.support.commands import operate
+from tests.support.sql_statements import postgres_statements
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
@@ -36,7 +36,7 @@ def test_alerts_are_counted_in_an_index(app: Flask, severity: Severity | None) -
         db.session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
         db.session.execute(_FILL)
         db.session.execute(text("ANALYZE alerts"))
-        with questions() as asked:
+        with postgres_statements() as asked:
             wanted = AlertFilter(project_id=project_id, severity=severity)
             counts = count_by_status(wanted, session=db.session())
         ((query, values),) = asked

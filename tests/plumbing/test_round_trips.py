@@ -12,9 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests.coverage.statements import round_trips
 from tests.support.commands import operate
 from tests.support.senders import JSON, item, resolved, webhook
+from tests.support.sql_statements import round_trips
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 

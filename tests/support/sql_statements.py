@@ -1,4 +1,4 @@
-"""What a request asks of the database, read where the driver takes it."""
+"""Collects the SQL statements that a request sends, where the driver takes them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,18 +11,18 @@ from sqlalchemy import Engine, event
 
 from web.extensions import db
 
-#: A text and its values: by name in psycopg's way, or by number in that of Postgres.
-Question = tuple[str, Any]
+#: A text and its values: by name as psycopg has them, or by number as Postgres has them.
+SentStatement = tuple[str, Any]
 
 
 @contextmanager
 def statements_of(app: Flask) -> Iterator[list[str]]:
-    """Collect the statements, whoever sends them."""
+    """Collect the texts of all statements, of sessions and of the hot paths."""
     found: list[str] = []
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "postgresql":
-        with questions() as asked:
+        with postgres_statements() as asked:
             yield found
         found += [text for text, _ in asked]
         return
@@ -37,9 +37,9 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
 
 
 @contextmanager
-def questions() -> Iterator[list[Question]]:
-    """Collect what Postgres is asked."""
-    found: list[Question] = []
+def postgres_statements() -> Iterator[list[SentStatement]]:
+    """Collect the statements that are sent to Postgres, with their values."""
+    found: list[SentStatement] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
@@ -58,7 +58,7 @@ def questions() -> Iterator[list[Question]]:
 
 @contextmanager
 def round_trips() -> Iterator[list[None]]:
-    """Collect one entry each time this process waits for Postgres."""
+    """Collect one entry for each time that this process waits for Postgres."""
     found: list[None] = []
     wait = psycopg.Connection.wait
 

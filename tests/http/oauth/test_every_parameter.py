@@ -1,6 +1,6 @@
 """Whatever any parameter of any endpoint holds: no 5xx, no way out, and errors that can be read.
 
-The list of endpoints is tests/coverage/endpoints.py; one that is not there fails.
+The list of endpoints is tests/support/endpoints.py; one that is not there fails.
 """
 
 import json
@@ -15,8 +15,8 @@ from flask import Flask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coverage.endpoints import ENDPOINTS, Endpoint
 from tests.support.device_wire import codes, television
+from tests.support.endpoints import ENDPOINTS, Endpoint
 from tests.support.garbage import TEXT, bounded
 from tests.support.html_forms import form_with
 from tests.support.live import LiveGatebell
