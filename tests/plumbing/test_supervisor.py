@@ -30,6 +30,14 @@ time.sleep(60)
 """
 
 
+#: Has not yet said what a signal shall do.
+BEGINNING = """
+import sys, time
+sys.stdout.write("started\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+
 #: Says so and ends.
 BRIEF = "import sys; sys.stdout.write('started\\n')"
 
@@ -68,6 +76,14 @@ def test_all_are_told_to_stop_and_may_finish() -> None:
     output, _ = process.communicate(timeout=60)
     assert output == "finished\nfinished\n"
     assert process.returncode == 0
+
+
+def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> None:
+    process = supervise(GENTLE, BEGINNING)
+    wait_for_starts(process, 2)
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("finished\n", 0)
 
 
 def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:

@@ -19,6 +19,8 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 #: A program that has run for so long has recovered.
 _LONG_LIFE_SECONDS = 60.0
+#: What a program ends with that was told to stop; the second one before it could take the signal.
+_STOPPED = (0, -signal.SIGTERM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,7 @@ class Supervisor:
             sys.stderr.write(f"The {ended} process ended by itself; stopping everything.\n")
         statuses = self._stop()
         self._lifeline.let_go()
-        return 1 if ended or any(statuses) else 0
+        return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         if self._told_to_stop.is_set():
