@@ -65,7 +65,8 @@ def test_a_letter_that_is_refused_for_good_is_given_up_and_stops_no_other(
     assert office.mailbox.recipients == [["bob@people.example"]]
     assert [row.next_try_at for row in office.rows()] == [None, None]
     assert "letter given up" in caplog.text
-    given = [str(vars(record)) for record in caplog.records]
+    ours = [each for each in caplog.records if each.name.startswith("gatebell")]
+    given = [str(vars(record)) for record in ours]
     assert not any("people.example" in each for each in given)
 
 
