@@ -29,7 +29,16 @@ def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
 
 NO_GROUPS = (
     *("", "/", "a b", "a//b", "../x", "-", "-x", "oauth", "API", "users", "health.json", "x.git"),
-    *("x" * 101, "é", "\x00", "nobody-knows-it/below", "{{1234567*7}}", "groups", "static", "admin"),
+    *(
+        "x" * 101,
+        "é",
+        "\x00",
+        "nobody-knows-it/below",
+        "{{1234567*7}}",
+        "groups",
+        "static",
+        "admin",
+    ),
 )
 
 
