@@ -57,12 +57,25 @@ def test_every_setting_is_read_by_somebody() -> None:
 
 def test_links_between_documents_lead_somewhere() -> None:
     broken = {
-        f"{document.name}: {target}"
+        f"{document.name}: {target}#{anchor}"
         for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8"))
-        if not (document.parent / target).exists()
+        for target, anchor in _LINK.findall(document.read_text("utf-8"))
+        if not _leads_somewhere(document.parent / target if target else document, anchor)
     }
     assert broken == set()
+
+
+_LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)")
+
+
+def _leads_somewhere(file: Path, anchor: str) -> bool:
+    return file.exists() and (not anchor or anchor in _anchors(file.read_text("utf-8")))
+
+
+def _anchors(text: str) -> set[str]:
+    """Return what links may have behind the sign: headings as GitHub and GitLab write them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_every_decision_record_has_a_status_and_a_date_and_is_in_the_index() -> None:

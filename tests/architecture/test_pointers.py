@@ -37,6 +37,7 @@ _DEFINED = re.compile(
 )
 _QUOTED = re.compile(r'"([\w.]+)"')
 _WORD = re.compile(r"\w+")
+_RECORD = re.compile(r"\b(?:ADR|[Rr]ecord) (\d+)\b")
 _STATUS = re.compile(r"^Status: replaced", re.MULTILINE)
 
 
@@ -95,6 +96,11 @@ def _paths() -> frozenset[str]:
     return frozenset(files | folders)
 
 
+@cache
+def _records() -> frozenset[int]:
+    return frozenset(int(file.name[:4]) for file in (ROOT / "docs" / "adr").glob("0*.md"))
+
+
 def _is_there(path: str, where: str) -> bool:
     path = path.removeprefix("./").rstrip("/.")
     if "/" not in path:
@@ -143,12 +149,10 @@ def _is_known(span: str, where: str) -> bool:
 
 
 def _dead_pointers(text: str, where: str) -> Iterator[str]:
-    for span in _SPAN.findall(text):
-        if not _is_known(span, where):
-            yield f"{where}: {span}"
-    for path in _ROOTED_PATH.findall(text):
-        if not _is_there(path, where):
-            yield f"{where}: {path}"
+    spans = (each for each in _SPAN.findall(text) if not _is_known(each, where))
+    paths = (each for each in _ROOTED_PATH.findall(text) if not _is_there(each, where))
+    records = (f"record {each}" for each in _RECORD.findall(text) if int(each) not in _records())
+    return (f"{where}: {dead}" for dead in (*spans, *paths, *records))
 
 
 def test_what_documents_name_exists() -> None:
