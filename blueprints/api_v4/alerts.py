@@ -16,7 +16,7 @@ from forms.alert_query import PARAMETERS, read_query
 from web.alerts.files import alert_file
 from web.api import parameters as read
 from web.api.cursor_pages import cursor_response, list_query
-from web.api.offset_pages import requested_size
+from web.api.links import page_size
 from web.api.projects import actor_of, project_of
 from web.extensions import db
 from web.http.access import bearer as with_bearer
@@ -41,7 +41,7 @@ def index(bearer: Bearer, reference: str) -> Response:
     given = list_query(*PARAMETERS, order_by="started_at")
     query = read_query(given, project_id=project.id)
     part = AlertSlice(
-        size=requested_size(),
+        size=page_size(),
         order=query.order,
         following=read_cursor(given.get("cursor"), query.order),
     )

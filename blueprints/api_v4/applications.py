@@ -12,7 +12,7 @@ from domain.oauth.clients.directory import as_json, list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.api import parameters as read
-from web.api.offset_pages import list_query, portion_response, requested_portion
+from web.api.offset_pages import list_query, offset_response, requested_page
 from web.extensions import db
 from web.http.access import bearer as with_bearer
 from web.http.audit import note
@@ -29,11 +29,11 @@ def index(bearer: Bearer) -> Response:
     """List the applications of the instance, the newest first."""
     _require_administrator(bearer)
     list_query()
-    portion = requested_portion()
+    wanted_page = requested_page()
     found, total = list_instance_wide(
-        offset=portion.offset, limit=portion.size, session=db.session()
+        offset=wanted_page.offset, limit=wanted_page.size, session=db.session()
     )
-    return portion_response([as_json(each) for each in found], portion, total=total)
+    return offset_response([as_json(each) for each in found], wanted_page, total=total)
 
 
 @applications.post("/applications")

@@ -10,7 +10,7 @@ from domain.audit.log import EventFilter
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.api import parameters as read
-from web.api.offset_pages import list_query, portion_response, requested_portion
+from web.api.offset_pages import list_query, offset_response, requested_page
 from web.extensions import db
 from web.http.access import bearer as with_bearer
 from web.http.json_responses import json_response
@@ -25,11 +25,11 @@ def index(bearer: Bearer) -> Response:
     """List the events of the whole instance, the newest first."""
     _administrators_only(bearer)
     given = list_query("entity_type", "entity_id", "created_after", "created_before")
-    portion = requested_portion()
+    wanted_page = requested_page()
     found = trail.list_events(
-        _filter(given), offset=portion.offset, limit=portion.size, session=db.session()
+        _filter(given), offset=wanted_page.offset, limit=wanted_page.size, session=db.session()
     )
-    return portion_response([each.as_json() for each in found.items], portion, total=found.total)
+    return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
 
 
 @audit_events.get("/audit_events/<int:event_id>")

@@ -11,7 +11,7 @@ from domain.clock import written
 from domain.errors import InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.api import parameters as read
-from web.api.offset_pages import list_query, portion_response, requested_portion
+from web.api.offset_pages import list_query, offset_response, requested_page
 from web.api.projects import project_of
 from web.extensions import db
 from web.http.access import bearer as with_bearer
@@ -35,11 +35,11 @@ def index(bearer: Bearer, reference: str) -> Response:
         message = "name, search are mutually exclusive"
         raise InvalidError(message)
     wanted = EnvironmentFilter(project_id=project.id, name=name, search=search)
-    portion = requested_portion()
+    wanted_page = requested_page()
     found, total = domain.numbered_environments(
-        wanted, offset=portion.offset, limit=portion.size, session=db.session()
+        wanted, offset=wanted_page.offset, limit=wanted_page.size, session=db.session()
     )
-    return portion_response([_as_json(each) for each in found], portion, total=total)
+    return offset_response([_as_json(each) for each in found], wanted_page, total=total)
 
 
 @environments.get("/<int:environment_id>")

@@ -13,7 +13,7 @@ from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.scopes import BY_NAME
 from web.api import parameters as read
-from web.api.offset_pages import portion_response, requested_portion
+from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
 from web.api.token_parameters import (
     ROTATED_FOR,
@@ -40,16 +40,16 @@ _ANY = tuple(BY_NAME)
 @with_bearer(*_READING)
 def index(bearer: Bearer) -> Response:
     """List the user's tokens; to administrators everybody's."""
-    given, portion = token_query(), requested_portion()
+    given, wanted_page = token_query(), requested_page()
     found = lists.list_tokens(
         token_filter(given, owner_id=_owner_id(bearer)),
         session=db.session(),
         now=now(),
         sort=token_order(given),
-        offset=portion.offset,
-        limit=portion.size,
+        offset=wanted_page.offset,
+        limit=wanted_page.size,
     )
-    return portion_response([each.as_json() for each in found.items], portion, total=found.total)
+    return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
 
 
 @personal_access_tokens.get("/personal_access_tokens/self")

@@ -17,7 +17,7 @@ from domain.projects.members import Place
 from domain.projects.references import group_path, project_path
 from domain.projects.views import Viewer
 from web.api import parameters as read
-from web.api.offset_pages import portion_response, requested_portion
+from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
 from web.api.token_parameters import (
     ROTATED_FOR,
@@ -53,17 +53,17 @@ class Held:
 def index(bearer: Bearer, kind: str, reference: str) -> Response:
     """List the tokens of a project or a group."""
     place = _managed(kind, reference, bearer).place
-    given, portion = token_query(), requested_portion()
+    given, wanted_page = token_query(), requested_page()
     found = domain.list_place_tokens(
         token_filter(given, place=place),
         place,
         session=db.session(),
         now=now(),
         sort=token_order(given),
-        offset=portion.offset,
-        limit=portion.size,
+        offset=wanted_page.offset,
+        limit=wanted_page.size,
     )
-    return portion_response([each.as_json() for each in found.items], portion, total=found.total)
+    return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
 
 
 @place_tokens.post(_ALL)

@@ -1,32 +1,25 @@
-"""Numbered parts of the API's lists: `page` and `per_page`, and the headers that clients follow."""
+"""Offset pagination of API lists: `page` and `per_page`, `X-Total` and its kin, and links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
 from domain.database.list_queries import check_known, one_of
+from web.api.links import LARGEST_NUMBER, link, page_size
 from web.api.parameters import whole_number
 from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
-from web.services import settings
 
-_USUAL_SIZE = 20
-_LARGEST_SIZE = 100
-#: Beyond it a number is no page of anything.
-_LAST_PAGE = 2**31 - 1
 #: How clients of the API want to go through a list.
 _PAGING = ("page", "per_page", "pagination", "order_by", "sort")
-#: A link must not carry the token that the request was made with.
-_NEVER_LINKED = frozenset({*QUERY_TOKENS, "page", "per_page"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Portion:
-    """Which part of a list is wanted; the first page is 1."""
+class OffsetPage:
+    """A page of a list; the first one has the number 1."""
 
     number: int
     size: int
@@ -52,48 +45,34 @@ def list_query(*known: str, only_order: str = "desc") -> MultiDict[str, str]:
     return given
 
 
-def requested_portion() -> Portion:
-    """Return what the query asks for, or raise InvalidError; more than 100 items are not given."""
-    number = whole_number(request.args, "page", least=1, most=_LAST_PAGE)
-    return Portion(number=number or 1, size=requested_size())
+def requested_page() -> OffsetPage:
+    """Return the page that the query asks for, or raise InvalidError."""
+    number = whole_number(request.args, "page", least=1, most=LARGEST_NUMBER)
+    return OffsetPage(number=number or 1, size=page_size())
 
 
-def requested_size() -> int:
-    """Return how many items are wanted at once, or raise InvalidError."""
-    size = whole_number(request.args, "per_page", least=1, most=_LAST_PAGE)
-    return min(size or _USUAL_SIZE, _LARGEST_SIZE)
-
-
-def portion_response(
-    items: Sequence[Mapping[str, Any]], portion: Portion, *, total: int
+def offset_response(
+    items: Sequence[Mapping[str, Any]], wanted: OffsetPage, *, total: int
 ) -> Response:
-    """Return a part of a list of `total` items, with the way to its neighbours."""
-    pages = -(-total // portion.size)
-    after = portion.number + 1 if portion.number < pages else None
-    before = portion.number - 1 if 1 < portion.number <= pages + 1 else None
+    """Return a page of a list of `total` items, with links to its neighbours."""
+    pages = -(-total // wanted.size)
+    after = wanted.number + 1 if wanted.number < pages else None
+    before = wanted.number - 1 if 1 < wanted.number <= pages + 1 else None
     neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
     response = json_response(items)
     response.headers.update(
         {
             "X-Total": str(total),
             "X-Total-Pages": str(pages),
-            "X-Page": str(portion.number),
-            "X-Per-Page": str(portion.size),
+            "X-Page": str(wanted.number),
+            "X-Per-Page": str(wanted.size),
             "X-Next-Page": str(after or ""),
             "X-Prev-Page": str(before or ""),
             "Link": ", ".join(
-                f'<{_address(number, portion.size)}>; rel="{relation}"'
+                link(relation, page=number, per_page=wanted.size)
                 for relation, number in neighbours.items()
                 if number is not None
             ),
         }
     )
     return response
-
-
-def _address(number: int, size: int) -> str:
-    kept = [
-        (name, value) for name, value in request.args.items(multi=True) if name not in _NEVER_LINKED
-    ]
-    query = urlencode([*kept, ("page", number), ("per_page", size)])
-    return f"{settings().base_url}{request.path}?{query}"
