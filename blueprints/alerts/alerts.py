@@ -7,7 +7,7 @@ from flask import Blueprint, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
-from domain.alerts.environments import is_plain, names_of
+from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
 from domain.alerts.handling.alert_detail import get_alert
 from domain.alerts.handling.assignments import candidates
@@ -135,6 +135,6 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         reports=reports,
         activity=list_activity(alert.id, said, session=session),
         people=candidates(project, me=visitor().username, session=session),
-        environment=alert.environment if is_plain(alert.environment or "") else None,
+        environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,
     )

@@ -173,6 +173,14 @@ def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]
     return tuple(found)
 
 
+def reference_to(project_id: int, name: str, *, session: Session) -> str | None:
+    """Return what stands for an environment in the URL of its page, or None if it was deleted."""
+    found = session.execute(
+        select(Environment).where(Environment.project_id == project_id, Environment.name == name)
+    ).scalar_one_or_none()
+    return _view(found).reference if found else None
+
+
 def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
     """Return the environment that a reference means, or raise NotFoundError."""
     number = _BY_NUMBER.fullmatch(reference)

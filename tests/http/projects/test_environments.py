@@ -1,6 +1,7 @@
 """Environments: named by alerts or made by hand, each with a page of what is wrong there."""
 
 import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -165,6 +166,20 @@ def test_a_deleted_environment_comes_back_when_its_alert_is_opened_again(
     with_status(gatebell, endpoint, "triggered")
     browser = signed_in(gatebell, alice(gatebell))
     assert list(links(list_of(browser, endpoint))) == ["live"]
+
+
+def test_an_alert_leads_to_its_environment_while_there_is_one(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="live / \u00e9 ?")
+    browser = signed_in(gatebell, alice(gatebell))
+    address = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    (link,) = re.findall(r'href="([^"]*/-/environments/[^"]+)"', browser.get(address).text)
+    assert browser.get(gatebell.url + unescape(link)).status_code == 200
+    with_status(gatebell, endpoint, "resolved")
+    without_environment(gatebell, endpoint)
+    page = browser.get(address).text
+    assert "live / \u00e9 ?" in page
+    assert f"{endpoint.project}/-/environments/" not in page
 
 
 @pytest.mark.both_databases
