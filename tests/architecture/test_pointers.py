@@ -53,7 +53,8 @@ class Source(NamedTuple):
 
 def _documents() -> Iterator[tuple[str, str]]:
     for file in files_of_the_project():
-        text = file.read_text(encoding="utf-8") if file.suffix == ".md" else ""
+        is_read = file.suffix in {".md", ".toml"} or file.name == "Makefile"
+        text = file.read_text(encoding="utf-8") if is_read else ""
         if text and file.name != "CHANGELOG.md" and not _STATUS.search(text):
             yield place(file), text
 
