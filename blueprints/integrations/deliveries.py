@@ -12,7 +12,7 @@ from domain.alerts.integrations.samples import mapping_of
 from domain.alerts.integrations.test_alerts import send_again as receive_again
 from domain.alerts.receiving.receivers import DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
-from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
 from domain.errors import DomainError
 from domain.projects.views import ProjectView
@@ -75,8 +75,10 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     row = integration_of(project, integration_id)
     if not row.active or row.type == IntegrationType.EXTERNAL:
         raise DisabledReceiverError("This integration is turned off; turn it on first.")
-    parcel = _parcel(row, domain.get_body(integration_id, delivery_id, session=db.session()))
-    new_id = _receive(parcel, row, delivery_id)
+    delivery = _inbound_delivery(
+        row, domain.get_body(integration_id, delivery_id, session=db.session())
+    )
+    new_id = _receive(delivery, row, delivery_id)
     address = url_for(
         "deliveries.show",
         project_path=project.path,
@@ -86,22 +88,22 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     return redirect(address)
 
 
-def _receive(parcel: Parcel, row: IntegrationRow, earlier_id: int) -> int:
+def _receive(delivery: InboundDelivery, row: IntegrationRow, earlier_id: int) -> int:
     """Return the id of the new delivery, accepted or refused."""
     hot = services().hot
     try:
-        receipt = receive_again(
-            parcel, mapping_of(row), earlier_id=earlier_id, hot=hot, reading=reading()
+        result = receive_again(
+            delivery, mapping_of(row), earlier_id=earlier_id, hot=hot, reading=reading()
         )
     except DomainError as error:
         flash("It was read once more, and refused.", "error")
-        return store_refusal(parcel, status_of(error), error, hot=hot)
+        return store_refusal(delivery, status_of(error), error, hot=hot)
     flash(f"Delivery {earlier_id} came in once more, as this one.")
-    return receipt.delivery_id
+    return result.delivery_id
 
 
-def _parcel(row: IntegrationRow, body: bytes) -> Parcel:
-    return Parcel(
+def _inbound_delivery(row: IntegrationRow, body: bytes) -> InboundDelivery:
+    return InboundDelivery(
         project_id=row.project_id,
         integration_id=row.id,
         format=row.type,

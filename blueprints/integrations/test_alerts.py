@@ -11,9 +11,9 @@ from domain.alerts.integrations.integrations import IntegrationRow, IntegrationV
 from domain.alerts.integrations.samples import mapping_of
 from domain.alerts.integrations.snippets import example_body
 from domain.alerts.integrations.test_alerts import TrialResult, rehearse, send_trial
-from domain.alerts.reading.parse_warnings import remarks_on
+from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
-from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
 from domain.errors import DomainError, NotFoundError
 from domain.projects.views import ProjectView
@@ -54,7 +54,7 @@ def test(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     try:
         result = _rehearse(page, form.body) if is_dry else _send(page, form.body)
     except DomainError as error:
-        form.object_to("payload", " ".join([str(error), *remarks_on(error)[:_MOST_REASONS]]))
+        form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
         return _page(page, form)
     return _page(page, form, result)
 
@@ -69,20 +69,20 @@ def _send(page: _TestPage, body: bytes) -> TrialResult:
     if not page.seen.active:
         message = "This integration is turned off; turn it on under “Configure” first."
         raise DisabledReceiverError(message)
-    parcel, mapping = _parcel(page, body), mapping_of(page.row)
-    return send_trial(parcel, mapping, hot=services().hot, reading=reading())
+    delivery, mapping = _inbound_delivery(page, body), mapping_of(page.row)
+    return send_trial(delivery, mapping, hot=services().hot, reading=reading())
 
 
 def _rehearse(page: _TestPage, body: bytes) -> TrialResult:
-    parcel, mapping = _parcel(page, body), mapping_of(page.row)
-    return rehearse(parcel, mapping, hot=services().hot, reading=reading())
+    delivery, mapping = _inbound_delivery(page, body), mapping_of(page.row)
+    return rehearse(delivery, mapping, hot=services().hot, reading=reading())
 
 
-def _parcel(page: _TestPage, body: bytes) -> Parcel:
+def _inbound_delivery(page: _TestPage, body: bytes) -> InboundDelivery:
     limit = settings().alert_body_limit_bytes
     if len(body) > limit:
         raise BodyTooLargeError(f"The payload is larger than {limit} bytes.")
-    return Parcel(
+    return InboundDelivery(
         project_id=page.project.id,
         integration_id=page.seen.id,
         format=page.seen.type.value,

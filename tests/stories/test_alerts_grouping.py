@@ -127,7 +127,7 @@ def test_an_item_that_is_none_does_not_sink_the_others(gatebell: LiveGatebell) -
     answer = endpoint.post(webhook(nameless, item("good"), "nonsense", timeless))
     assert answer.json() == answered((1, "good"))
     (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert [remark.partition(":")[0] for remark in delivery.remarks] == [
+    assert [warning.partition(":")[0] for warning in delivery.parse_warnings] == [
         "Item 1 was refused",
         "Item 3 was refused",
         "Item 4 was refused",

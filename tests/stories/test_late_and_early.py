@@ -39,7 +39,7 @@ def test_an_end_before_the_start_counts_as_the_start(
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.status == "resolved"
     assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
-    assert newest_delivery(gatebell, endpoint.project).remarks == [END_BEFORE_START]
+    assert newest_delivery(gatebell, endpoint.project).parse_warnings == [END_BEFORE_START]
     assert (
         "after" not in page_of(gatebell, endpoint).partition("state-line")[2].partition("</p>")[0]
     )
@@ -62,7 +62,7 @@ def test_what_was_over_before_anybody_told_of_it_keeps_its_end(gatebell: LiveGat
     endpoint.accepted(fingerprint="x", end_time=NINE)
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
-    assert newest_delivery(gatebell, endpoint.project).remarks == []
+    assert newest_delivery(gatebell, endpoint.project).parse_warnings == []
 
 
 def test_a_start_in_the_future_is_kept_and_nobody_ends_it_sooner(gatebell: LiveGatebell) -> None:
@@ -90,7 +90,7 @@ def test_a_copy_that_arrives_late_opens_nothing(
     assert (first.status, first.events) == ("resolved", 2)
     log = newest_delivery(gatebell, endpoint.project)
     assert (log.opened, log.joined, log.resolved) == (len(others), 1, 0)
-    assert log.remarks == [f"Item 1: {ARRIVED_LATE}" if others else ARRIVED_LATE]
+    assert log.parse_warnings == [f"Item 1: {ARRIVED_LATE}" if others else ARRIVED_LATE]
     assert "arrived late" in page_of(gatebell, endpoint)
     # The next one begins after that end.
     again = endpoint.post(webhook(item("a", startsAt="2026-11-21T08:00:00Z"), *others))

@@ -21,7 +21,7 @@ from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
 from domain.alerts.reading.mapping import FieldMapping, Target
 from domain.alerts.storing import intake
-from domain.alerts.storing.inbound_delivery import Parcel
+from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.audit.events import Actor
 from models import Alert, AlertNote, Delivery, Environment, Occurrence
 from tests.support.commands import operate
@@ -58,7 +58,7 @@ class House:
             parsed = read_body(body, kind, now=moment, reading=READING, mapping=mapping)
         except (MissingAttributes, NoValidItem, UnreadableBody) as error:
             return str(error)
-        parcel = Parcel(
+        delivery = InboundDelivery(
             project_id=1,
             integration_id=1 if kind is IntegrationType.HTTP else 2,
             format=kind.value,
@@ -69,8 +69,8 @@ class House:
             stopwatch=lambda: 5,
             mapping=mapping,
         )
-        receipt = intake.receive(parsed, parcel, hot=self.app.extensions["gatebell"].hot)
-        return receipt.items, receipt.by_item
+        result = intake.receive(parsed, delivery, hot=self.app.extensions["gatebell"].hot)
+        return result.items, result.by_item
 
     def change(self, status: str, iid: int, moment: datetime) -> object:
         """Give an alert another status by hand."""

@@ -28,7 +28,7 @@ class Show(StrEnum):
     ALL = "all"
     ACCEPTED = "accepted"
     REFUSED = "refused"
-    REMARKS = "remarks"
+    WARNINGS = "remarks"
     TESTS = "tests"
 
     @property
@@ -41,14 +41,14 @@ _LABELS = {
     Show.ALL: "All",
     Show.ACCEPTED: "Accepted",
     Show.REFUSED: "Refused",
-    Show.REMARKS: "With remarks",
+    Show.WARNINGS: "With remarks",
     Show.TESTS: "Tests",
 }
 
 _CONDITIONS: Mapping[Show, ColumnElement[bool]] = {
     Show.ACCEPTED: Delivery.status_code < _REFUSED_FROM,
     Show.REFUSED: Delivery.status_code >= _REFUSED_FROM,
-    Show.REMARKS: cast(Delivery.remarks, Text) != "[]",
+    Show.WARNINGS: cast(Delivery.parse_warnings, Text) != "[]",
     Show.TESTS: Delivery.is_test.is_(True),
 }
 
@@ -75,7 +75,7 @@ class DeliveryView:
     created: int
     grouped: int
     resolved: int
-    remarks: tuple[str, ...]
+    parse_warnings: tuple[str, ...]
     truncated_alerts: int
     is_test: bool
     #: In microseconds; unknown of deliveries from before it was measured.
@@ -180,7 +180,7 @@ def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
         created=delivery.opened,
         grouped=delivery.joined,
         resolved=delivery.resolved,
-        remarks=tuple(delivery.remarks),
+        parse_warnings=tuple(delivery.parse_warnings),
         truncated_alerts=delivery.truncated_alerts,
         is_test=delivery.is_test,
         duration=delivery.duration,

@@ -37,7 +37,9 @@ def _beginning(sentence: str) -> str:
 def _is_misread() -> ColumnElement[bool]:
     return or_(
         Delivery.reason.contains(_beginning(LOOKS_LIKE_ONE_ALERT), autoescape=True),
-        cast(Delivery.remarks, Text).contains(_beginning(LOOKS_LIKE_A_WEBHOOK), autoescape=True),
+        cast(Delivery.parse_warnings, Text).contains(
+            _beginning(LOOKS_LIKE_A_WEBHOOK), autoescape=True
+        ),
     )
 
 

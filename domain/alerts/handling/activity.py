@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
-from domain.alerts.storing.words import SHOWN
+from domain.alerts.storing.reported_fields import SHOWN_COLUMNS
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
 from models import AlertNote
@@ -95,7 +95,7 @@ def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[Activ
 
 
 def _read_changes(changes: Mapping[str, Any]) -> tuple[Changed, ...]:
-    return tuple(_changed(name, *changes[name]) for name in SHOWN if name in changes)
+    return tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes)
 
 
 def _changed(name: str, old: Any, new: Any) -> Changed:

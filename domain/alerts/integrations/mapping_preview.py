@@ -13,7 +13,7 @@ from domain.alerts.integrations.test_alerts import ExplainedAlert, explain
 from domain.alerts.reading.formats import Reading, read_body, read_payload
 from domain.alerts.reading.incoming import IncomingAlert, UnreadableBody
 from domain.alerts.reading.mapping import FieldMapping
-from domain.alerts.reading.parse_warnings import remarks_of
+from domain.alerts.reading.parse_warnings import parse_warnings_of
 from models import Delivery
 
 #: So many of the last deliveries are read once more, and none that would take long.
@@ -26,7 +26,7 @@ class Preview:
     """The alert that a sample would become."""
 
     alert: ExplainedAlert
-    remarks: tuple[str, ...]
+    parse_warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def preview_of(draft: MappingDraft, *, now: datetime, reading: Reading) -> Previ
         reading=reading,
         mapping=draft.mapping,
     )
-    return Preview(alert=explain(parsed.alerts[0]), remarks=tuple(remarks_of(parsed)))
+    return Preview(alert=explain(parsed.alerts[0]), parse_warnings=tuple(parse_warnings_of(parsed)))
 
 
 def rehearse_mapping(

@@ -11,12 +11,12 @@ from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
 from domain.alerts.reading.mapping import FieldMapping
-from domain.alerts.reading.parse_warnings import remarks_of
+from domain.alerts.reading.parse_warnings import parse_warnings_of
 from domain.alerts.reading.times import written_time
-from domain.alerts.storing.inbound_delivery import Parcel
-from domain.alerts.storing.intake import foresee, receive
-from domain.alerts.storing.intake_result import Receipt
-from domain.alerts.storing.lifecycle import Answer, ExistingAnswer
+from domain.alerts.storing.inbound_delivery import InboundDelivery
+from domain.alerts.storing.intake import preview, receive
+from domain.alerts.storing.intake_result import IntakeResult
+from domain.alerts.storing.lifecycle import ExistingOutcome, ItemOutcome
 from domain.database.statements import HotConnection
 
 #: A webhook may have thousands of items, and a page has room for some.
@@ -54,54 +54,56 @@ class TrialResult:
     alerts: tuple[TrialAlert, ...]
     #: How many more there are than are explained.
     more: int
-    remarks: tuple[str, ...]
+    parse_warnings: tuple[str, ...]
     #: Empty if nothing was stored.
     delivery_id: int | None
 
 
 def send_trial(
-    parcel: Parcel, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
+    delivery: InboundDelivery, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
 ) -> TrialResult:
     """Store the body as a delivery and explain it; raise as a receiver would."""
-    parsed = _read(parcel, mapping, reading=reading)
-    receipt = receive(parsed, parcel, hot=hot)
-    became = ((item.iid, item.title, item.action.value) for item in receipt.by_item)
-    return _result(parsed, became, delivery_id=receipt.delivery_id)
+    parsed = _read(delivery, mapping, reading=reading)
+    result = receive(parsed, delivery, hot=hot)
+    became = ((item.iid, item.title, item.action.value) for item in result.by_item)
+    return _result(parsed, became, delivery_id=result.delivery_id)
 
 
 def rehearse(
-    parcel: Parcel, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
+    delivery: InboundDelivery, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
 ) -> TrialResult:
     """Explain what would become of the body, and store nothing; raise as a receiver would."""
-    parsed = _read(parcel, mapping, reading=reading)
-    answers = foresee(parsed.alerts, parcel.project_id, hot=hot)
-    would = (_would(answer, alert) for answer, alert in zip(answers, parsed.alerts, strict=True))
+    parsed = _read(delivery, mapping, reading=reading)
+    outcomes = preview(parsed.alerts, delivery.project_id, hot=hot)
+    would = (_would(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True))
     return _result(parsed, would, delivery_id=None)
 
 
 def send_again(
-    parcel: Parcel,
+    delivery: InboundDelivery,
     mapping: FieldMapping,
     *,
     earlier_id: int,
     hot: HotConnection,
     reading: Reading,
-) -> Receipt:
+) -> IntakeResult:
     """Store a body that came before as a new delivery; raise as a receiver would."""
-    parsed = _read(parcel, mapping, reading=reading)
-    remarks = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.remarks)
-    return receive(replace(parsed, remarks=remarks), parcel, hot=hot)
+    parsed = _read(delivery, mapping, reading=reading)
+    warnings = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.parse_warnings)
+    return receive(replace(parsed, parse_warnings=warnings), delivery, hot=hot)
 
 
-def _read(parcel: Parcel, mapping: FieldMapping, *, reading: Reading) -> ParsedBody:
-    kind = IntegrationType(parcel.format)
-    return read_body(parcel.body, kind, now=parcel.received_at, reading=reading, mapping=mapping)
+def _read(delivery: InboundDelivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody:
+    kind = IntegrationType(delivery.format)
+    return read_body(
+        delivery.body, kind, now=delivery.received_at, reading=reading, mapping=mapping
+    )
 
 
-def _would(answer: Answer, alert: IncomingAlert) -> tuple[int | None, str, str]:
-    if isinstance(answer, ExistingAnswer):
-        return answer.iid, answer.title, answer.action.value
-    return None, alert.title, answer.action.value
+def _would(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
+    if isinstance(outcome, ExistingOutcome):
+        return outcome.iid, outcome.title, outcome.action.value
+    return None, alert.title, outcome.action.value
 
 
 def _result(
@@ -117,7 +119,7 @@ def _result(
             for alert, (iid, title, action) in zip(explained, became, strict=False)
         ),
         more=len(parsed.alerts) - len(explained),
-        remarks=tuple(remarks_of(parsed)),
+        parse_warnings=tuple(parse_warnings_of(parsed)),
         delivery_id=delivery_id,
     )
 

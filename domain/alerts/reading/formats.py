@@ -56,7 +56,7 @@ def read_payload(
         payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
     )
     if mapping is UNMAPPED and payload.keys() >= _WEBHOOK_MARKS:
-        return replace(parsed, remarks=(*parsed.remarks, LOOKS_LIKE_A_WEBHOOK))
+        return replace(parsed, parse_warnings=(*parsed.parse_warnings, LOOKS_LIKE_A_WEBHOOK))
     return parsed
 
 

@@ -46,17 +46,17 @@ def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str |
 def _identify(
     body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
-    """Return the fingerprint, what it was made of, and a remark if one was sent in vain."""
+    """Return the fingerprint, what it was made of, and a warning if one was sent in vain."""
     name = mapping.sources[Target.FINGERPRINT]
     if fingerprint.is_fingerprint(given):
         return fingerprint.of_value(given), f"the {name} field", None
-    remark = None
+    warning = None
     if not is_blank(given):
-        remark = f"{name} is no string, number or array: {excerpt(given)}, so it is not used."
+        warning = f"{name} is no string, number or array: {excerpt(given)}, so it is not used."
     if not automatic_fingerprint:
-        return None, _UNGROUPED, remark
+        return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"
-    return fingerprint.of_payload(mapping.steady_part(body)), made_of, remark
+    return fingerprint.of_payload(mapping.steady_part(body)), made_of, warning
 
 
 def _read_alert(
@@ -68,7 +68,7 @@ def _read_alert(
     end = read_end(fields.get(Target.END_TIME), name=sources[Target.END_TIME])
     started_at, end = in_order(start, end)
     title = short_text(fields.get(Target.TITLE), 200)
-    identity, made_of, remark = _identify(
+    identity, made_of, warning = _identify(
         *(body, fields.get(Target.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
@@ -91,7 +91,7 @@ def _read_alert(
         markdown=None,
         y_label=None,
         generator_url=None,
-        remarks=tuple(filter(None, (start.remark, end.remark, remark))),
+        parse_warnings=tuple(filter(None, (start.warning, end.warning, warning))),
         item_index=0,
         left_out=_left_out(
             title=title is None,
@@ -118,7 +118,7 @@ def parse(
     itself identifies the alert, unless `automatic_fingerprint` is off: then nothing does.
     """
     alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
-    return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, remarks=())
+    return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=())
 
 
 def parse_each(
@@ -142,4 +142,6 @@ def parse_each(
     if not alerts:
         message = "None of the items is an alert." if refused else "The array is empty."
         raise NoValidItem(message, refused=refused)
-    return ParsedBody(alerts=tuple(alerts), refused=tuple(refused), truncated_alerts=0, remarks=())
+    return ParsedBody(
+        alerts=tuple(alerts), refused=tuple(refused), truncated_alerts=0, parse_warnings=()
+    )

@@ -62,7 +62,7 @@ class IncomingAlert:
     y_label: str | None
     generator_url: str | None
     #: What a maintainer should know about how the item was read.
-    remarks: tuple[str, ...]
+    parse_warnings: tuple[str, ...]
     #: Position among the items of the body; 0 where a body is one alert.
     item_index: int
     #: Which of title, severity and started_at the sender left out, so that a default stands there.
@@ -90,7 +90,7 @@ class ParsedBody:
     refused: tuple[RefusedItem, ...]
     #: How many alerts the sender left out, by its own count.
     truncated_alerts: int
-    remarks: tuple[str, ...]
+    parse_warnings: tuple[str, ...]
 
 
 class UnreadableBody(DomainError):  # noqa: N818  the name says what was received, not what we did

@@ -1,4 +1,4 @@
-"""What a maintainer should know about how a body was read: a sentence each."""
+"""Collects the parse warnings of a delivery: one sentence for each item refused or guess made."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -6,35 +6,36 @@ from itertools import zip_longest
 from domain.alerts.reading.incoming import NoValidItem, ParsedBody, RefusedItem
 from domain.errors import DomainError
 
-#: A body of 5,000 bad items need not say so 5,000 times.
-MOST_REMARKS = 100
+#: Largest number of warnings stored with one delivery.
+MOST_WARNINGS = 100
 
 
-def remarks_of(parsed: ParsedBody, on_fates: Sequence[str | None] = ()) -> list[str]:
-    """Return what is worth knowing of a body that was taken, what was refused of it first.
+def parse_warnings_of(parsed: ParsedBody, outcome_warnings: Sequence[str | None] = ()) -> list[str]:
+    """Return the warnings about an accepted body: its own, refused items, then each alert's.
 
-    `on_fates` has for each alert, if anything, what became of it that its sender may not expect.
+    `outcome_warnings` has one entry per alert: a sentence if storing it had a result that the
+    sender may not expect, else None. If the body has several items, a warning about one names it.
     """
-    remarks = [*parsed.remarks, *_on_refused(parsed.refused)]
+    warnings = [*parsed.parse_warnings, *_on_refused(parsed.refused)]
     is_batch = len(parsed.alerts) + len(parsed.refused) > 1
-    for alert, on_fate in zip_longest(parsed.alerts, on_fates):
+    for alert, outcome_warning in zip_longest(parsed.alerts, outcome_warnings):
         prefix = f"Item {alert.item_index + 1}: " if is_batch else ""
-        own = (*alert.remarks, on_fate) if on_fate else alert.remarks
-        remarks.extend(prefix + remark for remark in own)
-    return _kept(remarks)
+        own = (*alert.parse_warnings, outcome_warning) if outcome_warning else alert.parse_warnings
+        warnings.extend(prefix + warning for warning in own)
+    return _limited(warnings)
 
 
-def remarks_on(error: DomainError) -> list[str]:
-    """Return what was wrong with each item, if that is why a body was refused."""
-    return _kept(_on_refused(error.refused)) if isinstance(error, NoValidItem) else []
+def parse_warnings_on(error: DomainError) -> list[str]:
+    """Return the reason for each refused item if the error is NoValidItem, else an empty list."""
+    return _limited(_on_refused(error.refused)) if isinstance(error, NoValidItem) else []
 
 
 def _on_refused(refused: Sequence[RefusedItem]) -> list[str]:
     return [f"Item {each.item_index + 1} was refused: {each.reason}" for each in refused]
 
 
-def _kept(remarks: list[str]) -> list[str]:
-    if len(remarks) <= MOST_REMARKS:
-        return remarks
-    shown = remarks[: MOST_REMARKS - 1]
-    return [*shown, f"And {len(remarks) - len(shown)} more remarks, which are not kept."]
+def _limited(warnings: list[str]) -> list[str]:
+    if len(warnings) <= MOST_WARNINGS:
+        return warnings
+    first = warnings[: MOST_WARNINGS - 1]
+    return [*first, f"And {len(warnings) - len(first)} more remarks, which are not kept."]

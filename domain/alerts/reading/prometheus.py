@@ -93,7 +93,7 @@ def _read_end(item: Mapping[str, Any], *, now: datetime) -> End:
         return end
     status = item.get("status")
     is_resolved = isinstance(status, str) and status.strip().lower() == "resolved"
-    return End(now if is_resolved else None, end.remark)
+    return End(now if is_resolved else None, end.warning)
 
 
 def _identify(item: Mapping[str, Any], labels: Mapping[str, Any], title: str) -> tuple[bytes, str]:
@@ -163,7 +163,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         ),
         y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
         generator_url=generator_url,
-        remarks=tuple(filter(None, (start.remark, end.remark))),
+        parse_warnings=tuple(filter(None, (start.warning, end.warning))),
         item_index=index,
         left_out=_left_out(labels, start),
     )
@@ -181,7 +181,7 @@ def _count_left_out(body: Mapping[str, Any]) -> int:
     return 0
 
 
-def _remarks_on_left_out(count: int) -> tuple[str, ...]:
+def _warnings_on_left_out(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
@@ -215,7 +215,7 @@ def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
         alerts=tuple(alerts),
         refused=tuple(refused),
         truncated_alerts=left_out,
-        remarks=_remarks_on_left_out(left_out),
+        parse_warnings=_warnings_on_left_out(left_out),
     )
 
 

@@ -101,7 +101,7 @@ def as_text(value: Any) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """Return the beginning of a value in quotes, for a remark."""
+    """Return the beginning of a value in quotes, for a warning."""
     return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
 
 

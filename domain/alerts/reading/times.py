@@ -2,7 +2,7 @@
 
 An epoch is in seconds, milliseconds, microseconds or nanoseconds: its size tells which. A time
 without an offset, or with a zone that is not known here, is read as UTC, and a date without a time
-as midnight in UTC; both leave a remark.
+as midnight in UTC; both leave a warning.
 """
 
 import re
@@ -71,7 +71,7 @@ class Start:
     """When something began, in UTC, and what a maintainer should know about it."""
 
     time: datetime
-    remark: str | None
+    warning: str | None
     #: Whether the sender says so; else it is the time of arrival.
     is_given: bool = True
 
@@ -81,7 +81,7 @@ class End:
     """When something ended, in UTC, if it did, and what a maintainer should know about it."""
 
     time: datetime | None
-    remark: str | None
+    warning: str | None
 
 
 _NO_END = End(None, None)
@@ -180,7 +180,7 @@ def read_time(value: Any) -> datetime | None:
     return _reading(value)[0]
 
 
-def _remark_on(guess: _Guess | None, value: Any, name: str) -> str | None:
+def _warning_on(guess: _Guess | None, value: Any, name: str) -> str | None:
     return f"{name} {guess.value.format(excerpt(value))}" if guess else None
 
 
@@ -192,7 +192,7 @@ def read_start(value: Any, *, name: str, now: datetime) -> Start:
     if time is None or time == ZERO_TIME:
         trouble = f"{name} could not be read: {excerpt(value)}"
         return Start(now, f"{trouble}, so the time of arrival is used.", is_given=False)
-    return Start(time, _remark_on(guess, value, name))
+    return Start(time, _warning_on(guess, value, name))
 
 
 def read_end(value: Any, *, name: str) -> End:
@@ -204,7 +204,7 @@ def read_end(value: Any, *, name: str) -> End:
         return End(None, f"{name} could not be read: {excerpt(value)}, so it counts as absent.")
     if time == ZERO_TIME:
         return _NO_END
-    return End(time, _remark_on(guess, value, name))
+    return End(time, _warning_on(guess, value, name))
 
 
 def in_order(start: Start, end: End) -> tuple[datetime, End]:
@@ -216,5 +216,5 @@ def in_order(start: Start, end: End) -> tuple[datetime, End]:
         return start.time, end
     if not start.is_given:
         return end.time, end
-    remarks = filter(None, (end.remark, END_BEFORE_START))
-    return start.time, End(start.time, " ".join(remarks))
+    warnings = filter(None, (end.warning, END_BEFORE_START))
+    return start.time, End(start.time, " ".join(warnings))

@@ -10,8 +10,8 @@ from threading import Lock
 
 from sqlalchemy import bindparam, insert, update
 
-from domain.alerts.reading.parse_warnings import remarks_on
-from domain.alerts.storing.inbound_delivery import Parcel, delivery_values
+from domain.alerts.reading.parse_warnings import parse_warnings_on
+from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
 from domain.database.statements import HotConnection
 from domain.errors import DomainError
 from models import Delivery
@@ -94,17 +94,17 @@ _SKIP = (
 
 
 def store_refusal(
-    parcel: Parcel, status_code: int, error: DomainError, *, hot: HotConnection
+    delivery: InboundDelivery, status_code: int, error: DomainError, *, hot: HotConnection
 ) -> int:
     """Write a refused delivery with its reasons into the log and return its id."""
     values = {
-        **delivery_values(parcel),
+        **delivery_values(delivery),
         "status_code": status_code,
         "reason": str(error),
         "opened": 0,
         "joined": 0,
         "resolved": 0,
-        "remarks": remarks_on(error),
+        "remarks": parse_warnings_on(error),
         "truncated_alerts": 0,
         "skipped": 0,
     }

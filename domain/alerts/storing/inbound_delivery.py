@@ -1,6 +1,6 @@
-"""A delivery on its way in."""
+"""A request to a receiver before it is stored, and the column values made from it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -8,55 +8,52 @@ from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_form
 from domain.clock import Stopwatch
 
-#: Microseconds that the column can hold, more than half an hour.
+#: Largest duration that the column holds, in microseconds: more than half an hour.
 _LONGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parcel:
-    """A request's body, and where it came from and goes to."""
+class InboundDelivery:
+    """The body of a request, its sender, and the integration that receives it."""
 
     project_id: int
     integration_id: int
-    #: http or prometheus.
+    #: The value of an IntegrationType: http or prometheus.
     format: str
+    #: IP address of the client, or name of the user who sent a test alert.
     sender: str
     body: bytes = field(repr=False)
-    #: As it came; a body that was refused unread has a size all the same.
+    #: In bytes as received; also set if the body was refused unread.
     size: int
     received_at: datetime
-    #: Runs since the request arrived.
+    #: Started when the request arrived.
     stopwatch: Stopwatch = field(repr=False)
-    #: What it is read by.
+    #: The mapping that the body is read with.
     mapping: FieldMapping = UNMAPPED
     is_test: bool = False
 
-    def without_body(self) -> "Parcel":
-        """Return the parcel without what a stranger put into it."""
-        return replace(self, body=b"")
 
-
-def delivery_values(parcel: Parcel) -> dict[str, Any]:
-    """Return the columns of a delivery that do not depend on what becomes of it."""
+def delivery_values(delivery: InboundDelivery) -> dict[str, Any]:
+    """Return the columns of a delivery that do not depend on its outcome."""
     return {
-        "project_id": parcel.project_id,
-        "integration_id": parcel.integration_id,
-        "format": parcel.format,
-        "mapping": stored_form(parcel.mapping),
-        "is_test": parcel.is_test,
-        "received_at": parcel.received_at,
-        "sender": parcel.sender,
-        "size": parcel.size,
-        "body": parcel.body or None,
-        "duration": min(parcel.stopwatch(), _LONGEST),
+        "project_id": delivery.project_id,
+        "integration_id": delivery.integration_id,
+        "format": delivery.format,
+        "mapping": stored_form(delivery.mapping),
+        "is_test": delivery.is_test,
+        "received_at": delivery.received_at,
+        "sender": delivery.sender,
+        "size": delivery.size,
+        "body": delivery.body or None,
+        "duration": min(delivery.stopwatch(), _LONGEST),
     }
 
 
-def alert_values(alert: IncomingAlert, parcel: Parcel) -> dict[str, Any]:
-    """Return the columns of a new alert that the payload decides."""
+def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, Any]:
+    """Return the columns of a new alert that come from its payload and its delivery."""
     return {
-        "project_id": parcel.project_id,
-        "integration_id": parcel.integration_id,
+        "project_id": delivery.project_id,
+        "integration_id": delivery.integration_id,
         "item_index": alert.item_index,
         "fingerprint": alert.fingerprint,
         "severity": alert.severity.rank,
@@ -69,6 +66,6 @@ def alert_values(alert: IncomingAlert, parcel: Parcel) -> dict[str, Any]:
         "query": alert.query or "",
         "environment": alert.environment,
         "started_at": alert.started_at,
-        "last_event_at": parcel.received_at,
-        "created_at": parcel.received_at,
+        "last_event_at": delivery.received_at,
+        "created_at": delivery.received_at,
     }

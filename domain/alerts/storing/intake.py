@@ -1,44 +1,46 @@
-"""Stores what a delivery said: all of it in one transaction, or nothing.
+"""Stores the alerts of one delivery in a single transaction.
 
-There are two ways. One firing alert on Postgres takes a single statement (`express`), unless it may
-be a late copy of what is over, or has just been opened by another one. Everything else waits for
-its turn, looks at what is there, lets `lifecycle.plan` decide, and writes: `bulk` on Postgres,
-`steps` on SQLite. A turn is the lock of the project's counter. It comes first and is the same for
-all, so two webhooks with the same items in opposite order wait for each other and never deadlock.
-Should a single alert open meanwhile what a webhook wants to open, the index of open fingerprints
-refuses the webhook, which then looks again.
+There are two ways to store a delivery:
+
+- One firing alert on Postgres is stored by a single statement (`single_alert`), unless it may be
+  a late copy of a resolved alert, or another request has just opened the same alert.
+- Any other delivery locks its project, reads the stored alerts with the same fingerprints, lets
+  `lifecycle.plan` decide, and writes the plan (`postgres_batch` or `sqlite_batch`).
+
+The lock is the row of the project's alert counter. Each batch takes it before any other lock, so
+two webhooks with the same items in opposite order wait for each other and never deadlock. If a
+single alert opens an alert while a batch that would open it as well is being planned, the unique
+index on open fingerprints rejects the batch, and `transact` runs it again.
 """
 
 from collections.abc import Sequence
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, State
-from domain.alerts.storing import postgres_batch as bulk
-from domain.alerts.storing import single_alert as express
-from domain.alerts.storing import sqlite_batch as steps
-from domain.alerts.storing.inbound_delivery import Parcel
-from domain.alerts.storing.intake_result import Receipt, receipt_of
-from domain.alerts.storing.lifecycle import Answer, plan
+from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
+from domain.alerts.storing.inbound_delivery import InboundDelivery
+from domain.alerts.storing.intake_result import IntakeResult, result_of
+from domain.alerts.storing.lifecycle import ItemOutcome, plan
 from domain.database.statements import HotConnection
 
 
-def receive(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
-    """Store the alerts of a body and return what became of each."""
-    if hot.dialect_name == "postgresql" and _is_express(parsed):
-        receipt = express.store(parsed, parcel, hot=hot)
-        if receipt is not None:
-            return receipt
-    return hot.transact(lambda: _store(parsed, parcel, hot=hot))
+def receive(parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection) -> IntakeResult:
+    """Store the alerts of a body and return the result for each."""
+    if hot.dialect_name == "postgresql" and _is_single_alert(parsed):
+        result = single_alert.store(parsed, delivery, hot=hot)
+        if result is not None:
+            return result
+    return hot.transact(lambda: _store_batch(parsed, delivery, hot=hot))
 
 
-def foresee(
+def preview(
     alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
-) -> tuple[Answer, ...]:
-    """Return what would become of each item if it came now, and change nothing."""
-    existing = bulk.existing if hot.dialect_name == "postgresql" else steps.existing
-    return plan(alerts, existing(alerts, project_id, hot=hot)).answers
+) -> tuple[ItemOutcome, ...]:
+    """Return the outcome that each alert would have if it arrived now; change nothing."""
+    batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
+    return plan(alerts, batch.existing(alerts, project_id, hot=hot)).outcomes
 
 
-def _is_express(parsed: ParsedBody) -> bool:
+def _is_single_alert(parsed: ParsedBody) -> bool:
     return (
         len(parsed.alerts) == 1
         and not parsed.refused
@@ -47,9 +49,11 @@ def _is_express(parsed: ParsedBody) -> bool:
     )
 
 
-def _store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt:
-    way = bulk if hot.dialect_name == "postgresql" else steps
-    way.take_turn(parcel.project_id, hot=hot)
-    decided = plan(parsed.alerts, way.existing(parsed.alerts, parcel.project_id, hot=hot))
-    delivery_id, numbers = way.store(decided, parsed, parcel, hot=hot)
-    return receipt_of(decided, delivery_id, numbers)
+def _store_batch(
+    parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+) -> IntakeResult:
+    batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
+    batch.lock_project(delivery.project_id, hot=hot)
+    decided = plan(parsed.alerts, batch.existing(parsed.alerts, delivery.project_id, hot=hot))
+    delivery_id, iids = batch.store(decided, parsed, delivery, hot=hot)
+    return result_of(decided, delivery_id, iids)

@@ -1,4 +1,4 @@
-"""What a delivery did: for the answer to its sender, and for the log."""
+"""The result of storing a delivery: the response to its sender, and the columns of the log."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.reading.parse_warnings import remarks_of
-from domain.alerts.storing.lifecycle import Action, Answer, ExistingAnswer, Plan
+from domain.alerts.reading.parse_warnings import parse_warnings_of
+from domain.alerts.storing.lifecycle import Action, ExistingOutcome, ItemOutcome, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReceiptItem:
-    """An alert that the delivery touched."""
+class IntakeItem:
+    """An alert that a delivery opened, updated, resolved or found resolved."""
 
     iid: int
     title: str
@@ -20,40 +20,40 @@ class ReceiptItem:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Receipt:
-    """What a delivery did."""
+class IntakeResult:
+    """The stored delivery and the alerts that it touched."""
 
     delivery_id: int
-    #: One for each alert, in the order of the body's items.
-    items: tuple[ReceiptItem, ...]
-    #: One for each item that is an alert, in order.
-    by_item: tuple[ReceiptItem, ...]
+    #: Each alert once, with its first action, in the order of the body's items.
+    items: tuple[IntakeItem, ...]
+    #: One for each valid item of the body, in order; an alert may be there several times.
+    by_item: tuple[IntakeItem, ...]
 
 
-def receipt_of(decided: Plan, delivery_id: int, numbers: Sequence[int]) -> Receipt:
-    """Return the receipt for what was decided; `numbers` are those of the new alerts."""
-    by_item = tuple(_item(answer, decided, numbers) for answer in decided.answers)
-    first: dict[int, ReceiptItem] = {}
+def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
+    """Return the result of a stored plan; `iids` are the numbers of `Plan.new`, in order."""
+    by_item = tuple(_item(outcome, decided, iids) for outcome in decided.outcomes)
+    first: dict[int, IntakeItem] = {}
     for item in by_item:
         first.setdefault(item.iid, item)
-    return Receipt(delivery_id=delivery_id, items=tuple(first.values()), by_item=by_item)
+    return IntakeResult(delivery_id=delivery_id, items=tuple(first.values()), by_item=by_item)
 
 
-def _item(answer: Answer, decided: Plan, numbers: Sequence[int]) -> ReceiptItem:
-    if isinstance(answer, ExistingAnswer):
-        return ReceiptItem(iid=answer.iid, title=answer.title, action=answer.action)
-    title = decided.new[answer.index].incoming.title
-    return ReceiptItem(iid=numbers[answer.index], title=title, action=answer.action)
+def _item(outcome: ItemOutcome, decided: Plan, iids: Sequence[int]) -> IntakeItem:
+    if isinstance(outcome, ExistingOutcome):
+        return IntakeItem(iid=outcome.iid, title=outcome.title, action=outcome.action)
+    title = decided.new[outcome.index].incoming.title
+    return IntakeItem(iid=iids[outcome.index], title=title, action=outcome.action)
 
 
 def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, Any]:
-    """Return the columns of a delivery that tell what became of it."""
-    counts = Counter(answer.action for answer in decided.answers)
+    """Return the columns of a delivery that record its outcome: status, counts and warnings."""
+    counts = Counter(outcome.action for outcome in decided.outcomes)
     return {
         "status_code": 200,
         "opened": counts[Action.OPENED] + counts[Action.STORED_AS_RESOLVED],
         "joined": counts[Action.JOINED] + counts[Action.LATE],
         "resolved": counts[Action.RESOLVED],
-        "remarks": remarks_of(parsed, [answer.remark for answer in decided.answers]),
+        "remarks": parse_warnings_of(parsed, [outcome.warning for outcome in decided.outcomes]),
         "truncated_alerts": parsed.truncated_alerts,
     }

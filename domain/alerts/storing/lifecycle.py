@@ -1,4 +1,8 @@
-"""What becomes of an incoming alert: decided here, with no database in sight."""
+"""Decides what each incoming alert does to the stored alerts, without access to the database.
+
+`plan` takes the items of a delivery and the stored alerts with their fingerprints, and returns the
+changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,11 +13,12 @@ from typing import ClassVar
 
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.times import END_BEFORE_START
-from domain.alerts.storing.words import Words, retold, words_of
+from domain.alerts.storing.reported_fields import ReportedFields, reported_fields, with_later_report
 
 TRIGGERED = "triggered"
 RESOLVED = "resolved"
 
+#: The parse warning of an item with the action LATE.
 ARRIVED_LATE = (
     "It arrived late: it began before its alert ended, and that one is over. It was counted there "
     "and opened nothing."
@@ -21,24 +26,25 @@ ARRIVED_LATE = (
 
 
 class Action(StrEnum):
-    """What one item did, in the words of the delivery log."""
+    """What storing one item did; the values are those that the delivery log shows."""
 
     OPENED = "opened"
     JOINED = "joined"
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
-    #: A copy of what is over already; occurrences keep it as one that joined, and with a mark.
+    #: A copy of an alert that was resolved before it arrived. Occurrences store it with the rank of
+    #: JOINED and `is_late`.
     LATE = "arrived late"
 
     def __init__(self, word: str) -> None:
-        """Remember the place in the order, which is how occurrences keep it."""
+        """Set `rank`, the number that the column `occurrences.action` holds."""
         self.rank = 1 if word == "arrived late" else len(type(self).__members__)
 
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A stored alert: the open one with a fingerprint, else the last one that was resolved."""
+    """A stored alert: the open one with a fingerprint, else the one resolved last."""
 
     alert_id: int
     iid: int
@@ -46,7 +52,7 @@ class Existing:
     started_at: datetime
     #: None while it is open.
     ended_at: datetime | None
-    #: Somebody closed it, and whatever it is about may go on.
+    #: A user resolved it, so its cause may persist.
     is_closed_by_hand: bool = False
 
 
@@ -60,7 +66,7 @@ class Planned:
     is_closed_by_hand: bool = False
 
 
-#: An alert that an item can meet.
+#: An alert that an item can match.
 Known = Existing | Planned
 
 
@@ -73,7 +79,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Count one more event on the open alert, and show its words."""
+    """Add an event to the open alert and update its reported fields."""
 
     action: ClassVar = Action.JOINED
     alert: Known
@@ -81,7 +87,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class CountLate:
-    """Count a copy that arrived late on the alert that is over."""
+    """Add an event to a resolved alert, for a copy that arrived late."""
 
     action: ClassVar = Action.LATE
     alert: Known
@@ -89,17 +95,17 @@ class CountLate:
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """Close the open alert at the given time, which does not lie before its start."""
+    """Resolve the open alert at the given time, which is not before its start."""
 
     action: ClassVar = Action.RESOLVED
     alert: Known
     ended_at: datetime
-    remark: str | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyResolved:
-    """Change nothing: the alert is the answer."""
+    """Change nothing: the alert is resolved already."""
 
     action: ClassVar = Action.UNCHANGED
     alert: Known
@@ -107,7 +113,7 @@ class AlreadyResolved:
 
 @dataclass(frozen=True, slots=True)
 class StoreResolved:
-    """Create an alert that is over already, so that nothing is lost."""
+    """Create a resolved alert, for a recovery whose alert never arrived."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
     ended_at: datetime
@@ -117,14 +123,14 @@ Decision = Open | Join | CountLate | Resolve | AlreadyResolved | StoreResolved
 
 
 def looks_back(incoming: IncomingAlert) -> bool:
-    """Tell whether an item may belong to an alert that is over."""
+    """Return whether an item may belong to a resolved alert."""
     return incoming.ended_at is not None or incoming.given_start is not None
 
 
 def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
-    """Decide what an item does to the alert that has its fingerprint.
+    """Return what an item does to the alert that has its fingerprint.
 
-    Without a fingerprint an item meets no alert: it opens one, or is stored as resolved.
+    An item without a fingerprint matches no alert: it opens one, or is stored as resolved.
     """
     if incoming.fingerprint is None:
         existing = None
@@ -135,7 +141,7 @@ def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
     if existing.ended_at is not None:
         return AlreadyResolved(existing)
     if incoming.ended_at < existing.started_at:
-        return Resolve(existing, existing.started_at, remark=END_BEFORE_START)
+        return Resolve(existing, existing.started_at, warning=END_BEFORE_START)
     return Resolve(existing, incoming.ended_at)
 
 
@@ -145,8 +151,8 @@ def _decide_firing(existing: Known | None, incoming: IncomingAlert) -> Decision:
     if existing.ended_at is None:
         return Join(existing)
     start = incoming.given_start
-    # Who closes an alert by hand does not end what it is about: senders go on telling of that, and
-    # each time with the same start.
+    # If a user resolved the alert while its cause persists, senders keep reporting it with the same
+    # start: such a report opens a new alert.
     if start is None or existing.is_closed_by_hand:
         return Open()
     is_copy = start < existing.ended_at or start == existing.started_at
@@ -163,61 +169,65 @@ class NewAlert:
 
     @property
     def status(self) -> str:
-        """The status that it begins with."""
+        """The initial status."""
         return TRIGGERED if self.resolved_at is None else RESOLVED
 
 
 @dataclass(frozen=True, slots=True)
-class ExistingAnswer:
-    """An item that met a stored alert."""
+class ExistingOutcome:
+    """The outcome of an item that matched a stored alert."""
 
     alert_id: int
     iid: int
-    #: The present one, after all items.
+    #: As it is after all items of the batch.
     title: str
     action: Action
-    #: What the sender may not expect, in a sentence.
-    remark: str | None = None
+    #: A parse warning, if the outcome is one that the sender may not expect.
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NewAnswer:
-    """An item that created an alert, or met one that its batch created; see Plan.new."""
+class NewOutcome:
+    """The outcome of an item that created an alert, or matched one created by the same batch.
+
+    `index` points into `Plan.new`.
+    """
 
     index: int
     action: Action
-    remark: str | None = None
+    warning: str | None = None
 
 
-Answer = ExistingAnswer | NewAnswer
+ItemOutcome = ExistingOutcome | NewOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a batch changes.
+    """The changes that a batch makes.
 
-    Store resolutions before new alerts: a batch may close an alert and open its successor.
+    Write resolutions before new alerts: a batch may resolve an alert and open the next one with the
+    same fingerprint.
     """
 
     #: In order of first appearance.
     new: tuple[NewAlert, ...]
-    #: How many more events each stored alert has had, by its id.
+    #: The number of events to add to each stored alert, by its id.
     bumps: Mapping[int, int]
-    #: What was said last of each stored alert that was open, and by which item, by its id.
-    words: Mapping[int, tuple[Words, int]]
-    #: When each stored alert ended, by its id.
+    #: The latest report of each stored open alert, and the index of its item, by the alert's id.
+    reported: Mapping[int, tuple[ReportedFields, int]]
+    #: The end of each stored alert to be resolved, by its id.
     resolutions: Mapping[int, datetime]
     #: One for each item, in order.
-    answers: tuple[Answer, ...]
+    outcomes: tuple[ItemOutcome, ...]
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan in the making."""
+    """A plan that is being built."""
 
     new: list[NewAlert] = field(default_factory=list)
     bumps: Counter[int] = field(default_factory=Counter)
-    words: dict[int, tuple[Words, int]] = field(default_factory=dict)
+    reported: dict[int, tuple[ReportedFields, int]] = field(default_factory=dict)
     resolutions: dict[int, datetime] = field(default_factory=dict)
 
     def create(self, incoming: IncomingAlert) -> Known:
@@ -236,13 +246,15 @@ class _Draft:
     def join(self, alert: Known, incoming: IncomingAlert) -> Known:
         match alert:
             case Existing(alert_id=alert_id):
-                said = words_of(incoming)
-                if alert_id in self.words:
-                    said = said.over(self.words[alert_id][0])
-                self.words[alert_id] = said, incoming.item_index
+                report = reported_fields(incoming)
+                if alert_id in self.reported:
+                    report = report.merged_over(self.reported[alert_id][0])
+                self.reported[alert_id] = report, incoming.item_index
             case Planned(index=index):
                 drafted = self.new[index]
-                self.new[index] = replace(drafted, incoming=retold(drafted.incoming, incoming))
+                self.new[index] = replace(
+                    drafted, incoming=with_later_report(drafted.incoming, incoming)
+                )
         return self.count_event(alert)
 
     def close(self, alert: Known, ended_at: datetime) -> Known:
@@ -253,7 +265,7 @@ class _Draft:
                 self.new[index] = replace(self.new[index], resolved_at=ended_at)
         return replace(alert, ended_at=ended_at)
 
-    def carry_out(self, decision: Decision, incoming: IncomingAlert) -> Known:
+    def apply(self, decision: Decision, incoming: IncomingAlert) -> Known:
         match decision:
             case Open() | StoreResolved():
                 return self.create(incoming)
@@ -267,46 +279,48 @@ class _Draft:
                 return alert
 
 
-def _answer(alert: Known, decision: Decision) -> Answer:
-    action, remark = decision.action, _remark_on(decision)
+def _outcome(alert: Known, decision: Decision) -> ItemOutcome:
+    action, warning = decision.action, _warning_on(decision)
     match alert:
         case Existing():
-            return ExistingAnswer(alert.alert_id, alert.iid, alert.title, action, remark)
+            return ExistingOutcome(alert.alert_id, alert.iid, alert.title, action, warning)
         case Planned():
-            return NewAnswer(alert.index, action, remark)
+            return NewOutcome(alert.index, action, warning)
 
 
-def _remark_on(decision: Decision) -> str | None:
+def _warning_on(decision: Decision) -> str | None:
     match decision:
         case CountLate():
             return ARRIVED_LATE
-        case Resolve(remark=remark):
-            return remark
+        case Resolve(warning=warning):
+            return warning
     return None
 
 
 def plan(incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing]) -> Plan:
-    """Fold a batch, item by item, into what it changes.
+    """Return the changes that a batch makes, and the outcome of each of its items.
 
-    `existing` has the stored alert of each fingerprint. Items with one fingerprint meet the alert
-    that an earlier item of the batch left behind.
+    `existing` has the stored alert of each fingerprint. Items are applied in order: one matches the
+    alert with its fingerprint in the state that the earlier items left it in.
     """
     known: dict[bytes, Known] = dict(existing)
     draft = _Draft()
-    answers: list[Answer] = []
+    outcomes: list[ItemOutcome] = []
     for item in incoming:
-        met = known.get(item.fingerprint) if item.fingerprint is not None else None
-        decision = decide(met, item)
-        alert = draft.carry_out(decision, item)
+        matched = known.get(item.fingerprint) if item.fingerprint is not None else None
+        decision = decide(matched, item)
+        alert = draft.apply(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
-        answers.append(_answer(alert, decision))
-    titled = tuple(_titled(answer, draft.words) for answer in answers)
-    return Plan(tuple(draft.new), draft.bumps, draft.words, draft.resolutions, titled)
+        outcomes.append(_outcome(alert, decision))
+    titled = tuple(_titled(outcome, draft.reported) for outcome in outcomes)
+    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, titled)
 
 
-def _titled(answer: Answer, words: Mapping[int, tuple[Words, int]]) -> Answer:
-    """Return an answer with the title that its alert has after all items."""
-    if isinstance(answer, NewAnswer) or answer.alert_id not in words:
-        return answer
-    return replace(answer, title=words[answer.alert_id][0].title or answer.title)
+def _titled(
+    outcome: ItemOutcome, reported: Mapping[int, tuple[ReportedFields, int]]
+) -> ItemOutcome:
+    """Return the outcome with the title that its alert has after all items."""
+    if isinstance(outcome, NewOutcome) or outcome.alert_id not in reported:
+        return outcome
+    return replace(outcome, title=reported[outcome.alert_id][0].title or outcome.title)

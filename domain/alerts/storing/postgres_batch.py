@@ -1,11 +1,11 @@
-"""Stores what a delivery of several items said, on Postgres: one look, then one statement.
+"""Stores a delivery of any number of items on Postgres: one query, then one statement that writes.
 
-Rows travel as JSON: orjson writes it, and Postgres reads it, faster than psycopg writes arrays.
+Rows are passed as JSON: orjson writes it, and Postgres reads it, faster than psycopg writes arrays.
 
-A statement is planned once for each connection, maybe while the tables are all but empty, and is
-used until they are large. So nothing here may look cheaper by reading a whole table: alerts are
-found one fingerprint at a time, and those that change are picked by a word, of which the planner
-believes that hardly any row has it.
+A statement is planned once per connection, possibly while the tables are almost empty, and that
+plan is used until they are large. So no part of it may seem cheaper with a scan of a whole table:
+alerts are looked up one fingerprint at a time, and the rows to update are selected by comparing
+a text column with a constant, for which the planner expects few rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,28 +15,28 @@ import orjson
 from sqlalchemy import text
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.storing.inbound_delivery import Parcel, delivery_values
+from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
 from domain.alerts.storing.intake_result import outcome_values
 from domain.alerts.storing.lifecycle import (
     RESOLVED,
     Action,
-    Answer,
     Existing,
-    ExistingAnswer,
+    ExistingOutcome,
+    ItemOutcome,
     NewAlert,
     Plan,
     looks_back,
 )
-from domain.alerts.storing.words import COLUMNS, assignments
+from domain.alerts.storing.reported_fields import COLUMNS, set_clause
 from domain.database.statements import HotConnection
 
-_GIVEN = {name: f"touched.{name}" for name in COLUMNS}
+_REPORTED = {name: f"touched.{name}" for name in COLUMNS}
 
 _LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE")
 
-#: Of those that may belong to what is over, the last alert as well. Adding nothing to the project
-#: leaves the planner no index but those that begin with the fingerprint (migration 0007), and so
-#: does the order.
+#: The open alerts and, for items that may belong to a resolved alert, the latest resolved one.
+#: `project_id + 0` and the ORDER BY keep the planner from every index except those that begin with
+#: the fingerprint (migration 0007).
 _EXISTING = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
@@ -62,13 +62,13 @@ WHERE met.status = 'resolved'
 """
 )
 
-#: Counting what changed makes it happen before anything is opened: a body may close an alert and
-#: open its successor.
+#: `count(*)` of the updated rows makes the updates happen before the inserts: a body may resolve an
+#: alert and open the next one with the same fingerprint.
 _STORE = text(
     f"""
 WITH touched AS MATERIALIZED (
   SELECT * FROM json_to_recordset(CAST(convert_from(:alerts, 'UTF8') AS json)) AS alert (
-    fate text, place int, id bigint, item_index int, fingerprint text, status text,
+    row_state text, ordinal int, id bigint, item_index int, fingerprint text, status text,
     severity smallint, severity_reason text, title text, description text, service text,
     monitoring_tool text, hosts text, query text, environment text, events int,
     started_at timestamptz, ended_at timestamptz)
@@ -84,46 +84,51 @@ WITH touched AS MATERIALIZED (
   UPDATE alerts SET events = alerts.events + touched.events, last_event_at = :received_at,
     status = coalesce(touched.status, alerts.status),
     ended_at = coalesce(touched.ended_at, alerts.ended_at),
-    {assignments(_GIVEN, delivery_id="delivery.id", item_index="touched.item_index")}
-  FROM touched, delivery WHERE touched.fate = 'known' AND alerts.id = touched.id
+    {set_clause(_REPORTED, delivery_id="delivery.id", item_index="touched.item_index")}
+  FROM touched, delivery WHERE touched.row_state = 'stored' AND alerts.id = touched.id
   RETURNING alerts.id
 ), numbered AS (
-  SELECT place, nextval('alerts_id_seq') AS id,
+  SELECT ordinal, nextval('alerts_id_seq') AS id,
     nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
-  FROM touched WHERE fate = 'new' ORDER BY place
-), given AS MATERIALIZED (
-  SELECT array_agg(id ORDER BY place) AS ids, array_agg(iid ORDER BY place) AS iids FROM numbered
+  FROM touched WHERE row_state = 'new' ORDER BY ordinal
+), taken AS MATERIALIZED (
+  SELECT array_agg(id ORDER BY ordinal) AS ids, array_agg(iid ORDER BY ordinal) AS iids
+  FROM numbered
 ), opened AS (
   INSERT INTO alerts (id, project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
     environment, events, started_at, ended_at, last_event_at, created_at)
-  SELECT given.ids[place], :project_id, given.iids[place], :integration_id, delivery.id,
+  SELECT taken.ids[ordinal], :project_id, taken.iids[ordinal], :integration_id, delivery.id,
     item_index, decode(fingerprint, 'hex'), status, severity, severity_reason, title, description,
     service, monitoring_tool, hosts, query, environment, events, started_at, ended_at,
     :received_at, :received_at
-  FROM touched, given, delivery, (SELECT count(*) FROM changed) AS before
-  WHERE fate = 'new'
+  FROM touched, taken, delivery, (SELECT count(*) FROM changed) AS before
+  WHERE row_state = 'new'
 ), occurrence AS (
   INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
-  SELECT coalesce(item.alert_id, given.ids[item.place]), delivery.id, item.item_index, item.action,
-    item.is_late
+  SELECT coalesce(item.alert_id, taken.ids[item.ordinal]), delivery.id, item.item_index,
+    item.action, item.is_late
   FROM json_to_recordset(CAST(convert_from(:items, 'UTF8') AS json)) AS item (
-    item_index int, action smallint, is_late boolean, alert_id bigint, place int), given, delivery
+    item_index int, action smallint, is_late boolean, alert_id bigint, ordinal int),
+    taken, delivery
 )
-SELECT delivery.id AS delivery_id, given.iids FROM delivery, given
+SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 """  # noqa: S608 - constants of this module
 )
 
 
-def take_turn(project_id: int, *, hot: HotConnection) -> None:
-    """Wait until no other body with several items and no change of status is being stored."""
+def lock_project(project_id: int, *, hot: HotConnection) -> None:
+    """Lock the project's alert counter until the transaction ends; wait while another holds it.
+
+    Batches and manual changes of status take this lock first.
+    """
     hot.all(_LOCK, {"project_id": project_id})
 
 
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert of each fingerprint, else the last resolved one if that may matter."""
+    """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
     looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
     parameters = {
@@ -140,31 +145,31 @@ def existing(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
 ) -> tuple[int, Sequence[int]]:
-    """Write all that was decided; return the delivery's id and the numbers of new alerts."""
+    """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
     values = {
-        **delivery_values(parcel),
+        **delivery_values(delivery),
         **outcome_values(decided, parsed),
         "alerts": orjson.dumps(list(_touched(decided))),
-        "items": orjson.dumps(list(_items(parsed.alerts, decided.answers))),
+        "items": orjson.dumps(list(_items(parsed.alerts, decided.outcomes))),
     }
     for name in ("remarks", "mapping"):
         values[name] = orjson.dumps(values[name]).decode()
-    delivery_id, numbers = hot.all(_STORE, values)[0]
-    return delivery_id, numbers or ()
+    delivery_id, iids = hot.all(_STORE, values)[0]
+    return delivery_id, iids or ()
 
 
 def _touched(decided: Plan) -> Iterator[dict[str, Any]]:
-    for place, new in enumerate(decided.new, 1):
-        yield {"fate": "new", "place": place, **_columns(new)}
+    for ordinal, new in enumerate(decided.new, 1):
+        yield {"row_state": "new", "ordinal": ordinal, **_columns(new)}
     for alert_id in decided.bumps.keys() | decided.resolutions.keys():
         ended_at = decided.resolutions.get(alert_id)
-        words, item_index = decided.words.get(alert_id, (None, 0))
+        reported, item_index = decided.reported.get(alert_id, (None, 0))
         yield {
-            **(words.columns() if words else {}),
+            **(reported.columns() if reported else {}),
             "item_index": item_index,
-            "fate": "known",
+            "row_state": "stored",
             "id": alert_id,
             "events": decided.bumps.get(alert_id, 0),
             "status": None if ended_at is None else RESOLVED,
@@ -193,14 +198,16 @@ def _columns(new: NewAlert) -> dict[str, Any]:
     }
 
 
-def _items(alerts: Sequence[IncomingAlert], answers: Sequence[Answer]) -> Iterator[dict[str, int]]:
-    for alert, answer in zip(alerts, answers, strict=True):
+def _items(
+    alerts: Sequence[IncomingAlert], outcomes: Sequence[ItemOutcome]
+) -> Iterator[dict[str, int]]:
+    for alert, outcome in zip(alerts, outcomes, strict=True):
         item = {
             "item_index": alert.item_index,
-            "action": answer.action.rank,
-            "is_late": answer.action is Action.LATE,
+            "action": outcome.action.rank,
+            "is_late": outcome.action is Action.LATE,
         }
-        if isinstance(answer, ExistingAnswer):
-            yield {**item, "alert_id": answer.alert_id}
+        if isinstance(outcome, ExistingOutcome):
+            yield {**item, "alert_id": outcome.alert_id}
         else:
-            yield {**item, "place": answer.index + 1}
+            yield {**item, "ordinal": outcome.index + 1}

@@ -1,10 +1,12 @@
-"""The commonest delivery, one firing alert on Postgres, in a single statement.
+"""Stores the most common delivery, one firing alert on Postgres, with a single statement.
 
-It counts an event on the open alert with this fingerprint and shows its words, or else takes the
-next number and opens one; the delivery and the occurrence are stored with it. When two first alerts
-arrive at once, the loser stores nothing and has to take another way; the number that it had taken
-stays unused. Adding nothing to the project keeps the planner from every index but those that begin
-with the fingerprint (migration 0007).
+The statement adds an event to the open alert that has the fingerprint and updates its reported
+fields, or else takes the next number of the project and opens an alert. It inserts the delivery
+and the occurrence as well. If two requests open the same alert at once, one of them stores nothing
+and is stored as a batch instead; the number that it took stays unused.
+
+`project_id + 0` keeps the planner from every index except those that begin with the fingerprint
+(migration 0007).
 """
 
 from collections.abc import Mapping
@@ -14,15 +16,15 @@ import orjson
 from sqlalchemy import text
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.parse_warnings import remarks_of
-from domain.alerts.storing.inbound_delivery import Parcel, alert_values, delivery_values
-from domain.alerts.storing.intake_result import Receipt, ReceiptItem
+from domain.alerts.reading.parse_warnings import parse_warnings_of
+from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values, delivery_values
+from domain.alerts.storing.intake_result import IntakeItem, IntakeResult
 from domain.alerts.storing.lifecycle import Action
-from domain.alerts.storing.words import assignments
+from domain.alerts.storing.reported_fields import set_clause
 from domain.database.statements import HotConnection
 
-#: Parameters: of those that may stand in for what was left out, there is one without.
-_GIVEN = {
+#: The parameter with each field that the sender gave: NULL where a default was filled in.
+_REPORTED = {
     "severity": ":given_severity",
     "severity_reason": ":given_severity_reason",
     "title": ":given_title",
@@ -34,12 +36,12 @@ _GIVEN = {
 }
 _STORE = text(
     f"""
-WITH ticket AS (
+WITH next_delivery AS (
   SELECT nextval('deliveries_id_seq') AS delivery_id
 ), joined AS (
   UPDATE alerts SET events = events + 1, last_event_at = :now,
-    {assignments(_GIVEN, delivery_id="ticket.delivery_id", item_index=":item_index")}
-  FROM ticket
+    {set_clause(_REPORTED, delivery_id="next_delivery.delivery_id", item_index=":item_index")}
+  FROM next_delivery
   WHERE fingerprint = :fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
   RETURNING alerts.id, alerts.iid, alerts.title, false AS is_new
 ), number AS (
@@ -57,10 +59,10 @@ WITH ticket AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
     environment, events, started_at, last_event_at, created_at)
-  SELECT :project_id, number.iid, :integration_id, ticket.delivery_id, :item_index,
+  SELECT :project_id, number.iid, :integration_id, next_delivery.delivery_id, :item_index,
     :fingerprint, 'triggered', :severity, :severity_reason, :title, :description, :service,
     :monitoring_tool, :hosts, :query, :environment, 1, :started_at, :now, :now
-  FROM ticket, number
+  FROM next_delivery, number
   ON CONFLICT (project_id, fingerprint) WHERE fingerprint IS NOT NULL AND status <> 'resolved'
   DO NOTHING
   RETURNING id, iid, title, true AS is_new
@@ -72,36 +74,38 @@ WITH ticket AS (
   INSERT INTO deliveries (id, project_id, integration_id, format, mapping, is_test, received_at,
     status_code, sender, size, body, duration, skipped, opened, joined, resolved, remarks,
     truncated_alerts)
-  SELECT ticket.delivery_id, :project_id, :integration_id, :format, CAST(:mapping AS json),
+  SELECT next_delivery.delivery_id, :project_id, :integration_id, :format, CAST(:mapping AS json),
     :is_test, :now, 200, :sender, :size, :body, :duration, 0, CAST(outcome.is_new AS int),
     CAST(NOT outcome.is_new AS int), 0, CAST(:remarks AS json), :truncated_alerts
-  FROM ticket, outcome
+  FROM next_delivery, outcome
 ), occurrence AS (
   INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
-  SELECT outcome.id, ticket.delivery_id, :item_index,
+  SELECT outcome.id, next_delivery.delivery_id, :item_index,
     CASE WHEN outcome.is_new THEN CAST(:opening AS smallint) ELSE CAST(:joining AS smallint) END
-  FROM ticket, outcome
+  FROM next_delivery, outcome
 )
-SELECT iid, title, is_new, delivery_id FROM outcome, ticket
+SELECT iid, title, is_new, delivery_id FROM outcome, next_delivery
 """  # noqa: S608 - constants of this module
 )
 
 
-def store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt | None:
-    """Store the one firing alert of a body, which has a fingerprint.
+def store(
+    parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+) -> IntakeResult | None:
+    """Store the only alert of a body, which is firing and has a fingerprint.
 
-    Return None, and leave it to another way, if it may be a late copy of what is over, or if
-    another one opened it at the same moment. Both are rare, and whatever else a statement may do
-    costs all of its executions.
+    Return None, and store nothing, if it may be a late copy of a resolved alert, or if another
+    request opened the same alert at the same moment. Both are rare, and handling them here would
+    make every execution of the statement slower.
     """
     (alert,) = parsed.alerts
-    values = alert_values(alert, parcel)
+    values = alert_values(alert, delivery)
     parameters = {
         **values,
-        **_given(alert, values),
-        **delivery_values(parcel),
-        "now": parcel.received_at,
-        "remarks": orjson.dumps(remarks_of(parsed)).decode(),
+        **_reported(alert, values),
+        **delivery_values(delivery),
+        "now": delivery.received_at,
+        "remarks": orjson.dumps(parse_warnings_of(parsed)).decode(),
         "truncated_alerts": parsed.truncated_alerts,
         "opening": Action.OPENED.rank,
         "joining": Action.JOINED.rank,
@@ -112,12 +116,12 @@ def store(parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection) -> Receipt 
         return None
     iid, title, is_new, delivery_id = rows[0]
     action = Action.OPENED if is_new else Action.JOINED
-    items = (ReceiptItem(iid=iid, title=title, action=action),)
-    return Receipt(delivery_id=delivery_id, items=items, by_item=items)
+    items = (IntakeItem(iid=iid, title=title, action=action),)
+    return IntakeResult(delivery_id=delivery_id, items=items, by_item=items)
 
 
-def _given(alert: IncomingAlert, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the sender itself said, of what has a value all the same."""
+def _reported(alert: IncomingAlert, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that the sender gave, with NULL instead of the defaults."""
     left_out = alert.left_out
     has_severity = "severity" not in left_out
     return {

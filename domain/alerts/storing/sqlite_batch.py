@@ -1,7 +1,7 @@
-"""Stores what a delivery said, on SQLite: one statement after another.
+"""Stores a delivery on SQLite with a few statements in one transaction.
 
-Nobody else writes meanwhile, since transactions begin with BEGIN IMMEDIATE: so there is nothing to
-take turns for, and numbers come from the project's counter.
+Transactions begin with BEGIN IMMEDIATE, so there is no other writer: the project needs no lock,
+and numbers are taken from its alert counter.
 """
 
 from collections.abc import Sequence
@@ -9,33 +9,33 @@ from collections.abc import Sequence
 from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.storing.inbound_delivery import Parcel, alert_values, delivery_values
+from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values, delivery_values
 from domain.alerts.storing.intake_result import outcome_values
 from domain.alerts.storing.lifecycle import (
     RESOLVED,
     Action,
-    Answer,
     Existing,
-    ExistingAnswer,
+    ExistingOutcome,
+    ItemOutcome,
     NewAlert,
     Plan,
     looks_back,
 )
-from domain.alerts.storing.words import COLUMNS, assignments
+from domain.alerts.storing.reported_fields import COLUMNS, set_clause
 from domain.database.statements import HotConnection
 from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
 
-#: Databases limit how many values one statement may carry.
+#: Fingerprints per query: SQLite limits the number of parameters of a statement.
 _CHUNK = 5000
 
 
-def take_turn(project_id: int, *, hot: HotConnection) -> None:
-    """Do nothing: whoever may write on SQLite is alone."""
+def lock_project(project_id: int, *, hot: HotConnection) -> None:
+    """Do nothing: on SQLite the transaction that writes already excludes all others."""
 
 
-#: Not a bare column: so only indexes that begin with the fingerprint can be used (migration 0007).
+#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
-#: What somebody did with it last, if anybody did.
+#: The status that a user gave the alert last; NULL if none did.
 _LAST_STATUS = (
     select(AlertNote.text)
     .where(AlertNote.alert_id == Alert.id, AlertNote.kind == "status")
@@ -75,7 +75,7 @@ _LAST_RESOLVED = _EXISTING_COLUMNS.where(
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert of each fingerprint, else the last resolved one if that may matter."""
+    """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up(_OPEN, wanted, project_id, hot=hot)
     looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
@@ -102,16 +102,16 @@ def _look_up(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, parcel: Parcel, *, hot: HotConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
 ) -> tuple[int, Sequence[int]]:
-    """Write all that was decided; return the delivery's id and the numbers of new alerts."""
-    values = {**delivery_values(parcel), **outcome_values(decided, parsed)}
+    """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
+    values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
     delivery_id: int = hot.all(_INSERT_DELIVERY, values)[0][0]
-    _update_existing(decided, parcel, delivery_id, hot=hot)
-    numbers = _take_numbers(len(decided.new), parcel.project_id, hot=hot)
-    new_ids = _store_new(decided.new, parcel, (delivery_id, numbers), hot=hot)
+    _update_existing(decided, delivery, delivery_id, hot=hot)
+    iids = _take_iids(len(decided.new), delivery.project_id, hot=hot)
+    new_ids = _store_new(decided.new, delivery, (delivery_id, iids), hot=hot)
     _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
-    return delivery_id, numbers
+    return delivery_id, iids
 
 
 _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
@@ -128,11 +128,11 @@ _BUMP = (
     .values(events=Alert.events + bindparam("more"), last_event_at=bindparam("now"))
 )
 
-_RETELL = text(
+_SET_REPORTED = text(
     f"""
     UPDATE alerts SET
     {
-        assignments(
+        set_clause(
             {name: f":{name}" for name in COLUMNS},
             delivery_id=":delivery_id",
             item_index=":item_index",
@@ -144,9 +144,9 @@ _RETELL = text(
 
 
 def _update_existing(
-    decided: Plan, parcel: Parcel, delivery_id: int, *, hot: HotConnection
+    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, hot: HotConnection
 ) -> None:
-    now = parcel.received_at
+    now = delivery.received_at
     bumps = [
         {"alert_id": alert_id, "more": more, "now": now}
         for alert_id, more in sorted(decided.bumps.items())
@@ -155,22 +155,22 @@ def _update_existing(
         {"alert_id": alert_id, "ended": ended_at, "now": now}
         for alert_id, ended_at in sorted(decided.resolutions.items())
     ]
-    words = [
+    reported = [
         {
-            **said.columns(),
+            **report.columns(),
             "alert_id": alert_id,
             "delivery_id": delivery_id,
             "item_index": item_index,
         }
-        for alert_id, (said, item_index) in decided.words.items()
+        for alert_id, (report, item_index) in decided.reported.items()
     ]
-    # The event first: the activity is told when the words changed.
-    for statement, rows in ((_BUMP, bumps), (_RETELL, words), (_RESOLVE, resolutions)):
+    # Events first: the trigger that records changed fields reads last_event_at.
+    for statement, rows in ((_BUMP, bumps), (_SET_REPORTED, reported), (_RESOLVE, resolutions)):
         if rows:
             hot.all(statement, rows)
 
 
-_COUNT_ON = (
+_ADVANCE_COUNTER = (
     update(AlertCounter)
     .where(AlertCounter.project_id == bindparam("of_project"))
     .values(last_iid=AlertCounter.last_iid + bindparam("more"))
@@ -178,10 +178,10 @@ _COUNT_ON = (
 )
 
 
-def _take_numbers(count: int, project_id: int, *, hot: HotConnection) -> Sequence[int]:
+def _take_iids(count: int, project_id: int, *, hot: HotConnection) -> Sequence[int]:
     if not count:
         return ()
-    last_iid: int = hot.all(_COUNT_ON, {"of_project": project_id, "more": count})[0][0]
+    last_iid: int = hot.all(_ADVANCE_COUNTER, {"of_project": project_id, "more": count})[0][0]
     return range(last_iid - count + 1, last_iid + 1)
 
 
@@ -190,25 +190,25 @@ _INSERT_ALERTS = insert(Alert).returning(Alert.iid, Alert.id)
 
 def _store_new(
     new: Sequence[NewAlert],
-    parcel: Parcel,
-    place: tuple[int, Sequence[int]],
+    delivery: InboundDelivery,
+    ids_to_use: tuple[int, Sequence[int]],
     *,
     hot: HotConnection,
 ) -> Sequence[int]:
-    """Return the ids of the new alerts, in order."""
+    """Insert alerts by a delivery's id and their numbers; return their ids, in order."""
     if not new:
         return ()
-    delivery_id, numbers = place
+    delivery_id, iids = ids_to_use
     rows = [
         {
-            **alert_values(each.incoming, parcel),
+            **alert_values(each.incoming, delivery),
             "iid": iid,
             "delivery_id": delivery_id,
             "events": each.events,
             "status": each.status,
             "ended_at": each.resolved_at,
         }
-        for iid, each in zip(numbers, new, strict=True)
+        for iid, each in zip(iids, new, strict=True)
     ]
     ids: dict[int, int] = dict(map(tuple, hot.all(_INSERT_ALERTS, rows)))
     return [ids[row["iid"]] for row in rows]
@@ -220,23 +220,23 @@ _INSERT_OCCURRENCES = insert(Occurrence)
 def _store_occurrences(
     alerts: Sequence[IncomingAlert],
     decided: Plan,
-    place: tuple[int, Sequence[int]],
+    ids_to_use: tuple[int, Sequence[int]],
     *,
     hot: HotConnection,
 ) -> None:
-    delivery_id, new_ids = place
+    delivery_id, new_ids = ids_to_use
     rows = [
         {
-            "alert_id": _alert_id(answer, new_ids),
+            "alert_id": _alert_id(outcome, new_ids),
             "delivery_id": delivery_id,
             "item_index": alert.item_index,
-            "action": answer.action.rank,
-            "is_late": answer.action is Action.LATE,
+            "action": outcome.action.rank,
+            "is_late": outcome.action is Action.LATE,
         }
-        for alert, answer in zip(alerts, decided.answers, strict=True)
+        for alert, outcome in zip(alerts, decided.outcomes, strict=True)
     ]
     hot.all(_INSERT_OCCURRENCES, rows)
 
 
-def _alert_id(answer: Answer, new_ids: Sequence[int]) -> int:
-    return answer.alert_id if isinstance(answer, ExistingAnswer) else new_ids[answer.index]
+def _alert_id(outcome: ItemOutcome, new_ids: Sequence[int]) -> int:
+    return outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]

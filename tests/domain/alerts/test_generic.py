@@ -14,7 +14,7 @@ from tests.support.garbage import bounded
 
 def read(body: dict[str, Any]) -> IncomingAlert:
     parsed = generic.parse(body, now=NOW, automatic_fingerprint=True)
-    assert (parsed.refused, parsed.truncated_alerts, parsed.remarks) == ((), 0, ())
+    assert (parsed.refused, parsed.truncated_alerts, parsed.parse_warnings) == ((), 0, ())
     (alert,) = parsed.alerts
     return alert
 
@@ -40,7 +40,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         markdown=None,
         y_label=None,
         generator_url=None,
-        remarks=(),
+        parse_warnings=(),
         item_index=0,
         left_out=frozenset({"title", "severity", "started_at"}),
     )
@@ -83,7 +83,7 @@ def test_every_field_is_read() -> None:
         markdown=None,
         y_label=None,
         generator_url=None,
-        remarks=(),
+        parse_warnings=(),
         item_index=0,
     )
 
@@ -146,10 +146,10 @@ def test_what_is_no_end_does_not_resolve(end: object) -> None:
 
 
 @pytest.mark.spec("I4", "I5")
-def test_times_that_cannot_be_read_leave_a_remark_each() -> None:
+def test_times_that_cannot_be_read_leave_a_warning_each() -> None:
     alert = read({"start_time": "half past nine", "end_time": ["soon"]})
     assert (alert.started_at, alert.ended_at) == (NOW, None)
-    assert alert.remarks == (
+    assert alert.parse_warnings == (
         "start_time could not be read: “half past nine”, so the time of arrival is used.",
         'end_time could not be read: “["soon"]”, so it counts as absent.',
     )
@@ -180,11 +180,11 @@ def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
     assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
 
 
-def test_a_fingerprint_of_a_type_that_identifies_nothing_leaves_a_remark() -> None:
-    assert read({"fingerprint": True}).remarks == (
+def test_a_fingerprint_of_a_type_that_identifies_nothing_leaves_a_warning() -> None:
+    assert read({"fingerprint": True}).parse_warnings == (
         "fingerprint is no string, number or array: “true”, so it is not used.",
     )
-    assert read({"fingerprint": None}).remarks == ()
+    assert read({"fingerprint": None}).parse_warnings == ()
 
 
 FIELDS = (
@@ -217,7 +217,7 @@ def assert_fits(alert: IncomingAlert) -> None:
     assert (alert.ended_at is None) is (alert.state is State.FIRING)
     assert alert.started_at.tzinfo is UTC
     assert alert.fingerprint is None or len(alert.fingerprint) == 32
-    for text in (repr(alert), *filter(None, (alert.title, alert.runbook, *alert.remarks))):
+    for text in (repr(alert), *filter(None, (alert.title, alert.runbook, *alert.parse_warnings))):
         text.encode()
         assert "\x00" not in text
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity, State
 from domain.alerts.reading.times import END_BEFORE_START
-from domain.alerts.storing.intake_result import outcome_values, receipt_of
+from domain.alerts.storing.intake_result import outcome_values, result_of
 from domain.alerts.storing.lifecycle import (
     ARRIVED_LATE,
     Action,
     AlreadyResolved,
     CountLate,
     Existing,
-    ExistingAnswer,
+    ExistingOutcome,
     Join,
     NewAlert,
-    NewAnswer,
+    NewOutcome,
     Open,
     Plan,
     Resolve,
@@ -56,7 +56,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         markdown=None,
         y_label=None,
         generator_url=None,
-        remarks=(),
+        parse_warnings=(),
         item_index=0,
         left_out=NO_START,
     )
@@ -104,11 +104,11 @@ def test_without_a_fingerprint_nothing_is_met(existing: Existing | None) -> None
 
 
 def actions(planned: Plan) -> list[str]:
-    return [answer.action for answer in planned.answers]
+    return [outcome.action for outcome in planned.outcomes]
 
 
 def test_an_empty_batch_changes_nothing() -> None:
-    assert plan([], {}) == Plan(new=(), bumps={}, words={}, resolutions={}, answers=())
+    assert plan([], {}) == Plan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
 
 
 @pytest.mark.spec("I16")
@@ -119,10 +119,10 @@ def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -
         NewAlert(firing(title="Second"), 2, None),
         NewAlert(firing(LOAD), 1, None),
     )
-    assert planned.answers == (
-        NewAnswer(0, Action.OPENED),
-        NewAnswer(1, Action.OPENED),
-        NewAnswer(0, Action.JOINED),
+    assert planned.outcomes == (
+        NewOutcome(0, Action.OPENED),
+        NewOutcome(1, Action.OPENED),
+        NewOutcome(0, Action.JOINED),
     )
 
 
@@ -139,11 +139,11 @@ def test_what_ends_and_begins_again_in_one_batch_is_a_resolution_and_a_new_alert
     assert planned.bumps == {70: 1}
     assert planned.resolutions == {70: EVENING}
     assert planned.new == (NewAlert(firing(), 2, None),)
-    assert planned.answers == (
-        ExistingAnswer(70, 7, "Disk full", Action.JOINED),
-        ExistingAnswer(70, 7, "Disk full", Action.RESOLVED),
-        NewAnswer(0, Action.OPENED),
-        NewAnswer(0, Action.JOINED),
+    assert planned.outcomes == (
+        ExistingOutcome(70, 7, "Disk full", Action.JOINED),
+        ExistingOutcome(70, 7, "Disk full", Action.RESOLVED),
+        NewOutcome(0, Action.OPENED),
+        NewOutcome(0, Action.JOINED),
     )
 
 
@@ -157,7 +157,7 @@ def test_reports_of_an_open_alert_are_counted_together() -> None:
 def test_a_late_recovery_is_answered_with_the_resolved_alert() -> None:
     planned = plan([recovery()], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
-    assert planned.answers == (ExistingAnswer(70, 7, "Disk full", Action.UNCHANGED),)
+    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.UNCHANGED),)
 
 
 @pytest.mark.spec("I17")
@@ -175,15 +175,17 @@ def test_items_without_fingerprint_stay_apart() -> None:
 @pytest.mark.spec("I1")
 def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
-    receipt = receipt_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
-    first = [(item.iid, item.action) for item in receipt.items]
+    result = result_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
+    first = [(item.iid, item.action) for item in result.items]
     assert first == [(11, Action.OPENED), (7, Action.JOINED), (12, Action.OPENED)]
-    assert [item.iid for item in receipt.by_item] == [11, 7, 7, 12, 12, 11]
+    assert [item.iid for item in result.by_item] == [11, 7, 7, 12, 12, 11]
 
 
 def test_the_log_counts_items_by_what_they_did() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), recovery(None)]
-    parsed = ParsedBody(alerts=tuple(batch), refused=(), truncated_alerts=4, remarks=("Late.",))
+    parsed = ParsedBody(
+        alerts=tuple(batch), refused=(), truncated_alerts=4, parse_warnings=("Late.",)
+    )
     values = outcome_values(plan(batch, {DISK: OPEN}), parsed)
     counts = {name: values[name] for name in ("opened", "joined", "resolved", "truncated_alerts")}
     assert counts == {"opened": 3, "joined": 1, "resolved": 2, "truncated_alerts": 4}
@@ -198,8 +200,8 @@ def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
 @pytest.mark.spec("I16")
 def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
     planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
-    assert (planned.new, planned.bumps, planned.words) == ((), {70: 1}, {})
-    assert planned.answers == (ExistingAnswer(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
+    assert (planned.new, planned.bumps, planned.reported) == ((), {70: 1}, {})
+    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
 
 
 @pytest.mark.spec("I16")
@@ -231,19 +233,19 @@ def test_a_batch_knows_what_it_has_ended_itself() -> None:
 def test_an_end_before_the_start_is_the_start() -> None:
     planned = plan([recovery(ended_at=NOON - timedelta(seconds=187))], {DISK: OPEN})
     assert planned.resolutions == {70: NOON}
-    assert [answer.remark for answer in planned.answers] == [END_BEFORE_START]
+    assert [outcome.warning for outcome in planned.outcomes] == [END_BEFORE_START]
 
 
 def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
     first = replace(firing(title="CPU 80%"), severity=Severity.LOW, service="web", hosts=("a",))
     last = replace(firing(title="New: Alert"), left_out=NO_START | {"title"}, description="Dead")
     planned = plan([first, last], {DISK: OPEN})
-    words, _ = planned.words[70]
+    words, _ = planned.reported[70]
     assert (words.title, words.severity, words.description) == ("CPU 80%", 1, "Dead")
     assert (words.service, words.hosts) == ("web", "a")
-    assert {answer.title for answer in planned.answers if isinstance(answer, ExistingAnswer)} == {
-        "CPU 80%"
-    }
+    assert {
+        outcome.title for outcome in planned.outcomes if isinstance(outcome, ExistingOutcome)
+    } == {"CPU 80%"}
     (new,) = plan([first, last], {}).new
     assert (new.incoming.title, new.incoming.severity) == ("CPU 80%", Severity.HIGH)
     assert (new.incoming.description, new.incoming.service) == ("Dead", "web")
@@ -299,7 +301,7 @@ def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
     ]
     created = [[new.events, new.resolved_at] for new in planned.new]
     assert stored + created == shelf.alerts
-    assert len(planned.answers) == len(batch)
+    assert len(planned.outcomes) == len(batch)
     still_open = [new.incoming.fingerprint for new in planned.new if new.resolved_at is None]
     grouped = [fingerprint for fingerprint in still_open if fingerprint]
     assert len(grouped) == len(set(grouped))

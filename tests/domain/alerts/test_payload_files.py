@@ -32,7 +32,7 @@ def written(alert: IncomingAlert, names: Iterable[str]) -> dict[str, object]:
     for name in ("started_at", "ended_at"):
         moment = found[name]
         found[name] = "arrival" if moment == NOW else moment and moment.isoformat()
-    return {**found, "hosts": list(alert.hosts), "remarks": list(alert.remarks)}
+    return {**found, "hosts": list(alert.hosts), "parse_warnings": list(alert.parse_warnings)}
 
 
 READABLE = [name for name in NAMES if expected(name)["status"] == 200]
@@ -69,7 +69,7 @@ def test_an_item_without_any_title_is_refused_with_a_reason() -> None:
 def test_alerts_that_the_sender_left_out_are_told(name: str) -> None:
     parsed, wanted = parse(name), expected(name)
     assert parsed.truncated_alerts == wanted["truncated_alerts"]
-    assert list(parsed.remarks) == wanted["remarks"]
+    assert list(parsed.parse_warnings) == wanted["parse_warnings"]
 
 
 @pytest.mark.spec("I8", "I17")

@@ -49,7 +49,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         markdown=None,
         y_label="HighLatency",
         generator_url=None,
-        remarks=(),
+        parse_warnings=(),
         item_index=0,
         left_out=frozenset({"severity"}),
     )
@@ -265,7 +265,7 @@ def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
 def test_alerts_that_the_sender_left_out_are_counted(sent: object, count: int) -> None:
     parsed = prometheus.parse(webhook(item(), truncatedAlerts=sent), now=NOW)
     assert parsed.truncated_alerts == count
-    assert len(parsed.remarks) == bool(count)
+    assert len(parsed.parse_warnings) == bool(count)
 
 
 def test_thousands_of_items_are_all_read() -> None:

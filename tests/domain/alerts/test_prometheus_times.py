@@ -16,10 +16,10 @@ from tests.domain.alerts.strategies import NOW
 
 @pytest.mark.spec("I12")
 @pytest.mark.parametrize("written", ["yesterday", "0001-01-01T00:00:00Z", True, {"at": 5}])
-def test_a_start_that_cannot_be_read_is_now_with_a_remark(written: object) -> None:
+def test_a_start_that_cannot_be_read_is_now_with_a_warning(written: object) -> None:
     alert = read(startsAt=written)
     assert alert.started_at == NOW
-    assert alert.remarks[0].startswith("startsAt could not be read")
+    assert alert.parse_warnings[0].startswith("startsAt could not be read")
 
 
 @pytest.mark.spec("I15")

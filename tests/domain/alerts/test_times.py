@@ -89,7 +89,7 @@ def test_fractions_are_read_before_any_offset(fraction: str, offset: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("written", "read", "remark"),
+    ("written", "read", "warning"),
     [
         ("2026.11.21 07:52:39", MORNING, "has no offset from UTC"),
         ("2026-11-21 07:52:39 IST", MORNING, "names a time zone that is not known here"),
@@ -99,13 +99,13 @@ def test_fractions_are_read_before_any_offset(fraction: str, offset: str) -> Non
         ("2026/11/21", MORNING.replace(hour=0, minute=0, second=0), "has no time of day"),
     ],
 )
-def test_what_a_time_does_not_say_is_utc_with_a_remark(
-    written: str, read: datetime, remark: str
+def test_what_a_time_does_not_say_is_utc_with_a_warning(
+    written: str, read: datetime, warning: str
 ) -> None:
     start = read_start(written, name="start_time", now=NOW)
     assert start.time == read
-    assert start.remark is not None
-    assert start.remark.startswith(f"start_time {remark}: “{written}”, so it is read as")
+    assert start.warning is not None
+    assert start.warning.startswith(f"start_time {warning}: “{written}”, so it is read as")
 
 
 def test_a_leap_second_is_the_second_that_follows() -> None:
@@ -168,32 +168,32 @@ def test_what_is_no_time_is_not_guessed_at(written: object) -> None:
 @pytest.mark.parametrize("absent", [None, "", "  ", [], {}])
 def test_a_start_that_is_absent_is_now(absent: object) -> None:
     start = read_start(absent, name="start_time", now=NOW)
-    assert (start.time, start.remark) == (NOW, None)
+    assert (start.time, start.warning) == (NOW, None)
 
 
 @pytest.mark.spec("I4")
-def test_a_start_that_cannot_be_read_is_now_with_a_remark() -> None:
+def test_a_start_that_cannot_be_read_is_now_with_a_warning() -> None:
     start = read_start("half past\x00 nine", name="start_time", now=NOW)
     assert start.time == NOW
-    assert start.remark == (
+    assert start.warning == (
         "start_time could not be read: “half past\ufffd nine”, so the time of arrival is used."
     )
 
 
-def test_a_start_at_the_zero_time_is_now_with_a_remark() -> None:
+def test_a_start_at_the_zero_time_is_now_with_a_warning() -> None:
     start = read_start("0001-01-01T00:00:00Z", name="startsAt", now=NOW)
     assert start.time == NOW
-    assert start.remark is not None
+    assert start.warning is not None
 
 
-def test_a_time_without_offset_is_utc_with_a_remark() -> None:
+def test_a_time_without_offset_is_utc_with_a_warning() -> None:
     start = read_start("Sat, 21 Nov 2026 07:52:39", name="start_time", now=NOW)
     assert start.time == MORNING
-    assert start.remark == (
+    assert start.warning == (
         "start_time has no offset from UTC: “Sat, 21 Nov 2026 07:52:39”, so it is read as UTC."
     )
-    assert read_end("2026-11-21T07:52:39", name="end_time").remark is not None
-    assert read_end("2026-11-21T07:52:39Z", name="end_time").remark is None
+    assert read_end("2026-11-21T07:52:39", name="end_time").warning is not None
+    assert read_end("2026-11-21T07:52:39Z", name="end_time").warning is None
 
 
 @pytest.mark.spec("I5", "I15")
@@ -202,14 +202,14 @@ def test_a_time_without_offset_is_utc_with_a_remark() -> None:
 )
 def test_no_end_and_the_zero_time_are_no_end(absent: object) -> None:
     end = read_end(absent, name="end_time")
-    assert (end.time, end.remark) == (None, None)
+    assert (end.time, end.warning) == (None, None)
 
 
 @pytest.mark.spec("I5")
-def test_an_end_that_cannot_be_read_counts_as_absent_with_a_remark() -> None:
+def test_an_end_that_cannot_be_read_counts_as_absent_with_a_warning() -> None:
     end = read_end("soon", name="end_time")
     assert end.time is None
-    assert end.remark == "end_time could not be read: “soon”, so it counts as absent."
+    assert end.warning == "end_time could not be read: “soon”, so it counts as absent."
 
 
 @bounded(100)

@@ -175,18 +175,20 @@ def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) ->
     assert "Item 2 was refused: it is not an object" in page.text
     submit(browser, page, form_to(page, "/send_again"))
     again = deliveries_of(gatebell, endpoint.project)[-1]
-    assert (again.status_code, again.remarks) == (422, first.remarks)
+    assert (again.status_code, again.parse_warnings) == (422, first.parse_warnings)
 
 
-def test_of_very_many_remarks_the_log_says_how_many_there_were(gatebell: LiveGatebell) -> None:
+def test_of_very_many_warnings_the_log_says_how_many_there_were(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     strange = [item(f"t{number}", startsAt="soon") for number in range(120)]
     assert endpoint.post(webhook(*strange, *["nonsense"] * 30)).status_code == 200
     (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert len(delivery.remarks) == 100
+    assert len(delivery.parse_warnings) == 100
     # What is lost comes before what is only strange.
-    assert [" was refused: " in remark for remark in delivery.remarks[:31]] == [True] * 30 + [False]
-    assert delivery.remarks[-1] == "And 51 more remarks, which are not kept."
+    assert [" was refused: " in warning for warning in delivery.parse_warnings[:31]] == [
+        True
+    ] * 30 + [False]
+    assert delivery.parse_warnings[-1] == "And 51 more remarks, which are not kept."
 
 
 @pytest.mark.both_databases

@@ -167,7 +167,9 @@ def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGate
         if answer.status_code == 200:
             # Each item is a report of an alert, or was refused with a reason.
             delivery = newest_delivery(gatebell, endpoint.project)
-            refused = [remark for remark in delivery.remarks if " was refused: " in remark]
+            refused = [
+                warning for warning in delivery.parse_warnings if " was refused: " in warning
+            ]
             assert reports_in(gatebell, delivery) + len(refused) == len(items)
             assert delivery.body == body
 

@@ -35,7 +35,7 @@ def test_a_real_body_is_answered_stored_and_shown(gatebell: LiveGatebell, name: 
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert delivery.body == captured(name)
     assert delivery.truncated_alerts == wanted["truncated_alerts"]
-    assert delivery.remarks == wanted["remarks"]
+    assert delivery.parse_warnings == wanted["parse_warnings"]
 
 
 def check_row(alert: Alert, fields: dict[str, str | None]) -> None:

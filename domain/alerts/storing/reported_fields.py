@@ -1,0 +1,104 @@
+"""The fields of an alert that each further report may change, and the SQL that changes them.
+
+The latest report wins. A field that a report leaves out keeps its value: a report without a title
+does not rename the alert to the default title, and one without a severity does not make an alert
+of low severity critical.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from domain.alerts.reading.incoming import IncomingAlert
+
+#: Columns whose changes the activity shows; a trigger records them (migration 0017).
+SHOWN_COLUMNS = (
+    "severity",
+    "title",
+    "description",
+    "service",
+    "monitoring_tool",
+    "hosts",
+    "query",
+)
+#: All columns that a report changes.
+COLUMNS = (*SHOWN_COLUMNS, "severity_reason")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedFields:
+    """The values that a report has for the columns of an alert; None where it has none."""
+
+    severity: int | None
+    severity_reason: str | None
+    title: str | None
+    description: str | None
+    service: str | None
+    monitoring_tool: str | None
+    hosts: str | None
+    query: str | None
+
+    def merged_over(self, earlier: "ReportedFields") -> "ReportedFields":
+        """Return the fields of two reports together; where both have a value, this one's."""
+        own = {name: getattr(self, name) for name in COLUMNS}
+        return replace(earlier, **{name: own[name] for name in COLUMNS if own[name] is not None})
+
+    def columns(self) -> dict[str, str | int | None]:
+        """Return the values by the names of their columns."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def reported_fields(alert: IncomingAlert) -> ReportedFields:
+    """Return the fields that the sender itself gave, without the defaults that were filled in."""
+    has_severity = "severity" not in alert.left_out
+    return ReportedFields(
+        severity=alert.severity.rank if has_severity else None,
+        severity_reason=alert.severity_reason if has_severity else None,
+        title=None if "title" in alert.left_out else alert.title,
+        description=alert.description,
+        service=alert.service,
+        monitoring_tool=alert.monitoring_tool,
+        hosts="\n".join(alert.hosts) or None,
+        query=alert.query,
+    )
+
+
+def with_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAlert:
+    """Return an alert that is not stored yet, updated by a later item of the same delivery."""
+    left_out = later.left_out
+    before = reported_fields(alert)
+    is_unchanged = reported_fields(later).merged_over(before) == before
+    return replace(
+        alert,
+        title=alert.title if "title" in left_out else later.title,
+        severity=alert.severity if "severity" in left_out else later.severity,
+        severity_reason=alert.severity_reason if "severity" in left_out else later.severity_reason,
+        description=later.description or alert.description,
+        service=later.service or alert.service,
+        monitoring_tool=later.monitoring_tool or alert.monitoring_tool,
+        hosts=later.hosts or alert.hosts,
+        query=later.query or alert.query,
+        left_out=alert.left_out & left_out,
+        item_index=alert.item_index if is_unchanged else later.item_index,
+    )
+
+
+def set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
+    """Return the SET clause of an UPDATE of `alerts` by a report.
+
+    `values` has an SQL expression for each of COLUMNS; NULL means that the report leaves it out.
+    If no shown column changes, the row keeps its delivery_id and item_index: then no index has to
+    be updated and no trigger fires.
+    """
+    updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in COLUMNS}
+    before = ", ".join(f"alerts.{name}" for name in SHOWN_COLUMNS)
+    after = ", ".join(updated[name] for name in SHOWN_COLUMNS)
+    is_changed = f"({before}) IS DISTINCT FROM ({after})"
+    raised_from = "coalesce(alerts.raised_from, alerts.severity)"
+    return ",\n    ".join(
+        (
+            *(f"{name} = {updated[name]}" for name in COLUMNS),
+            f"raised_from = CASE WHEN {raised_from} > {updated['severity']} THEN {raised_from} END",
+            f"delivery_id = CASE WHEN {is_changed} THEN {delivery_id} ELSE alerts.delivery_id END",
+            f"item_index = CASE WHEN {is_changed} THEN {item_index} ELSE alerts.item_index END",
+        )
+    )
