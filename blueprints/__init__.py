@@ -23,7 +23,7 @@ from blueprints.integrations.deliveries import deliveries
 from blueprints.integrations.keys import integration_keys
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
-from blueprints.integrations.test_alerts import trials
+from blueprints.integrations.test_alerts import test_alerts
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -60,7 +60,7 @@ PAGES = (
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
-    trials,  # …/integrations/<id>/test
+    test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     place_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…
     alerts,  # /<project>/-/alerts…

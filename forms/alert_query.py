@@ -6,7 +6,7 @@ from typing import Any
 from werkzeug.datastructures import MultiDict
 
 from domain.alerts.listing.filters import SEVERITIES, TABS, AlertFilter
-from domain.alerts.listing.sort_orders import NEWEST, ORDERS, Order
+from domain.alerts.listing.sort_orders import NEWEST, SORT_ORDERS, SortOrder
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import one_of, row_id, words
@@ -26,7 +26,7 @@ class AlertQuery:
 
     tab: str
     wanted: AlertFilter
-    order: Order
+    order: SortOrder
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
         assignee=_name(given, "assignee"),
         integration_id=row_id(given, "integration"),
     )
-    order = ORDERS[one_of(given, "sort", ORDERS, NEWEST.name)]
+    order = SORT_ORDERS[one_of(given, "sort", SORT_ORDERS, NEWEST.name)]
     return AlertQuery(tab=tab, wanted=wanted, order=order)
 
 

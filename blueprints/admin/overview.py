@@ -4,7 +4,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.directory import count_accounts
-from domain.alerts.deliveries.recent import latest_deliveries
+from domain.alerts.deliveries.recent import recent_deliveries
 from domain.oauth.clients.directory import count_applications
 from domain.projects.totals import count_places
 from web.admin.instance_state import state_of_the_instance
@@ -26,5 +26,5 @@ def index() -> ResponseReturnValue:
         accounts=count_accounts(session=session),
         applications=count_applications(session=session),
         places=count_places(session=session),
-        deliveries=latest_deliveries(limit=_MOST_DELIVERIES, session=session),
+        deliveries=recent_deliveries(limit=_MOST_DELIVERIES, session=session),
     )

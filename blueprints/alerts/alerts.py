@@ -11,13 +11,13 @@ from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
 from domain.alerts.handling.alert_detail import get_alert
 from domain.alerts.handling.assignments import candidates
-from domain.alerts.handling.occurrences import list_occurrences, read_place
+from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.filters import SEVERITIES, STATUSES, TABS, looked_up
 from domain.alerts.listing.queries import LARGEST_IID, AlertSlice
 from domain.alerts.listing.service_names import services_of
-from domain.alerts.listing.sort_orders import ORDERS, read_cursor
+from domain.alerts.listing.sort_orders import SORT_ORDERS, read_cursor
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.projects.views import ProjectView
@@ -27,7 +27,7 @@ from web.extensions import db
 from web.http.access import project_member, visitor
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, list_query
-from web.pages.namespaces import integration_place
+from web.pages.namespaces import integration_context
 from web.services import now, reading, settings
 
 alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
@@ -85,11 +85,11 @@ def _around(project: ProjectView) -> dict[str, Any]:
     return {
         "days": charts.last_days(project.id, now().date(), session=session),
         "severities": SEVERITIES,
-        "orders": tuple(ORDERS.values()),
+        "sort_orders": tuple(SORT_ORDERS.values()),
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
         "people": candidates(project, me=visitor().username, session=session),
-        "integrations": list_integrations(integration_place(project), session=session),
+        "integrations": list_integrations(integration_context(project), session=session),
         "status_choices": STATUSES,
     }
 
@@ -125,7 +125,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     session, size, given = db.session(), settings().page_size, list_query("reports", "activity")
     alert = get_alert(project.id, iid, session=session, reading=reading())
     reports = list_occurrences(
-        alert.id, read_place(given.get("reports")), size=size, session=session
+        alert.id, read_position(given.get("reports")), size=size, session=session
     )
     said = Slice(size=size, before=read_id(given.get("activity")))
     return render_template(

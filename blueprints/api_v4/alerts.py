@@ -81,7 +81,7 @@ def change(bearer: Bearer, reference: str, iid: int) -> Response:
 def _shown(project_id: int, iid: int) -> dict[str, Any]:
     alert = get_alert(project_id, iid, session=db.session(), reading=reading())
     said = {"description": alert.description, "runbook": alert.runbook, "query": alert.query}
-    return {**_as_json(alert), **said, "details": dict(alert.details)}
+    return {**_as_json(alert), **said, "details": dict(alert.payload_fields)}
 
 
 def _as_json(row: AlertRow) -> dict[str, Any]:

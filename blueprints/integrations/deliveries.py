@@ -1,4 +1,4 @@
-"""The delivery log of an integration: what came, what became of it, and once more."""
+"""The delivery log of an integration, and the action that sends a stored body again."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -7,8 +7,7 @@ from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.integrations.integrations import IntegrationRow
-from domain.alerts.integrations.samples import mapping_of
+from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.test_alerts import send_again as receive_again
 from domain.alerts.receiving.receivers import DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
@@ -21,7 +20,7 @@ from web.http.access import project_member, visitor
 from web.http.errors import status_of
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
-from web.pages.namespaces import integration_of, shown
+from web.pages.namespaces import integration_of
 from web.services import now, reading, services
 
 deliveries = Blueprint(
@@ -34,8 +33,8 @@ deliveries = Blueprint(
 @deliveries.get("")
 @project_member(at_least=Role.MAINTAINER)
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """List what came and what became of it."""
-    row = integration_of(project, integration_id)
+    """List the deliveries with their outcomes."""
+    integration = integration_of(project, integration_id)
     given = list_query("show", "status", "before")
     wanted = domain.DeliveryFilter(
         integration_id=integration_id,
@@ -45,7 +44,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return render_template(
         "integrations/deliveries.html",
         project=project,
-        integration=shown(row, project),
+        integration=integration,
         wanted=wanted,
         shows=tuple(domain.Show),
         refusals=domain.count_refusals(integration_id, session=db.session()),
@@ -59,11 +58,11 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
-    row = integration_of(project, integration_id)
+    integration = integration_of(project, integration_id)
     return render_template(
         "integrations/delivery.html",
         project=project,
-        integration=shown(row, project),
+        integration=integration,
         delivery=domain.get_delivery(integration_id, delivery_id, session=db.session()),
     )
 
@@ -71,14 +70,12 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 @deliveries.post("/<int:delivery_id>/send_again")
 @project_member(at_least=Role.MAINTAINER)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Let the stored body come in once more, by the present mapping."""
-    row = integration_of(project, integration_id)
-    if not row.active or row.type == IntegrationType.EXTERNAL:
+    """Store the body of a delivery as a new one, read with the present mapping."""
+    integration = integration_of(project, integration_id)
+    if not integration.active or integration.type is IntegrationType.EXTERNAL:
         raise DisabledReceiverError("This integration is turned off; turn it on first.")
-    delivery = _inbound_delivery(
-        row, domain.get_body(integration_id, delivery_id, session=db.session())
-    )
-    new_id = _receive(delivery, row, delivery_id)
+    body = domain.get_body(integration_id, delivery_id, session=db.session())
+    new_id = _receive(_inbound_delivery(integration, body), delivery_id)
     address = url_for(
         "deliveries.show",
         project_path=project.path,
@@ -88,13 +85,11 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     return redirect(address)
 
 
-def _receive(delivery: InboundDelivery, row: IntegrationRow, earlier_id: int) -> int:
+def _receive(delivery: InboundDelivery, earlier_id: int) -> int:
     """Return the id of the new delivery, accepted or refused."""
     hot = services().hot
     try:
-        result = receive_again(
-            delivery, mapping_of(row), earlier_id=earlier_id, hot=hot, reading=reading()
-        )
+        result = receive_again(delivery, earlier_id=earlier_id, hot=hot, reading=reading())
     except DomainError as error:
         flash("It was read once more, and refused.", "error")
         return store_refusal(delivery, status_of(error), error, hot=hot)
@@ -102,15 +97,15 @@ def _receive(delivery: InboundDelivery, row: IntegrationRow, earlier_id: int) ->
     return result.delivery_id
 
 
-def _inbound_delivery(row: IntegrationRow, body: bytes) -> InboundDelivery:
+def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDelivery:
     return InboundDelivery(
-        project_id=row.project_id,
-        integration_id=row.id,
-        format=row.type,
+        project_id=integration.project_id,
+        integration_id=integration.id,
+        format=integration.type.value,
         sender=visitor().username[:64],
         body=body,
         size=len(body),
         received_at=now(),
         stopwatch=start_stopwatch(),
-        mapping=mapping_of(row),
+        mapping=integration.mapping,
     )

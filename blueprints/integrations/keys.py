@@ -1,11 +1,11 @@
-"""The credentials of an integration: where to send alerts, the keys, and what to paste where."""
+"""The credentials page of an integration: its URL, its keys, and snippets for senders."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.alerts.integrations import keys as domain
-from domain.alerts.integrations.integrations import IntegrationRow
+from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.snippets import snippets
 from domain.errors import ConflictError
 from domain.overlap import Overlap
@@ -14,7 +14,7 @@ from forms.integration import EndKeyForm, ResetKeyForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
-from web.pages.namespaces import integration_of, shown
+from web.pages.namespaces import integration_of
 from web.services import now, services
 
 integration_keys = Blueprint(
@@ -27,24 +27,24 @@ integration_keys = Blueprint(
 @integration_keys.get("/credentials")
 @project_member(at_least=Role.MAINTAINER)
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show address and keys, and what to paste where."""
-    row = integration_of(project, integration_id)
-    return _page(project, row, ResetKeyForm(seen=_keys(row).mark))
+    """Show the URL, the keys, and snippets for senders."""
+    integration = integration_of(project, integration_id)
+    return _page(project, integration, ResetKeyForm(seen=_keys(integration).mark))
 
 
 @integration_keys.post("/reset_key")
 @project_member(at_least=Role.MAINTAINER)
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Replace the key; the old one stays good for as long as was chosen."""
-    row, form = integration_of(project, integration_id), ResetKeyForm()
+    """Replace the key; the old one is accepted for the chosen grace period."""
+    integration, form = integration_of(project, integration_id), ResetKeyForm()
     if not form.validate_on_submit():
-        return _page(project, row, form)
+        return _page(project, integration, form)
     try:
-        _reset(row, form)
+        _reset(integration, form)
     except ConflictError as error:
         form.object_to("", str(error))
-        return _page(project, row, form)
-    note_change(f"key replaced; the old one: {form.chosen.words}", project, row)
+        return _page(project, integration, form)
+    note_change(f"key replaced; the old one: {form.chosen.words}", project, integration)
     flash(_SAID.get(form.chosen, "The key is replaced. The old one works for a while yet."))
     return _back(project, integration_id)
 
@@ -52,9 +52,9 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 _SAID = {Overlap.NOW: "The key is replaced. Senders with the old one are refused from now on."}
 
 
-def _reset(row: IntegrationRow, form: ResetKeyForm) -> None:
+def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
     domain.reset_key(
-        row,
+        integration.id,
         seen=form.seen.data or "",
         overlap=form.chosen,
         session=db.session(),
@@ -66,17 +66,19 @@ def _reset(row: IntegrationRow, form: ResetKeyForm) -> None:
 @integration_keys.post("/end_previous_key")
 @project_member(at_least=Role.MAINTAINER)
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """End the older one of two keys before its time."""
-    row, form = integration_of(project, integration_id), EndKeyForm()
+    """Refuse the previous key before its grace period ends."""
+    integration, form = integration_of(project, integration_id), EndKeyForm()
     if form.validate_on_submit():
-        domain.end_previous_key(row, seen=form.seen.data or "", session=db.session())
-        note_change("previous key ended", project, row)
+        domain.end_previous_key(integration.id, seen=form.seen.data or "", session=db.session())
+        note_change("previous key ended", project, integration)
         flash("The previous key is refused from now on.")
     return _back(project, integration_id)
 
 
-def _keys(row: IntegrationRow) -> domain.Keys:
-    return domain.keys_of(row, keyring=services().keyring, now=now())
+def _keys(integration: IntegrationView) -> domain.Keys:
+    return domain.keys_of(
+        integration.id, session=db.session(), keyring=services().keyring, now=now()
+    )
 
 
 def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
@@ -87,14 +89,16 @@ def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(address)
 
 
-def _page(project: ProjectView, row: IntegrationRow, form: ResetKeyForm) -> ResponseReturnValue:
-    seen, keys = shown(row, project), _keys(row)
+def _page(
+    project: ProjectView, integration: IntegrationView, form: ResetKeyForm
+) -> ResponseReturnValue:
+    keys = _keys(integration)
     page = render_template(
         "integrations/credentials.html",
         project=project,
-        integration=seen,
+        integration=integration,
         keys=keys,
         reset=form,
-        snippets=snippets(seen.type, seen.url, keys.clear, now=now()),
+        snippets=snippets(integration.type, integration.url, keys.clear, now=now()),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

@@ -1,6 +1,6 @@
-"""A project's alert integrations: list, add, delete. What one of them has is elsewhere.
+"""The list of a project's alert integrations, and the pages that add and delete one.
 
-Its settings, its keys, its test page and its deliveries have a blueprint each.
+The settings, keys, test alerts and deliveries of an integration have a blueprint each.
 """
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
@@ -15,7 +15,7 @@ from forms.integration import NewIntegrationForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
-from web.pages.namespaces import integration_of, integration_place, shown
+from web.pages.namespaces import integration_context, integration_of
 from web.services import now, services
 
 integrations = Blueprint(
@@ -26,8 +26,8 @@ integrations = Blueprint(
 @integrations.get("")
 @project_member(at_least=Role.DEVELOPER)
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List name, type and status. Developers come here to send test alerts."""
-    found = domain.list_integrations(integration_place(project), session=db.session())
+    """List name, type and status; developers may send test alerts from here."""
+    found = domain.list_integrations(integration_context(project), session=db.session())
     return render_template("integrations/index.html", project=project, integrations=found)
 
 
@@ -48,9 +48,9 @@ def new(project: ProjectView) -> ResponseReturnValue:
     return redirect(_first_page(created, project))
 
 
-def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationRow:
+def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationView:
     created, _ = domain.create_integration(
-        integration_place(project),
+        integration_context(project),
         IntegrationType(form.type.data),
         form.details,
         session=db.session(),
@@ -60,8 +60,8 @@ def _create(form: NewIntegrationForm, project: ProjectView) -> domain.Integratio
     return created
 
 
-def _first_page(created: domain.IntegrationRow, project: ProjectView) -> str:
-    is_link = created.type == IntegrationType.EXTERNAL
+def _first_page(created: domain.IntegrationView, project: ProjectView) -> str:
+    is_link = created.type is IntegrationType.EXTERNAL
     endpoint = "integration_settings.configure" if is_link else "integration_keys.credentials"
     return url_for(endpoint, project_path=project.path, integration_id=created.id)
 
@@ -69,19 +69,19 @@ def _first_page(created: domain.IntegrationRow, project: ProjectView) -> str:
 @integrations.get("/<int:integration_id>/delete")
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Ask whether the integration shall really go."""
-    seen = shown(integration_of(project, integration_id), project)
-    return render_template("integrations/delete.html", project=project, integration=seen)
+    """Ask for confirmation before the integration is deleted."""
+    integration = integration_of(project, integration_id)
+    return render_template("integrations/delete.html", project=project, integration=integration)
 
 
 @integrations.post("/<int:integration_id>/delete")
 @project_member(at_least=Role.MAINTAINER)
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration; its alerts stay."""
-    row = integration_of(project, integration_id)
-    domain.remove_integration(row, session=db.session())
-    note_change("deleted", project, row)
-    flash(f"{row.name} is deleted; its alerts stay.")
+    integration = integration_of(project, integration_id)
+    domain.remove_integration(integration.id, session=db.session())
+    note_change("deleted", project, integration)
+    flash(f"{integration.name} is deleted; its alerts stay.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
 

@@ -1,4 +1,4 @@
-"""The settings of an integration: its name, whether it is on, and how its payloads are read."""
+"""The settings of an integration: name, API URL, whether it is active, and its mapping."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from domain.alerts.deliveries.log import get_delivery
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import samples
-from domain.alerts.integrations.integrations import IntegrationRow
+from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.mapping_preview import (
-    Preview,
-    Rehearsal,
-    preview_of,
-    rehearse_mapping,
+    MappingPreview,
+    SamplePreview,
+    preview_on_deliveries,
+    preview_on_sample,
 )
-from domain.alerts.integrations.samples import MappingDraft, mapping_of
+from domain.alerts.integrations.samples import MappingDraft
 from domain.database.list_queries import row_id
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -26,7 +26,7 @@ from forms.mapping import MappingForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
-from web.pages.namespaces import integration_of, integration_place, shown
+from web.pages.namespaces import integration_context, integration_of
 from web.services import now, reading
 
 integration_settings = Blueprint(
@@ -38,33 +38,35 @@ integration_settings = Blueprint(
 
 @dataclass(frozen=True, kw_only=True)
 class _Editor:
-    """The mapping as the page shows it."""
+    """The mapping form, the draft that it holds, and the previews of the draft."""
 
     form: MappingForm
     draft: MappingDraft | None = None
-    #: What the draft would have made of the last deliveries.
-    rehearsal: Rehearsal | None = None
+    #: How the draft reads the latest deliveries; only if that was asked for.
+    mapping_preview: MappingPreview | None = None
 
     @property
-    def preview(self) -> Preview | None:
-        """The alert that the sample would become."""
-        return preview_of(self.draft, now=now(), reading=reading()) if self.draft else None
+    def sample_preview(self) -> SamplePreview | None:
+        """The alert that the sample would open."""
+        return preview_on_sample(self.draft, now=now(), reading=reading()) if self.draft else None
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Change name and address, and turn it on or off; map its payloads."""
-    row = integration_of(project, integration_id)
-    form = _form_of(row, is_posted=True)
+    """Show all settings; change name, API URL and whether it is active."""
+    integration = integration_of(project, integration_id)
+    form = _form_of(integration, is_posted=True)
     if not form.validate_on_submit():
-        return _page(project, row, form, _editor_of(row))
+        return _page(project, integration, form, _editor_of(integration))
     try:
-        domain.change_integration(row, form.details, session=db.session())
+        domain.change_integration(
+            integration_id, form.details, project_id=project.id, session=db.session()
+        )
     except InvalidError as error:
         form.object_to(error.field, str(error))
-        return _page(project, row, form, _editor_of(row))
-    note_change("changed", project, row)
+        return _page(project, integration, form, _editor_of(integration))
+    note_change("changed", project, integration_of(project, integration_id))
     flash("The integration is saved.")
     return _back(project, integration_id)
 
@@ -72,15 +74,15 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_settings.post("/mapping")
 @project_member(at_least=Role.MAINTAINER)
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Read a sample, try a mapping, or save it; a new sample has to be mapped first."""
-    row, form = _mappable(project, integration_id), MappingForm()
-    draft, wish = _posted_draft(form), request.form.get("do")
-    if draft is None or draft.is_new_sample or wish != "save":
-        rehearsal = _rehearsal(row, draft) if draft and wish == "try" else None
-        editor = _Editor(form=form, draft=draft, rehearsal=rehearsal)
-        return _page(project, row, _form_of(row, is_posted=False), editor)
-    samples.save_mapping(row, draft.sample, draft.mapping)
-    note_change("mapping saved", project, row)
+    """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
+    integration, form = _mappable(project, integration_id), MappingForm()
+    draft, action = _posted_draft(form), request.form.get("do")
+    if draft is None or draft.is_new_sample or action != "save":
+        preview = _mapping_preview(integration, draft) if draft and action == "try" else None
+        editor = _Editor(form=form, draft=draft, mapping_preview=preview)
+        return _page(project, integration, _form_of(integration, is_posted=False), editor)
+    samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
+    note_change("mapping saved", project, integration)
     flash("The mapping is saved. What comes from now on is read by it.")
     return _back(project, integration_id)
 
@@ -88,43 +90,44 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 @integration_settings.post("/mapping/preview")
 @project_member(at_least=Role.MAINTAINER)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Return the part of the page that shows what the sample would become."""
+    """Return the part of the page that shows the alert which the sample would open."""
     _mappable(project, integration_id)
     form = MappingForm()
     editor = _Editor(form=form, draft=_posted_draft(form))
-    page = render_template("integrations/_preview.html", editor=editor)
+    page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
 
 @integration_settings.post("/mapping/remove")
 @project_member(at_least=Role.MAINTAINER)
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Forget sample and mapping."""
-    row = integration_of(project, integration_id)
-    samples.remove_mapping(row)
-    note_change("mapping removed", project, row)
+    """Delete sample and mapping."""
+    integration = integration_of(project, integration_id)
+    samples.remove_mapping(integration_id, session=db.session())
+    note_change("mapping removed", project, integration)
     flash("The mapping is removed: fields are fed by the keys of their own names.")
     return _back(project, integration_id)
 
 
-def _mappable(project: ProjectView, integration_id: int) -> IntegrationRow:
-    row = integration_of(project, integration_id)
-    if row.type != IntegrationType.HTTP or not integration_place(project).allows_several:
+def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
+    integration = integration_of(project, integration_id)
+    is_http = integration.type is IntegrationType.HTTP
+    if not (is_http and integration_context(project).allows_several):
         raise NotFoundError("This integration reads payloads by no mapping.")
-    return row
+    return integration
 
 
-def _form_of(row: IntegrationRow, *, is_posted: bool) -> IntegrationForm:
-    api_url = row.api_url or domain.PLACEHOLDER_API_URL
-    values = {"name": row.name, "active": row.active, "api_url": api_url}
+def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
+    api_url = integration.api_url or domain.PLACEHOLDER_API_URL
+    values = {"name": integration.name, "active": integration.active, "api_url": api_url}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
-    form.api_url.flags.required = row.type != IntegrationType.HTTP
-    form.name.flags.required = domain.needs_name(row, session=db.session())
+    form.api_url.flags.required = integration.type is not IntegrationType.HTTP
+    form.name.flags.required = domain.needs_name(integration, session=db.session())
     return form
 
 
 def _posted_draft(form: MappingForm) -> MappingDraft | None:
-    """Return what was sent; what is wrong with it the form says."""
+    """Return the posted draft, or None and add the errors to the form."""
     if not form.validate_on_submit():
         return None
     try:
@@ -139,33 +142,34 @@ def _posted_draft(form: MappingForm) -> MappingDraft | None:
         return None
 
 
-def _editor_of(row: IntegrationRow) -> _Editor:
-    """Return the editor with what is saved, or with a delivery as a new sample."""
+def _editor_of(integration: IntegrationView) -> _Editor:
+    """Return the editor with the saved mapping, or with the body of a delivery as a new sample."""
     delivery_id = row_id(request.args, "sample")
     if delivery_id is None:
-        form = MappingForm(formdata=None, sample=row.sample)
-        return _Editor(form=form, draft=_draft_or_objection(row, form))
-    text = get_delivery(row.id, delivery_id, session=db.session()).body or ""
+        form = MappingForm(formdata=None, sample=integration.sample)
+        return _Editor(form=form, draft=_draft_of(integration, form))
+    text = get_delivery(integration.id, delivery_id, session=db.session()).body or ""
     form = MappingForm(formdata=None, sample=text)
-    return _Editor(form=form, draft=_draft_or_objection(row, form, text))
+    return _Editor(form=form, draft=_draft_of(integration, form, text))
 
 
-def _draft_or_objection(
-    row: IntegrationRow, form: MappingForm, text: str | None = None
+def _draft_of(
+    integration: IntegrationView, form: MappingForm, text: str | None = None
 ) -> MappingDraft | None:
+    """Return the draft of a new sample, else the saved one, or None and add errors to the form."""
     limit = reading().nesting_limit
     try:
         if text is None:
-            return samples.saved_draft(row, nesting_limit=limit)
+            return samples.saved_draft(integration, nesting_limit=limit)
         return samples.read_draft(text, {}, mapped_for="", nesting_limit=limit)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return None
 
 
-def _rehearsal(row: IntegrationRow, draft: MappingDraft) -> Rehearsal:
-    mappings = (mapping_of(row), draft.mapping)
-    return rehearse_mapping(row.id, mappings, session=db.session(), reading=reading())
+def _mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
+    mappings = (integration.mapping, draft.mapping)
+    return preview_on_deliveries(integration.id, mappings, session=db.session(), reading=reading())
 
 
 def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
@@ -177,15 +181,14 @@ def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 def _page(
-    project: ProjectView, row: IntegrationRow, form: IntegrationForm, editor: _Editor
+    project: ProjectView, integration: IntegrationView, form: IntegrationForm, editor: _Editor
 ) -> ResponseReturnValue:
-    place = integration_place(project)
     page = render_template(
         "integrations/configure.html",
         project=project,
-        integration=shown(row, project),
+        integration=integration,
         form=form,
         editor=editor,
-        may_map=place.allows_several,
+        may_map=integration_context(project).allows_several,
     )
     return page, 422 if form.errors or editor.form.errors else 200

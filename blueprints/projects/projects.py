@@ -30,7 +30,7 @@ from web.http.access import open_to_anyone, project_member, signed_in, viewer, v
 from web.http.audit import note
 from web.http.public_address import this_page
 from web.http.routes import reserved_names
-from web.pages.namespaces import integration_place
+from web.pages.namespaces import integration_context
 from web.services import now
 
 projects = Blueprint("projects", __name__)
@@ -91,13 +91,13 @@ def _show(full_path: str) -> ResponseReturnValue:
         return render_template("groups/show.html", group=group)
     is_inside = project.can_develop
     alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
-    place = integration_place(project)
+    context = integration_context(project)
     return render_template(
         "projects/show.html",
         project=project,
         open_alerts=alerts if is_inside else (),
         counts=_counts(project) if is_inside else {},
-        integrations=list_integrations(place, session=db.session()) if is_inside else (),
+        integrations=list_integrations(context, session=db.session()) if is_inside else (),
     )
 
 

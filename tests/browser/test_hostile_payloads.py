@@ -97,7 +97,7 @@ def test_the_result_of_a_test_alert(
 
 
 @pytest.mark.spec("H8")
-def test_the_sample_its_tree_its_preview_and_the_rehearsal(
+def test_the_sample_its_tree_and_its_previews(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]
 ) -> None:
     endpoint.post(json.dumps(PAYLOAD).encode())

@@ -12,7 +12,7 @@ from sqlalchemy import event, text
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import AlertSlice, count_by_status, list_alerts
 from domain.alerts.listing.search import MOST_NAMED
-from domain.alerts.listing.sort_orders import ORDERS
+from domain.alerts.listing.sort_orders import SORT_ORDERS
 from tests.support.commands import operate
 from web.extensions import db
 
@@ -53,7 +53,7 @@ def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, o
         db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED})
         wanted = AlertFilter(project_id=project_id, search="again")
         with plans() as found:
-            part = AlertSlice(size=20, order=ORDERS[order])
+            part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
             counts = count_by_status(wanted, session=db.session())
     assert [alert.iid for alert in page.items] == [7]
@@ -73,7 +73,7 @@ def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str)
         db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED + 1})
         wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
         with plans() as found:
-            part = AlertSlice(size=20, order=ORDERS[order])
+            part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
     assert len(page.items) == 20
     by_words, listed = found

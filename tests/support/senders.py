@@ -15,10 +15,9 @@ import requests
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import (
+    IntegrationContext,
     IntegrationDetails,
-    Place,
     create_integration,
-    receiving_url,
 )
 from domain.keyring import Keyring
 from domain.projects.access import get_project
@@ -96,18 +95,16 @@ def connect(
     details = IntegrationDetails(name=name, active=active, api_url="https://pager.example")
     with database_of(gatebell) as session:
         found = get_project(path, Viewer(user_id=None, is_admin=True), session=session)
-        place = Place(project_id=found.id, project_path=path, base_url=gatebell.url)
+        context = IntegrationContext(project_id=found.id, project_path=path, base_url=gatebell.url)
         made, key = create_integration(
-            place,
+            context,
             IntegrationType(kind),
             details,
             session=session,
             keyring=Keyring(settings_of(gatebell).secret_key),
             now=now(),
         )
-        return Endpoint(
-            id=made.id, project=path, url=receiving_url(made, place), key=key, service=gatebell.url
-        )
+        return Endpoint(id=made.id, project=path, url=made.url, key=key, service=gatebell.url)
 
 
 def captured(name: str) -> bytes:

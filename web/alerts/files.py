@@ -4,7 +4,7 @@ from flask import Response, stream_with_context
 
 from domain.alerts.listing import export
 from domain.alerts.listing.filters import AlertFilter
-from domain.alerts.listing.sort_orders import Order
+from domain.alerts.listing.sort_orders import SortOrder
 from web.extensions import db
 from web.services import now
 
@@ -14,7 +14,7 @@ _KINDS = {
 }
 
 
-def alert_file(wanted: AlertFilter, order: Order, *, project_path: str, kind: str) -> Response:
+def alert_file(wanted: AlertFilter, order: SortOrder, *, project_path: str, kind: str) -> Response:
     """Return the alerts as a file to be kept: json or csv."""
     write, media_type = _KINDS[kind]
     rows = write(wanted, order, session=db.session())

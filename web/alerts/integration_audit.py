@@ -1,12 +1,17 @@
-"""Writes down who changed an integration."""
+"""Records changes of integrations in the audit log."""
 
-from domain.alerts.integrations.integrations import IntegrationRow
+from domain.alerts.integrations.integrations import IntegrationView
 from domain.audit.events import Event, EventKind
 from domain.projects.views import ProjectView
 from web.http.audit import note
 
 
-def note_change(change: str, project: ProjectView, row: IntegrationRow) -> None:
-    """Keep an audit event; `change` says in a few words what was done."""
-    details = {"change": change, "project": project.path, "type": row.type, "active": row.active}
-    note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=row.name, details=details))
+def note_change(change: str, project: ProjectView, integration: IntegrationView) -> None:
+    """Record an audit event; `change` describes it in a few words."""
+    details = {
+        "change": change,
+        "project": project.path,
+        "type": integration.type.value,
+        "active": integration.active,
+    }
+    note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details))

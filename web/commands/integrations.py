@@ -14,7 +14,7 @@ from domain.projects.views import Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit import note
-from web.pages.namespaces import integration_place
+from web.pages.namespaces import integration_context
 from web.services import now, services
 
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
@@ -43,9 +43,9 @@ def create_integration_command(
     *, project: str, kind: str, name: str, api_url: str | None, inactive: bool
 ) -> dict[str, Any]:
     """Create an integration in PROJECT and print its address and key."""
-    place = integration_place(get_project(project, _OPERATOR, session=db.session()))
+    context = integration_context(get_project(project, _OPERATOR, session=db.session()))
     created, key = alert_integrations.create_integration(
-        place,
+        context,
         IntegrationType(kind),
         IntegrationDetails(
             name=name, active=not inactive, api_url=api_url or _PLACEHOLDERS.get(kind)
@@ -58,7 +58,7 @@ def create_integration_command(
     note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=created.name, details=change))
     return {
         "id": created.id,
-        "url": alert_integrations.receiving_url(created, place),
+        "url": created.url,
         "key": key,
         "endpoint_identifier": created.endpoint_identifier,
     }

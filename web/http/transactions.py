@@ -15,7 +15,7 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask", "api_v4.users.export"})
 #: A POST that writes through the hot connection alone: a lock of the session would be in its way.
 _READING_ENDPOINTS = frozenset(
-    {"trials.test", "deliveries.send_again", "integration_settings.preview_mapping"}
+    {"test_alerts.send", "deliveries.send_again", "integration_settings.preview_mapping"}
 )
 
 

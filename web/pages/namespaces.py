@@ -1,21 +1,19 @@
-"""Where things are, for domain functions that build addresses, and for several views."""
+"""The project's context for functions that build the URLs of its integrations."""
 
 from domain.alerts.integrations.integrations import (
-    IntegrationRow,
+    IntegrationContext,
     IntegrationView,
-    Place,
     get_integration,
-    view,
 )
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.services import settings
 
 
-def integration_place(project: ProjectView) -> Place:
-    """Return where a project's integrations are; the address comes from the setting."""
+def integration_context(project: ProjectView) -> IntegrationContext:
+    """Return the context of a project's integrations, with base URL and tier of the settings."""
     current = settings()
-    return Place(
+    return IntegrationContext(
         project_id=project.id,
         project_path=project.path,
         base_url=current.base_url,
@@ -23,11 +21,6 @@ def integration_place(project: ProjectView) -> Place:
     )
 
 
-def integration_of(project: ProjectView, integration_id: int) -> IntegrationRow:
+def integration_of(project: ProjectView, integration_id: int) -> IntegrationView:
     """Return an integration of a project, or raise NotFoundError."""
-    return get_integration(integration_id, project_id=project.id, session=db.session())
-
-
-def shown(integration: IntegrationRow, project: ProjectView) -> IntegrationView:
-    """Return an integration as pages show it."""
-    return view(integration, integration_place(project), session=db.session())
+    return get_integration(integration_id, integration_context(project), session=db.session())

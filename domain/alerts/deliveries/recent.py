@@ -10,7 +10,7 @@ from models import Delivery, Integration, Project
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatestDelivery:
+class RecentDelivery:
     """A delivery in a line."""
 
     id: int
@@ -28,7 +28,7 @@ class LatestDelivery:
         return "accepted" if self.status_code < 300 else "refused"  # noqa: PLR2004 - 2xx
 
 
-def latest_deliveries(*, limit: int, session: Session) -> tuple[LatestDelivery, ...]:
+def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
     """Return the last deliveries, the newest first."""
     rows = session.execute(
         select(
@@ -45,4 +45,4 @@ def latest_deliveries(*, limit: int, session: Session) -> tuple[LatestDelivery, 
         .order_by(Delivery.id.desc())
         .limit(limit)
     )
-    return tuple(LatestDelivery(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor
+    return tuple(RecentDelivery(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor

@@ -35,7 +35,7 @@ class AlertDetail(AlertRow):
     markdown: str | None
     y_label: str | None
     generator_url: str | None
-    details: Fields
+    payload_fields: Fields
     payload: str
     grouping: Grouping
     severity_reason: str
@@ -44,8 +44,8 @@ class AlertDetail(AlertRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Said:
-    """What the delivery whose words an alert shows said of it."""
+class _Report:
+    """What the delivery whose words an alert shows report of it."""
 
     item: IncomingAlert | None = None
     part: Mapping[str, Any] | None = None
@@ -81,8 +81,8 @@ def _detail(
     reading: Reading,
 ) -> AlertDetail:
     alert: Alert = found[0]
-    said = _said(delivery, alert.item_index, mapping, reading=reading)
-    item, part = said.item, said.part or {}
+    report = _report(delivery, alert.item_index, mapping, reading=reading)
+    item, part = report.item, report.part or {}
     return AlertDetail(
         **vars(row_of(found)),
         description=alert.description,
@@ -91,7 +91,7 @@ def _detail(
         markdown=item.markdown if item else None,
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
-        details=flatten(part),
+        payload_fields=flatten(part),
         payload=pretty(delivery.body) if delivery and delivery.body else "",
         grouping=explain(
             alert.fingerprint,
@@ -111,12 +111,12 @@ def _known(kept: str | None, read: str | None) -> str | None:
     return read if kept is None else kept or None
 
 
-def _said(
+def _report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: Reading
-) -> _Said:
+) -> _Report:
     """Read the stored body once more: it is kept as it came, and only there."""
     if delivery is None or delivery.body is None:
-        return _Said()
+        return _Report()
     try:
         payload = only_item(
             read_json(delivery.body, nesting_limit=reading.nesting_limit),
@@ -131,6 +131,6 @@ def _said(
             mapping=mapping,
         )
     except (UnreadableBody, MissingAttributes, NoValidItem):
-        return _Said()
+        return _Report()
     item = next(iter(parsed.alerts), None)
-    return _Said(item=item, part=shown_part(payload, delivery.format, 0))
+    return _Report(item=item, part=shown_part(payload, delivery.format, 0))

@@ -13,7 +13,7 @@ from models import Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
 #: A delivery and an item of it.
-Place = tuple[int, int]
+Position = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +31,12 @@ class OccurrenceView:
     integration_id: int | None
 
 
-def read_place(text: str | None) -> Place | None:
+def read_position(text: str | None) -> Position | None:
     """Return what a cursor means, or raise QueryError for a forged one."""
     if not text:
         return None
     numbers = text.split("_")
-    if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a place
+    if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a position
         message = "This page of the list does not exist; start again at the first one."
         raise QueryError(message, field="cursor")
     return int(numbers[0]), int(numbers[1])
@@ -47,10 +47,10 @@ def _is_number(text: str) -> bool:
 
 
 def list_occurrences(
-    alert_id: int, before: Place | None, *, size: int, session: Session
+    alert_id: int, before: Position | None, *, size: int, session: Session
 ) -> Page[OccurrenceView]:
     """Return a part of an alert's reports, the newest first."""
-    place = (Occurrence.delivery_id, Occurrence.item_index)
+    position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
         select(
             Occurrence,
@@ -61,11 +61,11 @@ def list_occurrences(
         )
         .join(Delivery, Delivery.id == Occurrence.delivery_id)
         .where(Occurrence.alert_id == alert_id)
-        .order_by(*(column.desc() for column in place))
+        .order_by(*(column.desc() for column in position))
         .limit(size + 1)
     )
     if before is not None:
-        statement = statement.where(tuple_(*place) < before)
+        statement = statement.where(tuple_(*position) < before)
     rows = session.execute(statement).all()
     last = rows[size - 1][0] if len(rows) > size else None
     return Page(

@@ -1,6 +1,6 @@
-"""Where a project receives alerts: makes, changes, shows and removes integrations."""
+"""Creates, changes, lists and deletes the integrations through which a project receives alerts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import quote
 
@@ -9,23 +9,20 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.mapping import FieldMapping, kept_mapping
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
 from domain.randomness import random_hex
 from domain.text_links import is_web_address
 from models import Delivery, Integration, Project
 
-#: A row, for views that hand it back to this module.
-IntegrationRow = Integration
-
-
-#: What the metrics type is given where nobody has an address: the features behind it are
-#: deprecated, and nothing is asked there.
+#: The API URL of a Prometheus integration that was given none. The URL is stored and never called.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
 
 #: In characters.
 LONGEST_URL = 2000
-_ADDRESS_WANTED = {
+#: The error for a missing or malformed URL, by the types that need one.
+_URL_REQUIRED = {
     IntegrationType.PROMETHEUS: (
         f"Enter an API URL. Any will do, such as {PLACEHOLDER_API_URL}: nothing is asked there."
     ),
@@ -35,7 +32,7 @@ _ADDRESS_WANTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class IntegrationDetails:
-    """What a maintainer chooses."""
+    """The settings of an integration that a maintainer chooses."""
 
     name: str
     active: bool
@@ -44,9 +41,10 @@ class IntegrationDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class IntegrationView:
-    """An integration as pages show it."""
+    """An integration with its URL and its latest delivery."""
 
     id: int
+    project_id: int
     name: str
     type: IntegrationType
     active: bool
@@ -54,47 +52,56 @@ class IntegrationView:
     url: str
     created_at: datetime
     last_delivery_at: datetime | None
+    #: `accepted` or `refused`.
     last_outcome: str | None
     api_url: str | None
+    #: The payload that the mapping was made from, as JSON text.
+    sample: str | None = field(repr=False)
+    mapping: FieldMapping
+    #: Whether a mapping is stored. One that a later release wrote may be unreadable here: then
+    #: `mapping` maps nothing.
     has_mapping: bool
 
     @property
     def type_label(self) -> str:
-        """The type in words."""
+        """The label of the type."""
         return self.type.label
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """The project that integrations belong to, and the address that all URLs begin with."""
+class IntegrationContext:
+    """The project that integrations belong to, and what their URLs and limits depend on."""
 
     project_id: int
     project_path: str
     base_url: str
-    #: Whether this instance's tier allows more than one integration of a type.
+    #: Whether the instance's tier allows several integrations of a type, and custom mappings.
     allows_several: bool = True
 
 
 def create_integration(
-    place: Place,
+    context: IntegrationContext,
     kind: IntegrationType,
     details: IntegrationDetails,
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> tuple[Integration, str]:
-    """Store a new integration and return it with its key."""
-    others = _held(place.project_id, session=session)
+) -> tuple[IntegrationView, str]:
+    """Create an integration; return it with its key in clear text.
+
+    Raise InvalidError naming the field.
+    """
+    others = _locked(context.project_id, session=session)
     same = [other for other in others if other.type == kind]
-    if same and not place.allows_several:
+    if same and not context.allows_several:
         message = f"This instance's tier allows one {kind.label} in a project."
         raise InvalidError(message, field="type")
     name = _checked_name(details.name, kind, is_first=not same)
     _check(kind, details, [other for other in others if other.active])
     key = keyring.issue(Kind.INTEGRATION_KEY)
     integration = Integration(
-        project_id=place.project_id,
+        project_id=context.project_id,
         type=kind.value,
         name=name,
         active=details.active,
@@ -105,20 +112,23 @@ def create_integration(
         created_at=now,
     )
     session.add(integration)
-    session.flush()  # to learn the id, for the page that follows
-    return integration, key.clear
+    session.flush()  # to get the id
+    return _view(integration, context, session=session), key.clear
 
 
 def change_integration(
-    integration: Integration, details: IntegrationDetails, *, session: Session
+    integration_id: int, details: IntegrationDetails, *, project_id: int, session: Session
 ) -> None:
-    """Change name, address and whether it is active; raise InvalidError naming the field."""
+    """Change name, API URL and whether it is active.
+
+    Raise InvalidError naming the field, or NotFoundError.
+    """
+    by_id = {each.id: each for each in _locked(project_id, session=session)}
+    integration = by_id.pop(integration_id, None)
+    if integration is None:
+        raise _not_found()
+    others = list(by_id.values())
     kind = IntegrationType(integration.type)
-    others = [
-        other
-        for other in _held(integration.project_id, session=session)
-        if other.id != integration.id
-    ]
     is_alone = not any(other.type == kind for other in others)
     name = _checked_name(details.name, kind, is_first=is_alone)
     _check(kind, details, [other for other in others if other.active])
@@ -127,8 +137,8 @@ def change_integration(
     integration.api_url = details.api_url or None
 
 
-def needs_name(integration: Integration, *, session: Session) -> bool:
-    """Tell whether the project has others of the type, so that the type would not do as a name."""
+def needs_name(integration: IntegrationView, *, session: Session) -> bool:
+    """Return whether the project has others of the type: then the label of the type is no name."""
     same = [
         each.id
         for each in _integrations(integration.project_id, session=session)
@@ -138,7 +148,7 @@ def needs_name(integration: Integration, *, session: Session) -> bool:
 
 
 def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the types that a project has integrations of: a new one of these needs a name."""
+    """Return the types of a project's integrations: another one of these types needs a name."""
     found = _integrations(project_id, session=session)
     return tuple(dict.fromkeys(each.type for each in found))
 
@@ -163,8 +173,8 @@ def _check(
     kind: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
     is_external = kind is IntegrationType.EXTERNAL
-    if kind in _ADDRESS_WANTED and not is_web_address(details.api_url):
-        raise InvalidError(_ADDRESS_WANTED[kind], field="api_url")
+    if kind in _URL_REQUIRED and not is_web_address(details.api_url):
+        raise InvalidError(_URL_REQUIRED[kind], field="api_url")
     if len(details.api_url or "") > LONGEST_URL:
         message = f"A URL may have at most {LONGEST_URL} characters."
         raise InvalidError(message, field="api_url")
@@ -181,16 +191,16 @@ def _check(
         raise InvalidError(message, field="active")
 
 
-def remove_integration(integration: Integration, *, session: Session) -> None:
+def remove_integration(integration_id: int, *, session: Session) -> None:
     """Delete an integration; its alerts and their payloads stay."""
-    session.execute(delete(Integration).where(Integration.id == integration.id))
+    session.execute(delete(Integration).where(Integration.id == integration_id))
 
 
-def _held(project_id: int, *, session: Session) -> list[Integration]:
-    """Return a project's integrations, and let nobody else add or change one meanwhile."""
-    # Weaker than the lock that would make alerts wait, which refer to the project.
-    hold = select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
-    session.execute(hold)
+def _locked(project_id: int, *, session: Session) -> list[Integration]:
+    """Lock the project against other changes of its integrations, and return these."""
+    # FOR NO KEY UPDATE: inserting alerts, which refer to the project, need not wait for it.
+    lock = select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
+    session.execute(lock)
     return _integrations(project_id, session=session)
 
 
@@ -205,28 +215,38 @@ def _integrations(project_id: int, *, session: Session) -> list[Integration]:
     )
 
 
-def get_integration(integration_id: int, *, project_id: int, session: Session) -> Integration:
-    """Return an integration of this project, or raise NotFoundError."""
-    integration = session.scalar(
-        select(Integration).where(
-            Integration.id == integration_id, Integration.project_id == project_id
-        )
-    )
-    if integration is None:
-        message = "There is no such integration in this project."
-        raise NotFoundError(message)
-    return integration
+def get_integration(
+    integration_id: int, context: IntegrationContext, *, session: Session
+) -> IntegrationView:
+    """Return an integration of the project, or raise NotFoundError."""
+    row = get_integration_row(integration_id, session=session)
+    if row.project_id != context.project_id:
+        raise _not_found()
+    return _view(row, context, session=session)
 
 
-def receiving_url(integration: Integration, place: Place) -> str:
-    """Return the address that a sender posts to; the name in it is only for people."""
+def get_integration_row(integration_id: int, *, session: Session) -> Integration:
+    """Return an integration's row for the modules beside this one, or raise NotFoundError."""
+    row = session.get(Integration, integration_id)
+    if row is None:
+        raise _not_found()
+    return row
+
+
+def _not_found() -> NotFoundError:
+    return NotFoundError("There is no such integration in this project.")
+
+
+def _receiving_url(integration: Integration, context: IntegrationContext) -> str:
+    """Return the URL that a sender posts to; the name in it is for people only."""
     slug = as_segment(integration.name) or "alerts"
-    path = f"{place.project_path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
-    return f"{place.base_url}/{quote(path)}"
+    path = f"{context.project_path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
+    return f"{context.base_url}/{quote(path)}"
 
 
-def view(integration: Integration, place: Place, *, session: Session) -> IntegrationView:
-    """Return an integration as pages show it."""
+def _view(
+    integration: Integration, context: IntegrationContext, *, session: Session
+) -> IntegrationView:
     last = session.execute(
         select(Delivery.received_at, Delivery.status_code)
         .where(Delivery.integration_id == integration.id)
@@ -235,20 +255,25 @@ def view(integration: Integration, place: Place, *, session: Session) -> Integra
     ).first()
     return IntegrationView(
         id=integration.id,
+        project_id=integration.project_id,
         name=integration.name,
         type=IntegrationType(integration.type),
         active=integration.active,
         endpoint_identifier=integration.endpoint_identifier,
-        url=receiving_url(integration, place),
+        url=_receiving_url(integration, context),
         created_at=integration.created_at,
         last_delivery_at=last.received_at if last else None,
         last_outcome=("accepted" if last.status_code < 300 else "refused") if last else None,  # noqa: PLR2004
         api_url=integration.api_url,
+        sample=integration.sample,
+        mapping=kept_mapping(integration.mapping),
         has_mapping=bool(integration.mapping),
     )
 
 
-def list_integrations(place: Place, *, session: Session) -> tuple[IntegrationView, ...]:
+def list_integrations(
+    context: IntegrationContext, *, session: Session
+) -> tuple[IntegrationView, ...]:
     """Return a project's integrations, the oldest first."""
-    rows = _integrations(place.project_id, session=session)
-    return tuple(view(row, place, session=session) for row in rows)
+    rows = _integrations(context.project_id, session=session)
+    return tuple(_view(row, context, session=session) for row in rows)

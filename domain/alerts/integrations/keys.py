@@ -1,4 +1,4 @@
-"""The keys of an integration: one that senders use, and for a while the one before it."""
+"""The keys of an integration: the current one and, during a grace period, the previous one."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from domain.alerts.integrations.integrations import get_integration_row
 from domain.errors import ConflictError
 from domain.keyring import Keyring, Kind
 from domain.overlap import Overlap
@@ -15,7 +16,7 @@ from models import Integration
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousKey:
-    """A key that was replaced and still counts."""
+    """A replaced key that is still accepted."""
 
     expires_at: datetime
     last_used_at: datetime | None
@@ -23,17 +24,21 @@ class PreviousKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """What the credentials page shows of the keys."""
+    """The keys that an integration accepts now."""
 
     clear: str = field(repr=False)
     last_used_at: datetime | None
-    #: Says which key this is without telling it: what a form hands back to mean this one.
+    #: Identifies the key without revealing it: a form sends it back to name the key that it showed.
     mark: str
     previous: PreviousKey | None
 
 
-def keys_of(integration: Integration, *, keyring: Keyring, now: datetime) -> Keys:
-    """Return the live keys of an integration; only the present one can be shown."""
+def keys_of(integration_id: int, *, session: Session, keyring: Keyring, now: datetime) -> Keys:
+    """Return the accepted keys of an integration; only the current one in clear text.
+
+    Raise NotFoundError.
+    """
+    integration = get_integration_row(integration_id, session=session)
     expires_at = integration.previous_key_expires_at
     is_live = integration.previous_key_digest is not None and expires_at and expires_at > now
     return Keys(
@@ -49,12 +54,12 @@ def keys_of(integration: Integration, *, keyring: Keyring, now: datetime) -> Key
 
 
 def _mark(integration: Integration) -> str:
-    # A part of the keyed hash of a random key: it leads neither to the key nor to the hash.
+    # A part of the keyed hash of a random key: neither key nor hash can be derived from it.
     return integration.key_digest.hex()[:16]
 
 
 def reset_key(
-    integration: Integration,
+    integration_id: int,
     *,
     seen: str,
     overlap: Overlap,
@@ -62,10 +67,11 @@ def reset_key(
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Replace the key; the old one is good for a while yet.
+    """Replace the key; the old one is accepted for the length of `overlap`.
 
-    `seen` is the mark of the key to be replaced. Raise ConflictError if it is no longer the present
-    one: of two who reset at once the second would end the overlap that the first one chose.
+    `seen` is the mark of the key to be replaced. Raise ConflictError if that is no longer the
+    current key: a second reset at the same time would end the grace period of the first. Raise
+    NotFoundError.
     """
     key = keyring.issue(Kind.INTEGRATION_KEY)
     values: dict[str, Any] = {
@@ -76,29 +82,28 @@ def reset_key(
         "previous_key_expires_at": now + overlap.length if overlap.length else None,
         "previous_key_last_used_at": Integration.key_last_used_at if overlap.length else None,
     }
-    _claim(integration, seen, values, session=session)
+    _update(integration_id, seen, values, session=session)
 
 
-def end_previous_key(integration: Integration, *, seen: str, session: Session) -> None:
-    """Refuse the previous key from now on; `seen` and ConflictError as above."""
+def end_previous_key(integration_id: int, *, seen: str, session: Session) -> None:
+    """Refuse the previous key from now on; `seen` and the errors are those of `reset_key`."""
     values: dict[str, Any] = {
         "previous_key_digest": None,
         "previous_key_expires_at": None,
         "previous_key_last_used_at": None,
     }
-    _claim(integration, seen, values, session=session)
+    _update(integration_id, seen, values, session=session)
 
 
-def _claim(
-    integration: Integration, seen: str, values: dict[str, Any], *, session: Session
-) -> None:
-    claim = (
+def _update(integration_id: int, seen: str, values: dict[str, Any], *, session: Session) -> None:
+    integration = get_integration_row(integration_id, session=session)
+    statement = (
         update(Integration)
         .where(Integration.id == integration.id, Integration.key_digest == integration.key_digest)
         .values(values)
         .returning(Integration.id)
         .execution_options(synchronize_session=False)
     )
-    if seen != _mark(integration) or session.scalar(claim) is None:
+    if seen != _mark(integration) or session.scalar(statement) is None:
         raise ConflictError("The key was replaced meanwhile; nothing was changed now.")
     session.refresh(integration)

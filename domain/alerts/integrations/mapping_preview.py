@@ -1,4 +1,4 @@
-"""What another mapping would make of its sample and of the last deliveries, before it is saved."""
+"""Previews a mapping before it is saved: on its sample, and on the latest deliveries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.reading.parse_warnings import parse_warnings_of
 from models import Delivery
 
-#: So many of the last deliveries are read once more, and none that would take long.
+#: The number of deliveries that a preview reads, and their largest size in bytes.
 _MOST_DELIVERIES = 20
 _LARGEST_BODY = 256 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preview:
-    """The alert that a sample would become."""
+class SamplePreview:
+    """The alert that a sample would open."""
 
     alert: ExplainedAlert
     parse_warnings: tuple[str, ...]
@@ -31,11 +31,11 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True)
 class Reread:
-    """How a mapping reads a delivery."""
+    """What a mapping reads from a delivery."""
 
     title: str
     severity: str
-    #: When it ended, if it says so.
+    #: None if the alert is firing.
     ended_at: datetime | None
     #: Deliveries with the same number are reports of one alert; the oldest has number 1.
     group: int
@@ -43,7 +43,7 @@ class Reread:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A delivery as the present mapping reads it, and as the other one would."""
+    """What the present mapping and the proposed one read from the same delivery."""
 
     delivery_id: int
     received_at: datetime
@@ -52,21 +52,22 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rehearsal:
-    """What would change, the newest delivery first."""
+class MappingPreview:
+    """What a proposed mapping would change, the newest delivery first."""
 
     comparisons: tuple[Comparison, ...]
+    #: The number of alerts that the deliveries are reports of.
     present_groups: int
     proposed_groups: int
 
     @property
     def changed(self) -> int:
-        """How many deliveries would be read differently."""
+        """The number of deliveries that would be read differently."""
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
-def preview_of(draft: MappingDraft, *, now: datetime, reading: Reading) -> Preview:
-    """Return how a draft reads its own sample."""
+def preview_on_sample(draft: MappingDraft, *, now: datetime, reading: Reading) -> SamplePreview:
+    """Return the alert that the draft reads from its own sample."""
     parsed = read_payload(
         draft.sample.payload,
         IntegrationType.HTTP,
@@ -74,17 +75,22 @@ def preview_of(draft: MappingDraft, *, now: datetime, reading: Reading) -> Previ
         reading=reading,
         mapping=draft.mapping,
     )
-    return Preview(alert=explain(parsed.alerts[0]), parse_warnings=tuple(parse_warnings_of(parsed)))
+    return SamplePreview(
+        alert=explain(parsed.alerts[0]), parse_warnings=tuple(parse_warnings_of(parsed))
+    )
 
 
-def rehearse_mapping(
+def preview_on_deliveries(
     integration_id: int,
     mappings: tuple[FieldMapping, FieldMapping],
     *,
     session: Session,
     reading: Reading,
-) -> Rehearsal:
-    """Read the last real deliveries by the present mapping and by the proposed one."""
+) -> MappingPreview:
+    """Compare the present mapping and the proposed one, in this order, on the latest deliveries.
+
+    Test alerts, refused deliveries and large bodies are left out.
+    """
     deliveries = _last_deliveries(integration_id, session=session)
     present, proposed = (_reread(deliveries, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
@@ -96,7 +102,7 @@ def rehearse_mapping(
         )
         for delivery, before, after in zip(deliveries, present, proposed, strict=True)
     )
-    return Rehearsal(
+    return MappingPreview(
         comparisons=comparisons[::-1],
         present_groups=len({each.group for each in present}),
         proposed_groups=len({each.group for each in proposed}),
@@ -104,7 +110,7 @@ def rehearse_mapping(
 
 
 def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return what senders delivered last, the oldest first."""
+    """Return the latest accepted deliveries of senders, the oldest first."""
     newest = session.scalars(
         select(Delivery)
         .where(
@@ -137,7 +143,7 @@ def _reread(
 
 
 def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> IncomingAlert | None:
-    """Return what a delivery says, or None if it can be read no more: a limit was lowered."""
+    """Return the first alert of a delivery, or None if a limit that was lowered now refuses it."""
     try:
         parsed = read_body(
             delivery.body or b"",
@@ -152,7 +158,7 @@ def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> Inc
 
 
 def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
-    """Return the group of each, numbered as they appear; without a fingerprint one of its own."""
+    """Return a group number for each, in order of appearance; None is a group of its own."""
     numbers: dict[bytes, int] = {}
     found = []
     count = 0

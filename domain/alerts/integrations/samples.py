@@ -1,10 +1,13 @@
-"""What a person maps: a sample of a sender's payload, and which of its values feed which field."""
+"""Samples of a sender's payload, and the mapping of their values to the fields of an alert."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from sqlalchemy.orm import Session
+
+from domain.alerts.integrations.integrations import IntegrationView, get_integration_row
 from domain.alerts.integrations.sample_tree import Branch, tree_of
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import UnreadableBody
@@ -14,7 +17,6 @@ from domain.alerts.reading.mapping import (
     Path,
     SampleValue,
     Target,
-    kept_mapping,
     read_path,
     stored_form,
     values_of,
@@ -22,12 +24,11 @@ from domain.alerts.reading.mapping import (
 )
 from domain.alerts.reading.text import canonical_json
 from domain.errors import InvalidError
-from models import Integration
 
-#: Bytes of UTF-8. A sample shows one alert; a receiver takes much more.
+#: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
 LARGEST_SAMPLE = 64 * 1024
 
-#: What each field of an alert is for, in the words of the page.
+#: The label of each mapped field on the page.
 TARGET_LABELS: Mapping[Target, str] = {
     Target.TITLE: "Title",
     Target.DESCRIPTION: "Description",
@@ -45,7 +46,7 @@ TARGET_LABELS: Mapping[Target, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A payload that a sender showed us."""
+    """A payload from a sender, parsed."""
 
     text: str
     payload: Mapping[str, Any]
@@ -53,18 +54,18 @@ class Sample:
 
     @property
     def tree(self) -> tuple[Branch, ...]:
-        """Its fields as they lie within each other."""
+        """The fields as a tree, nested as in the payload."""
         return tree_of(self.payload)
 
     @property
     def digest(self) -> str:
-        """The same for samples that say the same, however they are laid out."""
+        """SHA-256 of the canonical JSON: equal for samples that differ only in their layout."""
         return sha256(canonical_json(self.payload)).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetChoice:
-    """A row of the mapping table: a field and what feeds it."""
+    """A row of the mapping table: a field and the paths that it is read from."""
 
     target: Target
     #: Paths as forms carry them, empty where nothing is chosen.
@@ -73,12 +74,12 @@ class TargetChoice:
 
     @property
     def label(self) -> str:
-        """The field in words."""
+        """The label of the field."""
         return TARGET_LABELS[self.target]
 
 
 def read_sample(text: str, *, nesting_limit: int) -> Sample:
-    """Read a sample; raise InvalidError with a sentence if it is none."""
+    """Parse a sample; raise InvalidError if it is too large or no JSON object."""
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > LARGEST_SAMPLE:
         message = f"A sample has at most {LARGEST_SAMPLE // 1024} KiB: leave out what repeats."
@@ -91,7 +92,7 @@ def read_sample(text: str, *, nesting_limit: int) -> Sample:
 
 
 def choices_of(mapping: FieldMapping) -> tuple[TargetChoice, ...]:
-    """Return the rows of the mapping table, filled in with a mapping."""
+    """Return the rows of the mapping table for a mapping, one for each field."""
     rows = []
     for target in Target:
         first, fallback, *_ = (*map(written, mapping.paths.get(target, ())), "", "")
@@ -100,9 +101,9 @@ def choices_of(mapping: FieldMapping) -> tuple[TargetChoice, ...]:
 
 
 def read_choices(chosen: Mapping[Target, Sequence[str]], sample: Sample) -> FieldMapping:
-    """Return the mapping that somebody chose from a sample; raise InvalidError naming the field.
+    """Return the mapping with the chosen paths; raise InvalidError if one is not in the sample.
 
-    Each field has the path that it is fed from, and the one to fall back to; blank is none.
+    `chosen` has for each field the path that it is read from and the fallback; blank means none.
     """
     offered = {value.written for value in sample.values}
     paths: dict[Target, tuple[Path, ...]] = {}
@@ -116,30 +117,29 @@ def read_choices(chosen: Mapping[Target, Sequence[str]], sample: Sample) -> Fiel
     return FieldMapping(paths)
 
 
-def save_mapping(integration: Integration, sample: Sample, mapping: FieldMapping) -> None:
-    """Let the integration read its deliveries by this mapping from now on."""
+def save_mapping(
+    integration_id: int, sample: Sample, mapping: FieldMapping, *, session: Session
+) -> None:
+    """Read the deliveries of the integration with this mapping from now on."""
+    integration = get_integration_row(integration_id, session=session)
     integration.sample = sample.text
     integration.mapping = stored_form(mapping) or None
 
 
-def remove_mapping(integration: Integration) -> None:
-    """Forget sample and mapping: fields are fed by the keys of their own names."""
+def remove_mapping(integration_id: int, *, session: Session) -> None:
+    """Delete sample and mapping: each field is read from the key of its own name again."""
+    integration = get_integration_row(integration_id, session=session)
     integration.sample = None
     integration.mapping = None
 
 
-def mapping_of(integration: Integration) -> FieldMapping:
-    """Return by what the integration reads its deliveries."""
-    return kept_mapping(integration.mapping)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MappingDraft:
-    """A mapping in the making: a sample, and what was chosen from it."""
+    """A mapping that is not saved yet, with its sample."""
 
     sample: Sample
     mapping: FieldMapping
-    #: The sample is another one than was mapped, so nothing is chosen yet.
+    #: The sample differs from the one that the choices were made for, so the mapping is empty.
     is_new_sample: bool = False
 
     @property
@@ -148,21 +148,24 @@ class MappingDraft:
         return choices_of(self.mapping)
 
 
-def saved_draft(integration: Integration, *, nesting_limit: int) -> MappingDraft | None:
-    """Return what is saved, if anything is; raise InvalidError if it can be read no more."""
+def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
+    """Return the saved sample and mapping, or None if there are none.
+
+    Raise InvalidError if the sample exceeds a limit that was lowered since.
+    """
     if not integration.sample:
         return None
     sample = read_sample(integration.sample, nesting_limit=nesting_limit)
-    return MappingDraft(sample=sample, mapping=mapping_of(integration))
+    return MappingDraft(sample=sample, mapping=integration.mapping)
 
 
 def read_draft(
     text: str, chosen: Mapping[Target, Sequence[str]], *, mapped_for: str, nesting_limit: int
 ) -> MappingDraft:
-    """Return what somebody has on the page; raise InvalidError naming the field.
+    """Return the draft that was posted; raise InvalidError naming the field.
 
-    `mapped_for` is the digest of the sample that the choices were made from. If the sample is
-    another one now, they do not count: what they meant may be gone or mean something else.
+    `mapped_for` is the digest of the sample that the choices were made for. If the sample is a
+    different one, the choices are ignored: their paths may be missing or have another meaning.
     """
     sample = read_sample(text, nesting_limit=nesting_limit)
     if sample.digest != mapped_for:

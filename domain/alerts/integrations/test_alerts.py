@@ -1,6 +1,7 @@
-"""Explains a body: of a test alert, of one that is sent again, and of one that was only tried.
+"""Test alerts, dry runs, and stored bodies that are sent again.
 
-A test alert goes in the same way as any other; a dry run says what would become of it.
+A test alert is stored in the same way as any other; a dry run stores nothing. Both explain how each
+alert of the body was read and what storing it does.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,6 @@ from datetime import datetime
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.reading.parse_warnings import parse_warnings_of
 from domain.alerts.reading.times import written_time
 from domain.alerts.storing.inbound_delivery import InboundDelivery
@@ -19,13 +19,13 @@ from domain.alerts.storing.intake_result import IntakeResult
 from domain.alerts.storing.lifecycle import ExistingOutcome, ItemOutcome
 from domain.database.statements import HotConnection
 
-#: A webhook may have thousands of items, and a page has room for some.
+#: Alerts explained on a page; a webhook may have thousands.
 MOST_EXPLAINED = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedAlert:
-    """One alert of a body: how it was read."""
+    """How one alert of a body was read."""
 
     title: str
     severity: str
@@ -37,70 +37,72 @@ class ExplainedAlert:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialAlert:
-    """One alert of a test: how it was read, and what became of it or would."""
+class TestAlert:
+    """One alert of a test: how it was read, and what storing it did or would do."""
 
     read: ExplainedAlert
-    #: The number and the title of the alert that it touched; no number if there is none yet.
+    #: Number and title of the alert that it changed; None for one that a dry run would open.
     iid: int | None
     title: str
     action: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialResult:
-    """What a test delivery did, or would do."""
+class TestAlertResult:
+    """The result of a test alert or a dry run."""
 
-    alerts: tuple[TrialAlert, ...]
-    #: How many more there are than are explained.
+    alerts: tuple[TestAlert, ...]
+    #: The number of alerts in the body that are not explained.
     more: int
     parse_warnings: tuple[str, ...]
-    #: Empty if nothing was stored.
+    #: None for a dry run.
     delivery_id: int | None
 
 
-def send_trial(
-    delivery: InboundDelivery, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
-) -> TrialResult:
-    """Store the body as a delivery and explain it; raise as a receiver would."""
-    parsed = _read(delivery, mapping, reading=reading)
+def send_test_alert(
+    delivery: InboundDelivery, *, hot: HotConnection, reading: Reading
+) -> TestAlertResult:
+    """Store the body as a delivery and explain it; raise the errors of a receiver."""
+    parsed = _read(delivery, reading=reading)
     result = receive(parsed, delivery, hot=hot)
-    became = ((item.iid, item.title, item.action.value) for item in result.by_item)
-    return _result(parsed, became, delivery_id=result.delivery_id)
+    done = ((item.iid, item.title, item.action.value) for item in result.by_item)
+    return _result(parsed, done, delivery_id=result.delivery_id)
 
 
-def rehearse(
-    delivery: InboundDelivery, mapping: FieldMapping, *, hot: HotConnection, reading: Reading
-) -> TrialResult:
-    """Explain what would become of the body, and store nothing; raise as a receiver would."""
-    parsed = _read(delivery, mapping, reading=reading)
+def dry_run(delivery: InboundDelivery, *, hot: HotConnection, reading: Reading) -> TestAlertResult:
+    """Explain what storing the body would do, and store nothing; raise the errors of a receiver."""
+    parsed = _read(delivery, reading=reading)
     outcomes = preview(parsed.alerts, delivery.project_id, hot=hot)
-    would = (_would(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True))
+    would = (
+        _preview_of(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
+    )
     return _result(parsed, would, delivery_id=None)
 
 
 def send_again(
     delivery: InboundDelivery,
-    mapping: FieldMapping,
     *,
     earlier_id: int,
     hot: HotConnection,
     reading: Reading,
 ) -> IntakeResult:
-    """Store a body that came before as a new delivery; raise as a receiver would."""
-    parsed = _read(delivery, mapping, reading=reading)
+    """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""
+    parsed = _read(delivery, reading=reading)
     warnings = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.parse_warnings)
     return receive(replace(parsed, parse_warnings=warnings), delivery, hot=hot)
 
 
-def _read(delivery: InboundDelivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody:
-    kind = IntegrationType(delivery.format)
+def _read(delivery: InboundDelivery, *, reading: Reading) -> ParsedBody:
     return read_body(
-        delivery.body, kind, now=delivery.received_at, reading=reading, mapping=mapping
+        delivery.body,
+        IntegrationType(delivery.format),
+        now=delivery.received_at,
+        reading=reading,
+        mapping=delivery.mapping,
     )
 
 
-def _would(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
+def _preview_of(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
     if isinstance(outcome, ExistingOutcome):
         return outcome.iid, outcome.title, outcome.action.value
     return None, alert.title, outcome.action.value
@@ -108,15 +110,15 @@ def _would(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str,
 
 def _result(
     parsed: ParsedBody,
-    became: Iterable[tuple[int | None, str, str]],
+    results: Iterable[tuple[int | None, str, str]],
     *,
     delivery_id: int | None,
-) -> TrialResult:
+) -> TestAlertResult:
     explained = parsed.alerts[:MOST_EXPLAINED]
-    return TrialResult(
+    return TestAlertResult(
         alerts=tuple(
-            TrialAlert(read=explain(alert), iid=iid, title=title, action=action)
-            for alert, (iid, title, action) in zip(explained, became, strict=False)
+            TestAlert(read=explain(alert), iid=iid, title=title, action=action)
+            for alert, (iid, title, action) in zip(explained, results, strict=False)
         ),
         more=len(parsed.alerts) - len(explained),
         parse_warnings=tuple(parse_warnings_of(parsed)),
@@ -125,7 +127,7 @@ def _result(
 
 
 def explain(alert: IncomingAlert) -> ExplainedAlert:
-    """Return how an alert was read, in words."""
+    """Return how an alert was read, as texts for a page."""
     named = (
         ("title", alert.title),
         ("description", alert.description),

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import AlertRow, AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, Order, read_cursor
+from domain.alerts.listing.sort_orders import NEWEST, SortOrder, read_cursor
 from domain.clock import written
 
 #: So many rows are in memory at once.
@@ -28,7 +28,7 @@ _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 _BREAKS = frozenset("\t\r\n")
 
 
-def as_json(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[str]:
+def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Write the alerts as a JSON array, the newest first where the order has no index."""
     before = "[\n"
     for row in _all_rows(wanted, order, session=session):
@@ -37,7 +37,7 @@ def as_json(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def as_csv(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[str]:
+def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Write the alerts as CSV (RFC 4180); no cell is a formula."""
     yield _line(_COLUMNS)
     for row in _all_rows(wanted, order, session=session):
@@ -45,7 +45,7 @@ def as_csv(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[s
         yield _line([_harmless(value) for value in values.values()])
 
 
-def _all_rows(wanted: AlertFilter, order: Order, *, session: Session) -> Iterator[AlertRow]:
+def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[AlertRow]:
     order = NEWEST if order.is_among_newest else order
     place = None
     while True:

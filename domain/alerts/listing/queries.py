@@ -31,8 +31,8 @@ from domain.alerts.listing.filters import (
 )
 from domain.alerts.listing.sort_orders import (
     NEWEST,
-    ORDERS,
-    Order,
+    SORT_ORDERS,
+    SortOrder,
     Values,
     beyond,
     sorted_by,
@@ -79,7 +79,7 @@ class AlertSlice:
     """Which part of a list is wanted: what follows a place in its order, or precedes one."""
 
     size: int
-    order: Order = NEWEST
+    order: SortOrder = NEWEST
     following: Values | None = None
     preceding: Values | None = None
 
@@ -145,7 +145,7 @@ def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> P
     )
 
 
-def _keys(order: Order) -> list[Label[Any]]:
+def _keys(order: SortOrder) -> list[Label[Any]]:
     return [key.column.label(f"key_{key.name}") for key in order.keys]
 
 
@@ -202,7 +202,7 @@ def open_alerts(
     project_ids: Sequence[int], *, limit: int, session: Session
 ) -> tuple[AlertRow, ...]:
     """Return what waits for somebody in these projects: the worst first, then the newest."""
-    part = AlertSlice(size=limit, order=ORDERS["severity"])
+    part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
     found: list[tuple[AlertRow, Values]] = []
     for start in range(0, len(project_ids), _PROJECTS_AT_ONCE):
         chunk = project_ids[start : start + _PROJECTS_AT_ONCE]

@@ -22,7 +22,7 @@ _LARGEST_RANK = 2**15 - 1
 
 
 @dataclass(frozen=True)
-class Key:
+class SortKey:
     """A value that alerts are ordered by."""
 
     name: str
@@ -31,17 +31,17 @@ class Key:
     largest: int = LARGEST_ID
 
 
-_ID = Key("id", Alert.id.expression)
-_STARTED = Key("started_at", Alert.started_at.expression, is_time=True)
+_ID = SortKey("id", Alert.id.expression)
+_STARTED = SortKey("started_at", Alert.started_at.expression, is_time=True)
 
 
 @dataclass(frozen=True)
-class Order:
+class SortOrder:
     """An order of the list: all of its keys descend, or all ascend; the last one is the id."""
 
     name: str
     label: str
-    keys: tuple[Key, ...]
+    keys: tuple[SortKey, ...]
     is_descending: bool = True
     #: No index has it, so that only the newest of each status take part.
     is_among_newest: bool = False
@@ -56,35 +56,35 @@ class Order:
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
 
 
-ORDERS = {
+SORT_ORDERS = {
     order.name: order
     for order in (
-        Order("started", "Newest", (_STARTED, _ID)),
-        Order("oldest", "Oldest", (_STARTED, _ID), is_descending=False),
-        Order(
+        SortOrder("started", "Newest", (_STARTED, _ID)),
+        SortOrder("oldest", "Oldest", (_STARTED, _ID), is_descending=False),
+        SortOrder(
             "severity",
             "Severity",
-            (Key("urgency", urgency(), largest=_LARGEST_RANK), _STARTED, _ID),
+            (SortKey("urgency", urgency(), largest=_LARGEST_RANK), _STARTED, _ID),
         ),
-        Order(
+        SortOrder(
             "last_event",
             "Last event",
-            (Key("last_event_at", Alert.last_event_at.expression, is_time=True), _ID),
+            (SortKey("last_event_at", Alert.last_event_at.expression, is_time=True), _ID),
             is_among_newest=True,
         ),
-        Order(
+        SortOrder(
             "events",
             "Most events",
-            (Key("events", Alert.events.expression, largest=_LARGEST_COUNT), _ID),
+            (SortKey("events", Alert.events.expression, largest=_LARGEST_COUNT), _ID),
             is_among_newest=True,
         ),
     )
 }
-NEWEST = ORDERS["started"]
+NEWEST = SORT_ORDERS["started"]
 
 
 def beyond(
-    columns: Sequence[ColumnElement[Any]], values: Values, *, order: Order, backwards: bool
+    columns: Sequence[ColumnElement[Any]], values: Values, *, order: SortOrder, backwards: bool
 ) -> ColumnElement[bool]:
     """Return whether a row comes after these values, or before them when going backwards."""
     given = [literal(value, column.type) for column, value in zip(columns, values, strict=True)]
@@ -94,7 +94,7 @@ def beyond(
 
 
 def sorted_by(
-    columns: Sequence[ColumnElement[Any]], *, order: Order, backwards: bool
+    columns: Sequence[ColumnElement[Any]], *, order: SortOrder, backwards: bool
 ) -> list[ColumnElement[Any]]:
     """Return what to order by."""
     if order.is_descending is not backwards:
@@ -112,7 +112,7 @@ def _write(value: Any) -> str:
     return f"n{-number}" if number < 0 else str(number)
 
 
-def read_cursor(text: str | None, order: Order) -> Values | None:
+def read_cursor(text: str | None, order: SortOrder) -> Values | None:
     """Return the place that a cursor means, or raise QueryError for a forged one."""
     if not text:
         return None
@@ -122,7 +122,7 @@ def read_cursor(text: str | None, order: Order) -> Values | None:
     return tuple(_read(part, key) for part, key in zip(parts, order.keys, strict=True))
 
 
-def _read(text: str, key: Key) -> Any:
+def _read(text: str, key: SortKey) -> Any:
     digits = text.removeprefix("n")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):  # noqa: PLR2004 - 64 bits
         raise _forged()

@@ -78,7 +78,7 @@ def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H6", "I12")
-@pytest.mark.parametrize("button", ["send", "rehearse"])
+@pytest.mark.parametrize("button", ["send", "dry_run"])
 def test_a_webhook_without_a_good_item_is_explained_item_by_item(
     gatebell: LiveGatebell, button: str
 ) -> None:
@@ -156,7 +156,7 @@ def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
         ({"fingerprint": "d1", "end_time": ENDED}, "Would resolve an open alert"),
         ({"fingerprint": "d2", "end_time": ENDED}, "it would be stored as resolved"),
     ):
-        answer = submit(browser, page, form, payload=json.dumps(payload), do="rehearse")
+        answer = submit(browser, page, form, payload=json.dumps(payload), do="dry_run")
         assert answer.status_code == 200
         said = words(answer.text)
         assert would in said
@@ -171,7 +171,7 @@ def test_a_dry_run_of_nonsense_says_why(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/test")
     form = form_with(page, "payload")
-    answer = submit(browser, page, form, payload='{"title": "x"}', do="rehearse")
+    answer = submit(browser, page, form, payload='{"title": "x"}', do="dry_run")
     assert answer.status_code == 422
     assert "looks like a single alert" in answer.text
 

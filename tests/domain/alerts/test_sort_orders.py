@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.alerts.listing.sort_orders import NEWEST, ORDERS, read_cursor, write_cursor
+from domain.alerts.listing.sort_orders import NEWEST, SORT_ORDERS, read_cursor, write_cursor
 from domain.errors import QueryError
 
 
@@ -15,7 +15,7 @@ def test_a_place_is_read_as_it_was_written() -> None:
         "severity": (5, datetime(2026, 11, 21, tzinfo=UTC), 2**63 - 1),
         "events": (2**31 - 1, 1),
     }.items():
-        assert read_cursor(write_cursor(values), ORDERS[name]) == values
+        assert read_cursor(write_cursor(values), SORT_ORDERS[name]) == values
 
 
 def test_no_place_is_the_beginning() -> None:
@@ -42,6 +42,6 @@ def test_the_largest_place_can_be_asked_for_and_the_next_one_not() -> None:
     for beyond in (f"{last + day}_1", f"1_{2**63}"):
         with pytest.raises(QueryError):
             read_cursor(beyond, NEWEST)
-    assert read_cursor(f"{2**31 - 1}_1", ORDERS["events"])
+    assert read_cursor(f"{2**31 - 1}_1", SORT_ORDERS["events"])
     with pytest.raises(QueryError):
-        read_cursor(f"{2**31}_1", ORDERS["events"])
+        read_cursor(f"{2**31}_1", SORT_ORDERS["events"])
