@@ -1,1 +1,1 @@
-"""Alerts: received, listed, shown and worked on."""
+"""The receivers, and the pages that list, show and change alerts."""

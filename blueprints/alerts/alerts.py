@@ -31,9 +31,9 @@ from web.pages.namespaces import integration_context
 from web.services import now, reading, settings
 
 alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
-#: No alert has a larger number, and no database can be asked for one.
+#: The converter refuses numbers that no alert has and that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
-#: So many names there are to choose from; the rest can be searched for.
+#: The most names in a list of choices; others can be searched for.
 _MOST_CHOICES = 200
 
 
@@ -43,7 +43,7 @@ class Tab:
 
     key: str
     label: str
-    #: Nothing where counting would take too long.
+    #: None if counting would be slow.
     count: int | None
     href: str
     current: bool
@@ -52,7 +52,7 @@ class Tab:
 @alerts.get("")
 @project_member(at_least=Role.DEVELOPER)
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List alerts; the script asks for the list alone, again and again."""
+    """List alerts; the script of the page reloads the list alone."""
     given = list_query(*PARAMETERS, *PLACES)
     query = read_query(given, project_id=project.id)
     query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
@@ -70,7 +70,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 def _part(query: AlertQuery) -> AlertSlice:
-    # As in all lists, `before` leads to what was before it in time.
+    # As in all lists, `before` leads to older rows.
     return AlertSlice(
         size=settings().page_size,
         order=query.order,
@@ -80,7 +80,7 @@ def _part(query: AlertQuery) -> AlertSlice:
 
 
 def _around(project: ProjectView) -> dict[str, Any]:
-    """Return what is on the page around the list."""
+    """Return the variables of the page around the list."""
     session = db.session()
     return {
         "days": charts.last_days(project.id, now().date(), session=session),
@@ -113,7 +113,7 @@ def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
 @alerts.get("/export.<any(json, csv):kind>")
 @project_member(at_least=Role.DEVELOPER)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
-    """Write the filtered list as a file, row by row."""
+    """Return the filtered list as a file."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)
     return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
 
@@ -121,19 +121,19 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @alerts.get(_ONE)
 @project_member(at_least=Role.DEVELOPER)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an alert with every field that was kept, and all that happened to it."""
+    """Show an alert with all its fields, its reports and its activity."""
     session, size, given = db.session(), settings().page_size, list_query("reports", "activity")
     alert = get_alert(project.id, iid, session=session, reading=reading())
     reports = list_occurrences(
         alert.id, read_position(given.get("reports")), size=size, session=session
     )
-    said = Slice(size=size, before=read_id(given.get("activity")))
+    activity = Slice(size=size, before=read_id(given.get("activity")))
     return render_template(
         "alerts/show.html",
         project=project,
         alert=alert,
         reports=reports,
-        activity=list_activity(alert.id, said, session=session),
+        activity=list_activity(alert.id, activity, session=session),
         people=candidates(project, me=visitor().username, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,

@@ -1,4 +1,4 @@
-"""What people do with alerts: change their status, assign them, write notes."""
+"""The actions of users on alerts: change the status, assign, add notes."""
 
 from urllib.parse import parse_qsl
 
@@ -28,13 +28,13 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @alert_changes.post("/status")
 @project_member(at_least=Role.DEVELOPER)
 def change_several(project: ProjectView) -> ResponseReturnValue:
-    """Give the chosen alerts another status, and go back to the list."""
+    """Change the status of the selected alerts, and return to the list."""
     back = MultiDict(parse_qsl(request.form.get("back", "")))
     query = read_query(back, project_id=project.id)
     wanted = Change(status=request.form.get("status", ""), by=_me())
     iids = [int(text) for text in request.form.getlist("iid") if _is_iid(text)]
     outcome = change_statuses(project.id, iids, wanted, session=db.session(), now=now())
-    _tell(outcome, wanted.status)
+    _flash_outcome(outcome, wanted.status)
     return redirect(url_for("alerts.index", project_path=project.path, **query.arguments))
 
 
@@ -42,7 +42,7 @@ def _is_iid(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= LARGEST_IID  # noqa: PLR2004 - 32 bits
 
 
-def _tell(outcome: Outcome, status: str) -> None:
+def _flash_outcome(outcome: Outcome, status: str) -> None:
     if outcome.done:
         flash(f"{counted(len(outcome.done), 'alert')} {_is(outcome.done)} {status} now.")
     if outcome.conflicts:
@@ -63,7 +63,7 @@ def _is(done: tuple[int, ...]) -> str:
 @alert_changes.post(f"{_ONE}/status")
 @project_member(at_least=Role.DEVELOPER)
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Give an alert another status."""
+    """Change the status of an alert."""
     wanted = Change(status=request.form.get("status", ""), by=_me())
     try:
         change(project.id, iid, wanted, session=db.session(), now=now())
@@ -77,7 +77,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/assignee")
 @project_member(at_least=Role.DEVELOPER)
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Let somebody look after an alert."""
+    """Assign an alert to a user, or to nobody."""
     name = request.form.get("assignee", "")
     try:
         assign_alert(project, iid, name, by=_me(), session=db.session(), now=now())
@@ -89,7 +89,7 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/notes")
 @project_member(at_least=Role.DEVELOPER)
 def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Keep a note beside an alert."""
+    """Add a note to an alert."""
     text = request.form.get("text", "")
     try:
         add_note(project.id, iid, text, by=_me(), session=db.session(), now=now())

@@ -1,4 +1,7 @@
-"""The receivers: where monitoring systems post their alerts. The order of checks is the API's."""
+"""The receivers, to which monitoring systems post their alerts.
+
+The order of the checks is part of the API: it decides which error a client gets.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -33,18 +36,19 @@ from web.services import Services, reading, services, settings
 
 intake = Blueprint("intake", __name__)
 
-#: What a sender declares may be more than the column can hold.
+#: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1
-#: To read a longer body takes several milliseconds.
+#: In bytes. Larger bodies are parsed in a thread, since that takes several milliseconds.
 _WORTH_A_THREAD = 2**16
-#: A connection keeps the room that its largest statement took, for as long as it lives.
+#: In bytes. After a larger body the connection is closed, since it keeps the memory of its largest
+#: statement.
 _WORTH_A_CONNECTION = 2**19
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive at an integration's full address; the slug is only for people."""
+    """Receive at the URL of an integration; the slug is for people only."""
     if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
         return notify_http(f"{project_path}/alerts/notify")
     return _receive(partial(receivers.find_receiver, project_path, endpoint_identifier))
@@ -53,7 +57,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 @intake.post("/<names:project_path>/alerts/notify.json")
 @checks_its_key
 def notify_http(project_path: str) -> Response:
-    """Receive for the project's oldest HTTP endpoint."""
+    """Receive for the project's oldest HTTP integration."""
     find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.HTTP)
     return _receive(find)
 
@@ -61,7 +65,7 @@ def notify_http(project_path: str) -> Response:
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
-    """Receive for the project's oldest metrics endpoint, or for a project called prometheus."""
+    """Receive for the project's oldest Prometheus integration, or a project named prometheus."""
     return _receive(partial(receivers.find_metrics_receiver, project_path))
 
 
@@ -70,7 +74,7 @@ class _Finder(Protocol):
 
 
 def _receive(find: _Finder) -> Response:
-    """Look at the address and the key first: nobody waits for the body of a stranger."""
+    """Check URL and key before the body is read, so that strangers cannot send large ones."""
     own, limit = services(), settings().alert_body_limit_bytes
     moment, stopwatch = own.clock(), start_stopwatch()
     receiver = _find(find, moment, limit)
@@ -85,7 +89,7 @@ def _receive(find: _Finder) -> Response:
     except DomainError as error:
         _log_refusal(delivery, error)
         raise
-    refusals.tell(own.refusals.due(now=moment), hot=own.hot)
+    refusals.flush(own.refusals.due(now=moment), hot=own.hot)
     if delivery.size > _WORTH_A_CONNECTION:
         own.hot.let_last_go()
     return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
@@ -95,7 +99,7 @@ def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
     try:
         return find(hot=services().hot, now=moment)
     except receivers.UnknownReceiverError:
-        check_declared_length(limit)  # what is too large is so for everybody
+        check_declared_length(limit)  # a body over the limit gets 413 at any URL
         raise
 
 
@@ -140,7 +144,7 @@ def _store(
     )
     parsed = aside.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
     check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
-    receivers.note_use(receiver, key, hot=own.hot, now=delivery.received_at)
+    receivers.record_use(receiver, key, hot=own.hot, now=delivery.received_at)
     result = receive(parsed, delivery, hot=own.hot)
     actions = [item.action for item in result.items]
     for action in set(actions):
@@ -149,12 +153,12 @@ def _store(
 
 
 def _log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
-    """Leave a trace for the maintainer: a row of its own, or one more in the count of another."""
+    """Log the refusal as a row, or add it to the count of an earlier one."""
     count_alerts("refused", 1)
     sampler, hot, status = services().refusals, services().hot, status_of(error)
     kind = (delivery.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
-    if sampler.is_kept(kind, now=delivery.received_at, per_minute=per_minute):
+    if sampler.gets_row(kind, now=delivery.received_at, per_minute=per_minute):
         row = refusals.store_refusal(delivery, status, error, hot=hot)
-        refusals.tell(sampler.remember(kind, row), hot=hot)
-    refusals.tell(sampler.due(now=delivery.received_at), hot=hot)
+        refusals.flush(sampler.use_row(kind, row), hot=hot)
+    refusals.flush(sampler.due(now=delivery.received_at), hot=hot)

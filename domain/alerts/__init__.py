@@ -1,1 +1,1 @@
-"""What monitoring tools report: read, grouped, resolved and shown."""
+"""Alerts: reading what monitoring tools send, grouping, storing, listing and handling it."""

@@ -1,7 +1,7 @@
-"""Where software runs: environments that alerts name, and those that people make by hand.
+"""The environments of a project, such as production or staging.
 
-An alert that names an unknown one makes it: a trigger does that (migration 0006), in the
-transaction that stores the alert.
+Users create them, and so does an alert that names an unknown one: a trigger inserts it in the
+transaction that stores the alert (migration 0006).
 """
 
 import re
@@ -23,62 +23,63 @@ from domain.projects.access import MOST_COUNTED
 from models import Alert, Environment
 from models.folding import fold, searchable
 
-#: A shorter one would find too much to be of use, and cost too much.
+#: The fewest characters of a search; shorter ones match too much and are slow.
 SHORTEST_SEARCH = 3
 LONGEST_NAME = 255
 _LONGEST_SLUG = 24
 _SUFFIX_LENGTH = 6
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-#: A name that an address can have as it is. Others may hold anything: "..", slashes, no letter.
+#: Names that can be part of a URL path unchanged. Others may be "..", or have spaces or slashes at
+#: their ends.
 _PLAIN = re.compile(r"[^\W_][\w.-]*(?:/[^\W_][\w.-]*)*")
 _BY_NUMBER = re.compile(r"~([0-9]{1,18})")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentView:
-    """An environment as pages and the API show it."""
+    """An environment with the number of its open alerts."""
 
     id: int
     name: str
     created_at: datetime
-    #: At most MOST_COUNTED, and one more if there are more.
+    #: Exact up to MOST_COUNTED; a larger value means that there are at least that many.
     open_alerts: int = 0
 
     @property
     def reference(self) -> str:
-        """What stands for it in the address of its page: its name, or ~ and its number."""
+        """The reference in the URL of its page: its name, or ~ and its id."""
         return self.name if is_plain(self.name) else f"~{self.id}"
 
     @property
     def slug(self) -> str:
-        """The name as host names can have it, in the way that the API's clients know."""
+        """The name in a form that host names allow, for clients of the API."""
         return slug_of(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFilter:
-    """Which environments of a project are wanted."""
+    """A filter on the environments of a project."""
 
     project_id: int
-    #: Exactly this one.
+    #: The exact name.
     name: str | None = None
-    #: Those with this in their name, whatever the case.
+    #: A part of the name, ignoring case.
     search: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a search for too little."""
+        """Raise InvalidError if the search is too short."""
         if self.search and len(self.search) < SHORTEST_SEARCH:
             message = f"Search for environments with at least {SHORTEST_SEARCH} characters."
             raise InvalidError(message, field="search")
 
 
 def is_plain(name: str) -> bool:
-    """Tell whether the name itself can be part of an address."""
+    """Return whether the name can be part of a URL path unchanged."""
     return _PLAIN.fullmatch(name) is not None
 
 
 def slug_of(name: str) -> str:
-    """Return the slug: at most 24 letters, digits and dashes, and unlike those of other names."""
+    """Return the slug of a name: at most 24 letters, digits and dashes, different for each name."""
     slug = re.sub(r"[^a-z0-9]", "-", name.lower())
     if not re.match(r"[a-z]", slug):
         slug = f"env-{slug}"
@@ -117,7 +118,7 @@ def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
 
 
 def _with_open_alerts() -> Select[Any]:
-    """Return environments, each with the number of its open alerts."""
+    """Return the query for environments with the number of their open alerts."""
     counts = [
         select(func.count())
         .select_from(
@@ -141,7 +142,7 @@ def _with_open_alerts() -> Select[Any]:
 def list_environments(
     wanted: EnvironmentFilter, after: str | None, *, size: int, session: Session
 ) -> Page[EnvironmentView]:
-    """Return environments by name, those that follow a name first."""
+    """Return environments in the order of their names, from the one that follows `after`."""
     statement = _with_open_alerts().where(*_conditions(wanted)).order_by(Environment.name)
     if after:
         statement = statement.where(Environment.name > storable(after))
@@ -153,7 +154,7 @@ def list_environments(
 def numbered_environments(
     wanted: EnvironmentFilter, *, offset: int, limit: int, session: Session
 ) -> tuple[Sequence[EnvironmentView], int]:
-    """Return a part of the environments by their numbers, and how many there are in all."""
+    """Return a part of the environments in the order of their ids, and the number of all."""
     conditions = _conditions(wanted)
     rows = session.scalars(
         select(Environment).where(*conditions).order_by(Environment.id).offset(offset).limit(limit)
@@ -163,7 +164,7 @@ def numbered_environments(
 
 
 def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
-    """Return the first names, for somebody to choose from."""
+    """Return the names of a project's environments in order, at most `most`."""
     found = session.scalars(
         select(Environment.name)
         .where(Environment.project_id == project_id)
@@ -182,7 +183,7 @@ def reference_to(project_id: int, name: str, *, session: Session) -> str | None:
 
 
 def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
-    """Return the environment that a reference means, or raise NotFoundError."""
+    """Return the environment with this name or ~id, or raise NotFoundError."""
     number = _BY_NUMBER.fullmatch(reference)
     if number:
         return get_numbered_environment(project_id, int(number[1]), session=session)
@@ -208,7 +209,7 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
 def create_environment(
     project_id: int, name: str, *, session: Session, now: datetime
 ) -> EnvironmentView:
-    """Make an environment by hand; raise InvalidError or ConflictError."""
+    """Create an environment; raise InvalidError, or ConflictError if the name is taken."""
     kept = storable(name).strip()
     if not kept or not kept.isprintable():
         message = "Give the environment a name of letters, digits or signs, like production."
@@ -227,9 +228,10 @@ def create_environment(
 
 
 def delete_environment(project_id: int, environment_id: int, *, session: Session) -> str:
-    """Remove an environment and return its name; its alerts stay, and keep the name.
+    """Delete an environment and return its name; its alerts stay and keep the name.
 
-    Raise ConflictError while it has open alerts: they would vanish from its page.
+    Raise ConflictError if it has open alerts, which would be missing from its page, or
+    NotFoundError.
     """
     view = get_numbered_environment(project_id, environment_id, session=session)
     if view.open_alerts:

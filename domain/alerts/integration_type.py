@@ -1,10 +1,10 @@
-"""The types of integrations. The type decides how a body is read, never the body itself."""
+"""The types of integrations. The type alone decides the format that a body is read as."""
 
 from enum import StrEnum
 
 
 class IntegrationType(StrEnum):
-    """What an integration is."""
+    """The type of an integration, by its stored value."""
 
     HTTP = "http"
     PROMETHEUS = "prometheus"
@@ -12,7 +12,7 @@ class IntegrationType(StrEnum):
 
     @property
     def label(self) -> str:
-        """The words of the page."""
+        """The name that pages show."""
         return _LABELS[self]
 
 

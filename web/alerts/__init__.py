@@ -1,1 +1,1 @@
-"""What several views of alerts share."""
+"""Functions that several views of alerts share."""

@@ -1,4 +1,4 @@
-"""How many deliveries an integration accepts in a time."""
+"""The rate limit of deliveries to an integration."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from web.http.rate_limits import take
 
 
 def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
-    """Count a delivery; raise OverLimitError when there were more than the limit allows."""
+    """Count a delivery; raise OverLimitError if the limit is exceeded. No limit if it is empty."""
     if not limit:
         return
     standing = take(limit, "alerts", str(receiver.integration_id), now=now)

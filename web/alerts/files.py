@@ -1,4 +1,4 @@
-"""Lists of alerts as files, written row by row: however long one is, it takes no more memory."""
+"""Responses with a list of alerts as a file, streamed in constant memory."""
 
 from flask import Response, stream_with_context
 
@@ -15,7 +15,7 @@ _KINDS = {
 
 
 def alert_file(wanted: AlertFilter, order: SortOrder, *, project_path: str, kind: str) -> Response:
-    """Return the alerts as a file to be kept: json or csv."""
+    """Return the alerts as a download; `kind` is json or csv."""
     write, media_type = _KINDS[kind]
     rows = write(wanted, order, session=db.session())
     name = f"alerts-{project_path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"

@@ -1,1 +1,1 @@
-"""The delivery log: what senders delivered, and what became of it."""
+"""The delivery log: the requests of senders with their outcomes."""

@@ -1,4 +1,4 @@
-"""The delivery log as pages show it: what came, and what became of it."""
+"""Lists the deliveries of an integration, and returns one with its body."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from domain.errors import NotFoundError, QueryError
 from models import Delivery
 
 _REFUSED_FROM = 300
-#: The answers to more deliveries than an integration accepts: see `receivers.OverLimitError`.
+#: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
 _OVER_LIMIT = (429, 503)
-#: What is counted for the head of the log: the cost must not grow with its length.
+#: The number of newest deliveries that are counted: the cost must not grow with the log.
 RECENT = 1_000
 
 
 class Show(StrEnum):
-    """Which deliveries are wanted."""
+    """A selection of deliveries, by its value in the URL."""
 
     ALL = "all"
     ACCEPTED = "accepted"
@@ -33,7 +33,7 @@ class Show(StrEnum):
 
     @property
     def label(self) -> str:
-        """The words of the page."""
+        """The label of the selection."""
         return _LABELS[self]
 
 
@@ -55,7 +55,7 @@ _CONDITIONS: Mapping[Show, ColumnElement[bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """Which deliveries of an integration are wanted; of every status if none is named."""
+    """A filter on the deliveries of an integration; without a status code it matches any."""
 
     integration_id: int
     show: Show = Show.ALL
@@ -64,7 +64,7 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryView:
-    """A delivery as pages show it."""
+    """A delivery with its outcome."""
 
     id: int
     received_at: datetime
@@ -78,31 +78,31 @@ class DeliveryView:
     parse_warnings: tuple[str, ...]
     truncated_alerts: int
     is_test: bool
-    #: In microseconds; unknown of deliveries from before it was measured.
+    #: In microseconds; None for deliveries stored before it was measured.
     duration: int | None
-    #: How many refusals like this one went by without a row of their own.
+    #: The number of refusals like this one that were counted here instead of stored.
     skipped: int
-    #: Laid out for reading; empty in lists.
+    #: As indented JSON if possible; None in lists.
     body: str | None = None
 
     @property
     def outcome(self) -> str:
-        """Whether the sender was told that all is well."""
+        """`accepted` or `refused`."""
         return "accepted" if self.status_code < _REFUSED_FROM else "refused"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refusals:
-    """How many of the newest deliveries were refused, by the status of the answer."""
+    """The number of refused deliveries among the newest ones, by status code."""
 
     by_status: Mapping[int, int]
-    #: How many of them came while there were more than the integration accepts.
+    #: The number of those refused by the rate limit.
     shed: int
     last_shed_at: datetime | None
 
 
 def read_show(text: str | None) -> Show:
-    """Return the filter of that name, or raise QueryError."""
+    """Return the selection of that name, or raise QueryError."""
     try:
         return Show(text or Show.ALL)
     except ValueError as error:
@@ -110,7 +110,7 @@ def read_show(text: str | None) -> Show:
 
 
 def read_status(text: str | None) -> int | None:
-    """Return the status code in a filter, or raise QueryError for what is none."""
+    """Return a status code of three digits, None for no text, or raise QueryError."""
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) == 3):  # noqa: PLR2004
@@ -119,7 +119,7 @@ def read_status(text: str | None) -> int | None:
 
 
 def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[DeliveryView]:
-    """Return a part of an integration's deliveries, the newest first."""
+    """Return a page of an integration's deliveries, the newest first."""
     statement = _filtered(wanted).order_by(Delivery.id.desc()).limit(part.size + 1)
     if part.before is not None:
         statement = statement.where(Delivery.id < part.before)
@@ -142,7 +142,7 @@ def _filtered(wanted: DeliveryFilter) -> Select[Any]:
 
 
 def count_refusals(integration_id: int, *, session: Session) -> Refusals:
-    """Count what was refused of the newest deliveries, rows or not."""
+    """Count the refusals among the newest deliveries, those that were only counted included."""
     recent = (
         select(Delivery.status_code, Delivery.skipped, Delivery.received_at)
         .where(Delivery.integration_id == integration_id)
@@ -196,7 +196,7 @@ def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> 
 
 
 def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
-    """Return what was received, or raise NotFoundError if the delivery or its body is not kept."""
+    """Return the body as received; raise NotFoundError if delivery or body is not stored."""
     body = _get(integration_id, delivery_id, session=session).body
     if body is None:
         raise NotFoundError("The body of this delivery was not kept.")

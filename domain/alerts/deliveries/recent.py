@@ -1,4 +1,4 @@
-"""The last deliveries of the whole instance, whichever project they went to."""
+"""The most recent deliveries of the whole instance, for administrators."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,25 +11,25 @@ from models import Delivery, Integration, Project
 
 @dataclass(frozen=True, kw_only=True)
 class RecentDelivery:
-    """A delivery in a line."""
+    """A delivery with its project and integration."""
 
     id: int
     received_at: datetime
     status_code: int
     reason: str | None
     project_path: str
-    #: Empty once the integration was deleted.
+    #: None if the integration was deleted.
     integration_id: int | None
     integration_name: str | None
 
     @property
     def outcome(self) -> str:
-        """Whether the sender was told that all is well."""
+        """`accepted` or `refused`."""
         return "accepted" if self.status_code < 300 else "refused"  # noqa: PLR2004 - 2xx
 
 
 def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
-    """Return the last deliveries, the newest first."""
+    """Return the most recent deliveries, the newest first."""
     rows = session.execute(
         select(
             Delivery.id,

@@ -1,4 +1,4 @@
-"""What a maintainer should know of an integration's last deliveries: once, and not row by row."""
+"""Summarizes what is wrong with the newest deliveries of an integration."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from models import Delivery
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """How often something happened, and when it did last."""
+    """The number of times that a problem occurred, and the last one."""
 
     count: int
     last_at: datetime | None
@@ -21,16 +21,16 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryWarnings:
-    """What is wrong with the newest deliveries, tests left out."""
+    """The problems of the newest deliveries, without test alerts."""
 
-    #: Alerts that senders left out of their webhooks.
+    #: Alerts that senders left out of their webhooks (truncatedAlerts).
     left_out: Finding
-    #: Deliveries that look like the format of another type.
+    #: Deliveries in the format of another type of integration.
     misread: Finding
 
 
 def _beginning(sentence: str) -> str:
-    # Quotation marks are written in two ways in JSON; what comes before them in one.
+    # JSON may escape the quotation marks; the text before them it does not.
     return sentence.partition("“")[0]
 
 
@@ -44,7 +44,7 @@ def _is_misread() -> ColumnElement[bool]:
 
 
 def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
-    """Look through the newest deliveries; the cost does not grow with the log."""
+    """Return the problems of the newest deliveries; the cost does not grow with the log."""
     recent = (
         select(
             Delivery.received_at,

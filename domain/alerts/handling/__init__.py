@@ -1,1 +1,1 @@
-"""What people do with an alert, and everything that is known of one."""
+"""One alert in detail, and the actions of users on it: status, assignee and notes."""

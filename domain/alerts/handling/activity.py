@@ -1,4 +1,4 @@
-"""What people did with an alert, what they wrote about it, and what reports changed."""
+"""The activity of an alert: actions and notes of users, and changes made by reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,33 +17,33 @@ from models import AlertNote
 
 
 class NoteKind(StrEnum):
-    """What a line of the activity tells."""
+    """The kind of an entry of the activity."""
 
-    #: Something that somebody wrote.
+    #: A text that a user wrote.
     NOTE = "note"
-    #: The status that somebody gave the alert.
+    #: A status that a user gave the alert.
     STATUS = "status"
-    #: Who looks after it from then on; empty for nobody.
+    #: The new assignee; an empty text for nobody.
     ASSIGNEE = "assignee"
-    #: What a report changed. Stored as a note with changes: a trigger writes those.
+    #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0017).
     CHANGE = "change"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changed:
-    """A field of an alert before and after a report; None where there was nothing."""
+    """A field of an alert before and after a report; None for no value."""
 
-    #: In the words of the page.
+    #: The name that pages show.
     field: str
     old: str | None
     new: str | None
-    #: Whether it got worse, for the severity.
+    #: Whether the severity became worse.
     is_rise: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActivityView:
-    """A line of an alert's activity."""
+    """An entry of an alert's activity."""
 
     id: int
     kind: NoteKind
@@ -53,10 +53,10 @@ class ActivityView:
     changes: tuple[Changed, ...] = ()
 
 
-def note(
+def add_entry(
     alert_id: int, kind: NoteKind, text: str, *, by: Actor, session: Session, now: datetime
 ) -> None:
-    """Write down what somebody did with an alert."""
+    """Add an entry to the activity of an alert."""
     session.add(
         AlertNote(
             alert_id=alert_id,
@@ -70,7 +70,7 @@ def note(
 
 
 def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
-    """Return a part of what happened to an alert, the newest first."""
+    """Return a page of an alert's activity, the newest first."""
     statement = (
         select(AlertNote)
         .where(AlertNote.alert_id == alert_id)

@@ -1,4 +1,4 @@
-"""One alert with everything that is known of it."""
+"""Reads one alert with all its fields, including those that only the stored payload has."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from models import Alert, Delivery, Integration
 
 @dataclass(frozen=True, kw_only=True)
 class AlertDetail(AlertRow):
-    """An alert with every field that was kept; what only the payload has may be absent."""
+    """An alert with all its fields; those that only the payload has are None without it."""
 
     description: str | None
     runbook: str | None
@@ -45,14 +45,14 @@ class AlertDetail(AlertRow):
 
 @dataclass(frozen=True, kw_only=True)
 class _Report:
-    """What the delivery whose words an alert shows report of it."""
+    """The item of a delivery that an alert shows, as it is read and as it was received."""
 
     item: IncomingAlert | None = None
     part: Mapping[str, Any] | None = None
 
 
 def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
-    """Return an alert with all that its payload says, or raise NotFoundError."""
+    """Return an alert with all its fields, or raise NotFoundError."""
     found = session.execute(ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
     if found is None:
         message = f"There is no alert {iid} in this project."
@@ -64,7 +64,7 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
 
 
 def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
-    """Return what the delivery was read by, or the present mapping if that was not kept."""
+    """Return the mapping that the delivery was read with, or the present one if unknown."""
     if delivery is not None and delivery.mapping is not None:
         return kept_mapping(delivery.mapping)
     stored = (
@@ -87,7 +87,7 @@ def _detail(
         **vars(row_of(found)),
         description=alert.description,
         runbook=item.runbook if item else None,
-        query=_known(alert.query, item.query if item else None),
+        query=_stored_or_read(alert.query, item.query if item else None),
         markdown=item.markdown if item else None,
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
@@ -100,21 +100,24 @@ def _detail(
             kind=delivery.format if delivery else "",
             mapping=mapping,
         ),
-        severity_reason=_known(alert.severity_reason, item.severity_reason if item else None) or "",
+        severity_reason=_stored_or_read(
+            alert.severity_reason, item.severity_reason if item else None
+        )
+        or "",
         received_at=delivery.received_at if delivery else None,
         integration_id=alert.integration_id,
     )
 
 
-def _known(kept: str | None, read: str | None) -> str | None:
-    """Return what was kept of a text, or what is read once more if it was not kept then."""
-    return read if kept is None else kept or None
+def _stored_or_read(stored: str | None, read: str | None) -> str | None:
+    """Return a text from its column, or from the payload for alerts older than the column."""
+    return read if stored is None else stored or None
 
 
 def _report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: Reading
 ) -> _Report:
-    """Read the stored body once more: it is kept as it came, and only there."""
+    """Read the item from the stored body: the body is stored as received, and only there."""
     if delivery is None or delivery.body is None:
         return _Report()
     try:

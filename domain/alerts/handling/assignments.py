@@ -1,4 +1,4 @@
-"""Who looks after an alert."""
+"""The assignee of an alert."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import NOBODY
 from domain.audit.events import Actor
 from domain.database.upsert import insert_into
@@ -18,7 +18,7 @@ from models import Alert, Assignment, User
 
 
 def candidates(project: ProjectView, *, me: str, session: Session) -> tuple[str, ...]:
-    """Return the names of those who may look after an alert: who may see it, and who asks."""
+    """Return the names of the users that alerts can be assigned to, `me` included."""
     place = Place(project_id=project.id, path=project.path)
     members = list_members(place, viewer_id=None, session=session)
     able = (member.username for member in members if member.role >= Role.DEVELOPER)
@@ -34,7 +34,7 @@ def assign(
     session: Session,
     now: datetime,
 ) -> None:
-    """Let somebody look after an alert, or NOBODY; raise InvalidError or NotFoundError."""
+    """Assign an alert to a user, or to NOBODY; raise InvalidError or NotFoundError."""
     alert_id = session.scalar(
         select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
     )
@@ -50,7 +50,7 @@ def assign(
         return
     if username == NOBODY:
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
-        note(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
+        add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
     if username not in candidates(project, me=by.name, session=session):
         message = "Alerts can be assigned to members of the project, Developer or higher."
@@ -61,4 +61,4 @@ def assign(
         .values(alert_id=alert_id, user_id=user.id)
         .on_conflict_do_update(index_elements=["alert_id"], set_={"user_id": user.id})
     )
-    note(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
+    add_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)

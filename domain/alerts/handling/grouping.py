@@ -1,7 +1,7 @@
-"""Which fields made an alert's fingerprint: the answer to "why were these grouped?".
+"""Explains why reports were grouped into one alert: from which fields its fingerprint was made.
 
-The fingerprint that is stored is compared with what each rule makes of the payload, so that the
-answer is true even if the mapping or a flag has changed since.
+The stored fingerprint is compared with the one that each rule makes of the payload, so the
+explanation stays true if the mapping or a setting has changed since.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ Fields = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Grouping:
-    """A rule in a sentence, and the fields that it was applied to."""
+    """The rule of the fingerprint as a sentence, and the fields that it used."""
 
     sentence: str
     fields: Fields = ()
@@ -42,7 +42,7 @@ def explain(
     kind: str,
     mapping: FieldMapping,
 ) -> Grouping:
-    """Return why reports are the same alert; `part` is what the first of them said."""
+    """Return the rule that made the stored fingerprint; `part` is the item of the payload."""
     if stored is None:
         return NEVER
     if item is None:

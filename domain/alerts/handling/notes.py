@@ -1,11 +1,11 @@
-"""Notes that people write about an alert: plain text, kept as it was written."""
+"""Notes of users about an alert, in plain text."""
 
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.reading.text import storable
 from domain.audit.events import Actor
 from domain.errors import InvalidError, NotFoundError
@@ -17,7 +17,7 @@ LONGEST_NOTE = 10_000
 def add_note(
     project_id: int, iid: int, text: str, *, by: Actor, session: Session, now: datetime
 ) -> None:
-    """Keep a note; raise InvalidError or NotFoundError."""
+    """Add a note to an alert; raise InvalidError or NotFoundError."""
     kept = _kept(text)
     alert_id = session.scalar(
         select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid)
@@ -25,7 +25,7 @@ def add_note(
     if alert_id is None:
         message = f"There is no alert {iid} in this project."
         raise NotFoundError(message)
-    note(alert_id, NoteKind.NOTE, kept, by=by, session=session, now=now)
+    add_entry(alert_id, NoteKind.NOTE, kept, by=by, session=session, now=now)
 
 
 def _kept(text: str) -> str:

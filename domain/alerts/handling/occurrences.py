@@ -1,4 +1,4 @@
-"""When and how an alert was reported: one line for each item of a delivery that touched it."""
+"""Lists the reports of an alert: each item of a delivery that opened or changed it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from domain.errors import QueryError
 from models import Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
-#: A delivery and an item of it.
+#: The id of a delivery, and the index of an item in it.
 Position = tuple[int, int]
 
 
@@ -27,12 +27,12 @@ class OccurrenceView:
     #: Position among the items of the delivery, from 1.
     item: int
     delivery_id: int
-    #: Where the delivery is shown; nothing once the integration was deleted.
+    #: None if the integration was deleted.
     integration_id: int | None
 
 
 def read_position(text: str | None) -> Position | None:
-    """Return what a cursor means, or raise QueryError for a forged one."""
+    """Return the position in a cursor, None for no text, or raise QueryError."""
     if not text:
         return None
     numbers = text.split("_")
@@ -49,7 +49,7 @@ def _is_number(text: str) -> bool:
 def list_occurrences(
     alert_id: int, before: Position | None, *, size: int, session: Session
 ) -> Page[OccurrenceView]:
-    """Return a part of an alert's reports, the newest first."""
+    """Return a page of an alert's reports, the newest first."""
     position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
         select(

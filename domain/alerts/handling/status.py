@@ -1,4 +1,7 @@
-"""Changes an alert's status by hand: any to any, but two open alerts never share a fingerprint."""
+"""Changes the status of alerts on behalf of a user.
+
+Every change is allowed, unless two open alerts would have the same fingerprint.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,25 +11,25 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NoteKind, note
+from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import STATUSES
 from domain.audit.events import Actor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
-#: More than any page of a list shows.
+#: The most alerts of one change, more than any page of the list has.
 MOST_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The status that somebody gives to alerts."""
+    """The status that a user gives to alerts."""
 
     status: str
     by: Actor
 
     def __post_init__(self) -> None:
-        """Refuse what is no status."""
+        """Raise InvalidError for an unknown status."""
         if self.status not in STATUSES:
             message = f"A status is one of {', '.join(STATUSES)}."
             raise InvalidError(message, field="status")
@@ -34,18 +37,18 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a change of several alerts."""
+    """The result of a change of several alerts."""
 
-    #: Numbers of the alerts that have the status now, also of those that had it before.
+    #: Numbers (iid) of the alerts with the new status, including those that had it before.
     done: tuple[int, ...]
-    #: Number and title of those that could not get it: another open alert is the same thing.
+    #: Number and title of those left unchanged: another open alert has their fingerprint.
     conflicts: tuple[tuple[int, str], ...]
 
 
 def change_status(
     project_id: int, iid: int, change: Change, *, session: Session, now: datetime
 ) -> None:
-    """Give an alert another status; raise ConflictError or NotFoundError."""
+    """Change the status of an alert; raise ConflictError or NotFoundError."""
     outcome = change_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
         message = "Another open alert has the same fingerprint; work on that one instead."
@@ -58,11 +61,11 @@ def change_status(
 def change_statuses(
     project_id: int, iids: Sequence[int], change: Change, *, session: Session, now: datetime
 ) -> Outcome:
-    """Give alerts another status, each for itself: a conflict of one leaves the others alone."""
+    """Change the status of alerts one by one; a conflict of one does not affect the others."""
     if len(iids) > MOST_AT_ONCE:
         message = f"Choose at most {MOST_AT_ONCE} alerts at once."
         raise InvalidError(message, field="iid")
-    # What comes in takes this lock first as well, so that nobody waits for each other.
+    # The intake takes this lock first as well, so the two cannot deadlock.
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
     )
@@ -85,13 +88,13 @@ def _changed(alert: Alert, change: Change, *, session: Session, now: datetime) -
     if alert.status == change.status:
         return True
     try:
-        # The index knows whether another open alert has this fingerprint.
+        # A unique index refuses a second open alert with the same fingerprint.
         with session.begin_nested():
             alert.status = change.status
-            # What begins in the future ends no sooner than that.
+            # An alert that starts in the future does not end before its start.
             ended_at = max(now, alert.started_at)
             alert.ended_at = ended_at if change.status == "resolved" else None
     except IntegrityError:
         return False
-    note(alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now)
+    add_entry(alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now)
     return True

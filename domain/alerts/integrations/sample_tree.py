@@ -1,4 +1,4 @@
-"""The fields of a sample as a tree: what each is called, of which type it is, what it says."""
+"""Builds the tree of a sample's fields, with the name, type and value of each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from typing import Any
 from domain.alerts.reading.mapping import kind_of
 from domain.alerts.reading.text import excerpt
 
-#: A sample may be large; what a person looks at may not.
+#: The most fields in a tree.
 MOST_BRANCHES = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Branch:
-    """A field of a sample, and what is in it."""
+    """A field of a sample with the fields inside it."""
 
     #: The key, or the position in an array as `[0]`.
     name: str
     #: string, number, boolean, null, array or object.
     kind: str
-    #: How the value begins, as JSON; of arrays and objects how much is in them.
+    #: The beginning of the value as JSON; for arrays and objects their number of items.
     gist: str
     branches: tuple["Branch", ...]
 
 
 def tree_of(payload: Mapping[str, Any]) -> tuple[Branch, ...]:
-    """Return the fields of a sample in its own order; of thousands the first 500."""
+    """Return the tree of a sample in its own order, with at most 500 fields."""
     return _branches_of(payload, iter(range(MOST_BRANCHES)))
 
 

@@ -1,4 +1,4 @@
-"""Good examples: what the test page is filled with, and what maintainers paste at 3 a.m."""
+"""Snippets for the configuration of senders, and example bodies for test alerts."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from domain.alerts.integration_type import IntegrationType
 
 @dataclass(frozen=True, kw_only=True)
 class Snippet:
-    """A text to paste, and where."""
+    """A text to paste; the title says where."""
 
     title: str
     language: str
@@ -19,7 +19,7 @@ class Snippet:
 
 
 def example_body(kind: IntegrationType, *, now: datetime) -> str:
-    """Return a body that the test page is prefilled with."""
+    """Return an example body in the format of a type, for the test alert page."""
     started = now.isoformat(timespec="seconds").replace("+00:00", "Z")
     build = _prometheus_example if kind is IntegrationType.PROMETHEUS else _generic_example
     return orjson.dumps(build(started), option=orjson.OPT_INDENT_2).decode()
@@ -71,7 +71,7 @@ def _prometheus_example(started: str) -> dict[str, object]:
 
 
 def snippets(kind: IntegrationType, url: str, key: str, *, now: datetime) -> tuple[Snippet, ...]:
-    """Return what to paste into senders, with address and key filled in."""
+    """Return the snippets for a type of integration, with URL and key filled in."""
     body = orjson.loads(example_body(kind, now=now - timedelta(minutes=1)))
     by_hand = (_curl(url, key, body), _python(url, key, body))
     if kind is IntegrationType.PROMETHEUS:
@@ -169,7 +169,7 @@ def _grafana(url: str, key: str) -> Snippet:
 
 
 def _python(url: str, key: str, body: object) -> Snippet:
-    # Without true, false and null, what is JSON is Python, too.
+    # The JSON of the body is a Python literal as well: it has no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
         title="Python, with nothing installed",

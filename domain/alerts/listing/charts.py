@@ -1,7 +1,7 @@
-"""How many alerts the last days opened, by severity.
+"""Counts the alerts that were opened on each of the last days, by severity.
 
-Triggers count them as they come: on SQLite in the row of the day, on Postgres in rows of their own,
-which `add_up` adds to it once a minute.
+Triggers count each new alert: on SQLite in the row of its day, on Postgres in a row of its own,
+which `add_up` adds to the row of the day once a minute.
 """
 
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ DAYS = 14
 
 @dataclass(frozen=True, kw_only=True)
 class DayCounts:
-    """A day in UTC, and how many alerts of each severity it opened; every severity is a key."""
+    """The number of alerts opened on a day in UTC, by severity; every severity is a key."""
 
     day: date
     counts: dict[str, int]
 
     @property
     def total(self) -> int:
-        """How many alerts it opened."""
+        """The number of alerts of all severities."""
         return sum(self.counts.values())
 
 
 def last_days(
     project_id: int, today: date, *, session: Session, environment: str | None = None
 ) -> tuple[DayCounts, ...]:
-    """Return the last 14 days, the oldest first, today included."""
+    """Return the last 14 days including today, the oldest first."""
     first = today - timedelta(days=DAYS - 1)
     parts = []
     for table in (AlertDay.__table__.c, ALERT_DAY_ADDITIONS.c):
@@ -73,6 +73,6 @@ DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
 
 
 def add_up(*, session: Session) -> None:
-    """Add what came in since the last time to its days; of several at once one does it."""
+    """Add the rows of new alerts to their days; do nothing while another process does so."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(_ADD_UP)

@@ -1,4 +1,4 @@
-"""A filtered list of alerts as a file: written row by row, however many there are."""
+"""Exports a filtered list of alerts as JSON or CSV, in chunks of constant memory."""
 
 import csv
 import json
@@ -14,22 +14,22 @@ from domain.alerts.listing.queries import AlertRow, AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, SortOrder, read_cursor
 from domain.clock import written
 
-#: So many rows are in memory at once.
+#: The number of rows in memory at once.
 _CHUNK = 500
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
     "raised_from",
 )
-#: A spreadsheet takes a cell that begins like this for a formula and runs it; those of East Asia
-#: know the wide forms as well.
+#: Spreadsheets run a cell that begins with one of these as a formula; East Asian ones accept the
+#: fullwidth forms as well.
 _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-#: A cell is cut here by some that read the file.
+#: Some programs split a cell at these characters.
 _BREAKS = frozenset("\t\r\n")
 
 
 def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
-    """Write the alerts as a JSON array, the newest first where the order has no index."""
+    """Yield a JSON array of the alerts, the newest first if the order has no index."""
     before = "[\n"
     for row in _all_rows(wanted, order, session=session):
         yield before + json.dumps(_values(row), ensure_ascii=False)
@@ -38,7 +38,7 @@ def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Itera
 
 
 def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
-    """Write the alerts as CSV (RFC 4180); no cell is a formula."""
+    """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
     yield _line(_COLUMNS)
     for row in _all_rows(wanted, order, session=session):
         values = _values(row) | {"hosts": " ".join(row.hosts)}
@@ -53,7 +53,7 @@ def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Ite
         try:
             page = list_alerts(wanted, part, session=session)
         finally:
-            # Whoever reads slowly, or hangs up, must not keep a connection; nobody else ends it.
+            # Free the connection: a slow client, or one that hangs up, must not keep it.
             session.close()
         yield from page.items
         if page.next_before is None:
@@ -86,20 +86,20 @@ def _time(moment: datetime | None) -> str | None:
 
 
 def _harmless(value: Any) -> Any:
-    """Return a cell with an apostrophe before what a spreadsheet would run."""
+    """Return a cell, with an apostrophe in front if a spreadsheet would run it."""
     if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return "" if value is None else value
 
 
 def _is_formula(text: str) -> bool:
-    """Tell whether the first character that can be seen begins a formula."""
+    """Return whether the first visible character begins a formula."""
     seen = (each for each in text if each.isprintable() and not each.isspace())
     return text[:1] in _BREAKS or next(seen, "") in _FORMULA
 
 
 def _line(values: Any) -> str:
     line = StringIO()
-    # All in quotes: in some countries a spreadsheet ends a cell at each semicolon.
+    # Quote every cell: with some locales a spreadsheet splits at semicolons.
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow(values)
     return line.getvalue()

@@ -1,4 +1,4 @@
-"""Which alerts of a project somebody wants to see."""
+"""Filters on the alerts of a project, and the conditions that they become in SQL."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from models.folding import fold
 
 OPEN_STATUSES = ("triggered", "acknowledged")
 STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
-#: Tabs of the list, with the statuses behind each.
+#: The tabs of the list, with the statuses that each shows.
 TABS: dict[str, tuple[str, ...]] = {
     "open": OPEN_STATUSES,
     "triggered": ("triggered",),
@@ -22,13 +22,13 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 SEVERITIES = tuple(Severity)
-#: Stands for those alerts that nobody looks after; no user can have this name.
+#: The assignee of alerts without one; no user can have this name.
 NOBODY = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFilter:
-    """Which alerts are wanted; what is None or empty does not matter."""
+    """A filter on the alerts of a project; None or empty matches any."""
 
     project_id: int
     statuses: tuple[str, ...] = STATUSES
@@ -39,12 +39,12 @@ class AlertFilter:
     #: A user name, or NOBODY.
     assignee: str | None = None
     integration_id: int | None = None
-    #: The alerts with the words of `search`, once they were looked up.
+    #: The alerts that match `search`; set by `looked_up`.
     matches: Matches | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """Whether anything but the status matters."""
+        """Whether it filters by more than the status."""
         return bool(self.search) or any(
             value is not None
             for value in (
@@ -55,12 +55,12 @@ class AlertFilter:
 
 
 def urgency() -> ColumnElement[int]:
-    """Return what leads from critical to unknown when it descends; as the index has it."""
+    """Return the expression of the index on severity; in descending order critical is first."""
     return -Alert.severity
 
 
 def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Return the same filter when it is known which alerts have its words."""
+    """Return the filter with its full-text search done, so that it is done only once."""
     if not wanted.search or wanted.matches is not None:
         return wanted
     words = words_of(wanted.search)
@@ -69,7 +69,7 @@ def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
 
 
 def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return what an alert must be, apart from its status; see `looked_up`."""
+    """Return the SQL conditions of a filter that was `looked_up`, without that on the status."""
     found = [_of_project(wanted)]
     if wanted.severity is not None:
         found.append(urgency() == -wanted.severity.rank)
@@ -88,12 +88,12 @@ def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
 
 
 def _of_project(wanted: AlertFilter) -> ColumnElement[bool]:
-    """Return the project's condition; no index has it where alerts are named one by one.
+    """Return the condition on the project, without its index if the alerts are listed by id.
 
-    A planner that has not counted the tables would rather go over all alerts of the project.
+    Without statistics the planner would scan all alerts of the project instead.
     """
-    is_named = wanted.matches is not None and not wanted.matches.are_many
-    column = Alert.project_id + 0 if is_named else Alert.project_id
+    is_listed = wanted.matches is not None and not wanted.matches.are_many
+    column = Alert.project_id + 0 if is_listed else Alert.project_id
     return column == wanted.project_id
 
 

@@ -1,7 +1,7 @@
-"""Lists of alerts. What a page costs does not depend on how many alerts there are.
+"""Queries for lists of alerts. The cost of a page does not grow with the number of alerts.
 
-A page of a list that shows several statuses is put together from the first rows of each: every
-index has the status before what it is ordered by, but one for all statuses by their start.
+A page with several statuses is merged from the first rows of each: in every index the status
+precedes the sort keys, except in one for all statuses by their start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,21 +43,21 @@ from domain.projects.access import MOST_COUNTED
 from models import Alert, Assignment, Integration, Project, User
 
 LARGEST_IID = 2**31 - 1
-#: Of each status, so many alerts take part in an order that no index has.
+#: The number of newest alerts of each status that are sorted if no index has the order.
 NEWEST_SORTED = 2_000
-#: Databases limit how many parts a union may have.
+#: Projects per query: databases limit the number of branches of a UNION.
 _PROJECTS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertRow:
-    """An alert as a list shows it."""
+    """An alert as lists show it."""
 
     id: int
     iid: int
     title: str
     severity: str
-    #: The one that it has risen from, if it has.
+    #: The severity before it was raised, or None.
     raised_from: str | None
     status: str
     started_at: datetime
@@ -70,13 +70,13 @@ class AlertRow:
     last_event_at: datetime
     integration_name: str | None
     project_path: str
-    #: Who looks after it.
+    #: The user name, or None.
     assignee: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertSlice:
-    """Which part of a list is wanted: what follows a place in its order, or precedes one."""
+    """A page of a list: the alerts that follow a row in its order, or precede one."""
 
     size: int
     order: SortOrder = NEWEST
@@ -85,7 +85,7 @@ class AlertSlice:
 
     @property
     def is_backwards(self) -> bool:
-        """Whether it is read from its end."""
+        """Whether the page is read from its last row to its first."""
         return self.preceding is not None
 
 
@@ -104,7 +104,7 @@ ROWS = (
 
 
 def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
-    """Return what a list shows of a row of ROWS."""
+    """Return the view of a row that ROWS selected."""
     alert: Alert = row[0]
     return AlertRow(
         id=alert.id,
@@ -128,7 +128,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
 
 
 def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
-    """Return a part of the alerts."""
+    """Return a page of the alerts."""
     wanted = looked_up(wanted, session=session)
     branches = _branches(conditions_of(wanted), wanted.statuses, part)
     found = _first_of(branches, part, session=session)
@@ -156,7 +156,7 @@ def _newest_first() -> list[ColumnElement[Any]]:
 def _branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Return a query for each status that finds enough rows of it, or one for all of them."""
+    """Yield a query per status that returns enough rows for the page, or one for all statuses."""
     found = select(*_keys(part.order)).where(*conditions)
     if part.order.is_among_newest:
         found = found.order_by(*_newest_first()).limit(NEWEST_SORTED)
@@ -172,7 +172,7 @@ def _branches(
 def _cut(
     columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]], part: AlertSlice
 ) -> Select[*tuple[Any, ...]]:
-    """Return the rows of a part, and one more to know whether there are any."""
+    """Limit a query to the rows of a page and one more, which shows that another page follows."""
     order, backwards = part.order, part.is_backwards
     place = part.preceding if backwards else part.following
     if place is not None:
@@ -185,7 +185,7 @@ def _cut(
 def _first_of(
     branches: Iterator[Select[*tuple[Any, ...]]], part: AlertSlice, *, session: Session
 ) -> list[tuple[AlertRow, Values]]:
-    """Return the first rows of all branches together, with their places in the order."""
+    """Return the first rows of the merged branches, each with the values of its sort keys."""
     together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
     columns = list(together.c)
     candidates = _cut(columns, select(*columns), part).subquery()
@@ -201,7 +201,7 @@ def _first_of(
 def open_alerts(
     project_ids: Sequence[int], *, limit: int, session: Session
 ) -> tuple[AlertRow, ...]:
-    """Return what waits for somebody in these projects: the worst first, then the newest."""
+    """Return open alerts of these projects, by severity and then the newest first."""
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
     found: list[tuple[AlertRow, Values]] = []
     for start in range(0, len(project_ids), _PROJECTS_AT_ONCE):
@@ -217,10 +217,10 @@ def open_alerts(
 
 
 def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
-    """Return how many alerts there are in each status; every status is a key.
+    """Return the number of alerts by status; every status is a key.
 
-    A number above MOST_COUNTED means: that many, or more. Alerts with a word that many have are
-    not counted; then there are no keys.
+    A number above MOST_COUNTED means at least that many. If too many alerts match the search to be
+    counted, the result is empty.
     """
     wanted = looked_up(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many:
@@ -242,8 +242,9 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
-    """Return an order that an index has: without one, Postgres may rather read through the table.
+    """Return an order that an index has, or none if the assignee is filtered.
 
-    Who looks after an alert is looked up quicker for all of them at once than for one by one.
+    Without an order Postgres may scan the table. With a filter on the assignee it is faster
+    to join all assignments than to look up those of one alert after another.
     """
     return _newest_first() if wanted.assignee is None else []

@@ -1,11 +1,14 @@
-"""Full-text search: alerts that have all the words, each of them whole or its beginning.
+"""Full-text search: finds the alerts that have all words of a query, or words that begin so.
 
-Migration 0006 keeps the words: a GIN index on Postgres, FTS5 on SQLite; 0016 keeps them without
-accents as well, and here they are looked for without. How many have them decides
-how they are sorted. Few alerts are named one by one. Where there are many, the list is walked in
-its order and each alert is asked whether it has the words: the first page is full soon. On Postgres
-a look at the newest alerts comes first, since the index would collect all of very many before it
-named any.
+The words are in a GIN index on Postgres and in an FTS5 table on SQLite (migration 0006), without
+accents (migration 0016). The number of matches decides how they are listed:
+
+- Few matches are listed by their ids.
+- If there are many, the list is read in its order and each alert is checked for the words, so the
+  first page fills quickly.
+
+On Postgres a sample of the newest alerts is checked first, since a GIN index collects all matches
+before it returns the first.
 """
 
 import re
@@ -34,63 +37,63 @@ from sqlalchemy.orm import Session
 
 from models import Alert
 
-#: Beyond this many, alerts with a word are not named one by one.
+#: The most matches that are listed by their ids.
 MOST_NAMED = 2_000
-#: So many of the newest alerts tell how many of all have certain words …
+#: The number of newest alerts from which the number of matches is estimated,
 _SAMPLE = 500
-#: … if at least so many of them do.
+#: and the fewest matches among them for an estimate.
 _FEWEST_OF_SAMPLE = 5
 _MOST_WORDS = 10
 _LONGEST_WORD = 100
 _SEARCH = table("alert_search", column("alert_id", BigInteger), column("document", String))
-#: The table, as SQLite's MATCH wants it named.
+#: The table as the left operand of SQLite's MATCH.
 _ANYWHERE: ColumnElement[str] = literal_column("alert_search")
 _ROW: ColumnElement[int] = literal_column("alert_search.rowid", BigInteger)
-#: As a constant of its type: looked up by name it would be no constant, and the words of a search
-#: would be read again for each alert that is asked.
+#: A constant of type regconfig: a text would be converted, and the query parsed, for each alert
+#: that is checked.
 _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
 _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matches:
-    """The alerts of a project that have certain words."""
+    """The alerts of a project that match a search."""
 
-    #: Whether an alert is one of them.
+    #: The SQL condition on an alert.
     condition: ColumnElement[bool]
-    #: Whether they are too many to be counted.
+    #: Whether there are too many to be counted.
     are_many: bool
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of what somebody typed, at most ten; punctuation says nothing.
+    """Return the words of a query, at most ten; punctuation, arrows and emoji are ignored.
 
-    Neither do arrows, dashes and pictures: the databases keep none of them.
+    The indexes of both databases have only letters and digits.
     """
-    found = "".join(map(_spoken, _without_accents(text))).split()
-    spoken = [word for word in found if any(map(str.isalnum, word))]
-    return tuple(word[:_LONGEST_WORD] for word in spoken[:_MOST_WORDS])
+    found = "".join(map(_word_character, _without_accents(text))).split()
+    words = [word for word in found if any(map(str.isalnum, word))]
+    return tuple(word[:_LONGEST_WORD] for word in words[:_MOST_WORDS])
 
 
-def _spoken(character: str) -> str:
-    """Return a letter, a digit, or a mark that belongs to one; a blank for all else."""
+def _word_character(character: str) -> str:
+    """Return a letter, digit or combining mark as it is, and a space for other characters."""
     is_kept = character.isalnum() or category(character).startswith("M")
     return character if is_kept else " "
 
 
 def _without_accents(text: str) -> str:
-    """Return the text as the databases keep it: with the bare letter where one has an accent.
+    """Return the text without accents, as the indexes have it.
 
-    Of Latin letters alone: in other scripts a mark can make another letter.
+    Only for Latin letters: in other scripts a mark can make a different letter.
     """
     return normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
 
 
 def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> Matches:
-    """Look for the alerts of a project that have words which begin like these."""
+    """Find the alerts of a project that have, for each word, one that begins with it."""
     if not words:
         return Matches(condition=literal(value=False), are_many=False)
-    # No word has a quote in it, so none can end its own.
+    # Words have no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
         return _on_postgres(terms, project_id, session=session)
@@ -108,10 +111,10 @@ def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
 
 
 def _has(query: ColumnElement[Any], alert_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return whether an alert has the words.
+    """Return the condition that an alert has the words.
 
-    A subquery for each alert: the planner cannot turn it into looking for all of them first, or
-    into reading the words of all alerts.
+    A correlated subquery keeps the planner from collecting all matches first, and from reading the
+    words of all alerts.
     """
     of_one = (
         select(_SEARCH.c.document.op("@@", return_type=Boolean())(query))
@@ -123,7 +126,7 @@ def _has(query: ColumnElement[Any], alert_id: ColumnElement[int]) -> ColumnEleme
 
 
 def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Session) -> bool:
-    """Tell whether far too many to be named have the words, to judge by the newest alerts."""
+    """Return whether many more alerts match than can be listed, judging by the newest ones."""
     newest = (
         select(Alert.id, Alert.iid)
         .where(Alert.project_id == project_id)
@@ -144,13 +147,13 @@ def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
     matching = select(_ROW).select_from(_SEARCH).where(_ANYWHERE.op("MATCH")(terms))
     few = (
         matching.join(Alert, Alert.id == _ROW)
-        # Not a bare column: a planner that has not counted the tables would rather go over all
-        # alerts of the project, and ask of each one by itself whether it has the words.
+        # `+ 0` disables the project's index: without statistics the planner would read all alerts
+        # of the project and check each one for the words.
         .where(Alert.project_id + 0 == project_id)
         .limit(MOST_NAMED + 1)
     )
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
         return Matches(condition=Alert.id.in_(ids), are_many=False)
-    # Nor here: the list is walked in its order, and not put in order once more.
+    # `+ 0` here as well: the list is read in its order instead of being sorted.
     return Matches(condition=(Alert.id + 0).in_(matching), are_many=True)

@@ -1,4 +1,4 @@
-"""The services that a project's alerts name."""
+"""Lists the services of a project's alerts."""
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -7,9 +7,10 @@ from models import Alert
 
 
 def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
-    """Return the first names of services, for somebody to choose from.
+    """Return the distinct names of services in order, at most `most`.
 
-    It leaps through the index from one name to the next, past all the alerts that have it.
+    It skips through the index from one name to the next, so its cost depends on the number of names
+    and not on the number of alerts.
     """
     least = func.min(Alert.service)
     named = (

@@ -1,4 +1,4 @@
-"""In which orders a list of alerts can be, and where in one of them a page begins."""
+"""The sort orders of alert lists, and the cursors that point to a row in one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _LARGEST_RANK = 2**15 - 1
 
 @dataclass(frozen=True)
 class SortKey:
-    """A value that alerts are ordered by."""
+    """A value that alerts are sorted by."""
 
     name: str
     column: ColumnElement[Any]
@@ -37,22 +37,22 @@ _STARTED = SortKey("started_at", Alert.started_at.expression, is_time=True)
 
 @dataclass(frozen=True)
 class SortOrder:
-    """An order of the list: all of its keys descend, or all ascend; the last one is the id."""
+    """A sort order: its keys are all descending or all ascending, and the last one is the id."""
 
     name: str
     label: str
     keys: tuple[SortKey, ...]
     is_descending: bool = True
-    #: No index has it, so that only the newest of each status take part.
+    #: No index has it, so only the newest alerts of each status are sorted.
     is_among_newest: bool = False
 
     @property
     def is_by_start(self) -> bool:
-        """Whether an index for all statuses has it."""
+        """Whether the index for all statuses has it."""
         return self.keys == (_STARTED, _ID)
 
     def values_of(self, row: Row[Any]) -> Values:
-        """Return a row's values of the keys."""
+        """Return the values of the keys in a row."""
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
 
 
@@ -86,7 +86,7 @@ NEWEST = SORT_ORDERS["started"]
 def beyond(
     columns: Sequence[ColumnElement[Any]], values: Values, *, order: SortOrder, backwards: bool
 ) -> ColumnElement[bool]:
-    """Return whether a row comes after these values, or before them when going backwards."""
+    """Return the condition that a row is after these values, or before them if backwards."""
     given = [literal(value, column.type) for column, value in zip(columns, values, strict=True)]
     compare = operators.lt if order.is_descending is not backwards else operators.gt
     found: ColumnElement[bool] = compare(tuple_(*columns), tuple_(*given))
@@ -96,14 +96,14 @@ def beyond(
 def sorted_by(
     columns: Sequence[ColumnElement[Any]], *, order: SortOrder, backwards: bool
 ) -> list[ColumnElement[Any]]:
-    """Return what to order by."""
+    """Return the ORDER BY expressions."""
     if order.is_descending is not backwards:
         return [column.desc() for column in columns]
     return [column.asc() for column in columns]
 
 
 def write_cursor(values: Values) -> str:
-    """Return the place of a row in an order, as an address carries it."""
+    """Return the values of the keys of a row as a cursor for a URL."""
     return "_".join(map(_write, values))
 
 
@@ -113,30 +113,30 @@ def _write(value: Any) -> str:
 
 
 def read_cursor(text: str | None, order: SortOrder) -> Values | None:
-    """Return the place that a cursor means, or raise QueryError for a forged one."""
+    """Return the values in a cursor, None for no text, or raise QueryError."""
     if not text:
         return None
     parts = text.split("_")
     if len(parts) != len(order.keys):
-        raise _forged()
+        raise _malformed_cursor()
     return tuple(_read(part, key) for part, key in zip(parts, order.keys, strict=True))
 
 
 def _read(text: str, key: SortKey) -> Any:
     digits = text.removeprefix("n")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):  # noqa: PLR2004 - 64 bits
-        raise _forged()
+        raise _malformed_cursor()
     number = int(digits) if digits == text else -int(digits)
     if abs(number) > key.largest:
-        raise _forged()
+        raise _malformed_cursor()
     if not key.is_time:
         return number
     try:
         return _EPOCH + number * _MICROSECOND
     except OverflowError as error:
-        raise _forged() from error
+        raise _malformed_cursor() from error
 
 
-def _forged() -> QueryError:
+def _malformed_cursor() -> QueryError:
     message = "This page of the list does not exist; start again at the first one."
     return QueryError(message, field="cursor")

@@ -1,4 +1,4 @@
-"""Reads the received bytes as JSON (RFC 8259), without a body that could crash the reader."""
+"""Parses a request body as JSON (RFC 8259), and refuses bodies that would exhaust the parser."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,8 @@ _ALL_BYTES = bytes(range(256))
 _NO_MARKS = bytes(byte for byte in _ALL_BYTES if byte not in b'[]{}"')
 _STEPS = [1 if byte in b"[{" else -1 for byte in _ALL_BYTES]
 
-#: orjson rounds integers beyond 64 bits, and two identifiers must not become one number.
+#: The most digits that orjson is given: it rounds integers beyond 64 bits, and two identifiers must
+#: not become one number.
 _LONGEST_EXACT = 18
 _MARK_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_RUN = b"0" * (_LONGEST_EXACT + 1)
@@ -32,13 +33,13 @@ _TYPE_NAMES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LongNumber:
-    """A number that neither 64-bit integers nor floats hold, kept as it was written."""
+    """A number outside the range of 64-bit integers and floats, as it is written in the body."""
 
     text: str
 
 
 def _read_integer(text: str) -> int | LongNumber:
-    # The length first: int() refuses more than 4,300 digits and takes long over fewer.
+    # The length first: int() refuses more than 4,300 digits and is slow for fewer.
     if len(text) > len(str(_SMALLEST)):
         return LongNumber(text)
     number = int(text)
@@ -54,34 +55,34 @@ def _refuse_constant(text: str) -> None:
     raise UnreadableBody(f"The body is not JSON: {text} is no JSON number (RFC 8259 section 6).")
 
 
-_PATIENT: Callable[[str], Any] = json.JSONDecoder(
+_LENIENT: Callable[[str], Any] = json.JSONDecoder(
     parse_int=_read_integer, parse_float=_read_float, parse_constant=_refuse_constant
 ).decode
 
 
 def _brackets(body: bytes) -> bytes:
-    """Return the brackets outside of strings, right up to the first byte that is not JSON."""
+    """Return the brackets outside of strings; exact up to the first byte that is not JSON."""
     if b"\\" in body:
-        # In this order: an escaped backslash does not escape the quote that follows it.
+        # In this order: an escaped backslash does not escape the quote after it.
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     return b"".join(body.translate(None, _NO_MARKS).split(b'"')[::2])
 
 
 def _depth(body: bytes) -> int:
-    """Return how deep arrays and objects are nested, by brackets alone."""
+    """Return the depth to which arrays and objects are nested, from the brackets alone."""
     return max(accumulate(map(_STEPS.__getitem__, _brackets(body))), default=0)
 
 
 def _check_depth(body: bytes, limit: int) -> None:
-    # Most bodies have fewer brackets than they may have levels.
+    # Most bodies have fewer brackets than the limit of levels: counting them is enough.
     if body.count(b"{") + body.count(b"[") > limit and _depth(body) > limit:
         raise UnreadableBody(f"The body is nested deeper than {limit} levels.")
 
 
-def _read_patiently(body: bytes) -> Any:
-    """Read what orjson refuses and JSON allows: lone surrogates and numbers of any size."""
+def _read_leniently(body: bytes) -> Any:
+    """Parse with the standard library what orjson refuses: lone surrogates and large numbers."""
     try:
-        return _PATIENT(body.decode())
+        return _LENIENT(body.decode())
     except UnicodeDecodeError as error:
         raise UnreadableBody("The body is not UTF-8 text (RFC 8259 section 8.1).") from error
     except json.JSONDecodeError as error:
@@ -97,20 +98,20 @@ def _read_patiently(body: bytes) -> Any:
 
 def _read(body: bytes) -> Any:
     if _LONG_RUN in body.translate(_MARK_DIGITS):
-        return _read_patiently(body)
+        return _read_leniently(body)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _read_patiently(body)
+        return _read_leniently(body)
 
 
 def read_object(body: bytes, *, nesting_limit: int) -> dict[str, Any]:
-    """Read the one JSON object that a body is; raise UnreadableBody with a sentence otherwise."""
+    """Parse a body that is one JSON object; raise UnreadableBody otherwise."""
     return checked_object(read_json(body, nesting_limit=nesting_limit))
 
 
 def checked_object(value: Any) -> dict[str, Any]:
-    """Return a value that was read if it is an object; raise UnreadableBody otherwise."""
+    """Return a parsed value if it is an object; raise UnreadableBody otherwise."""
     if not isinstance(value, dict):
         name = _TYPE_NAMES.get(type(value), "a number")
         raise UnreadableBody(f"The body is {name}; a JSON object is expected.")
@@ -118,10 +119,11 @@ def checked_object(value: Any) -> dict[str, Any]:
 
 
 def read_json(body: bytes, *, nesting_limit: int) -> Any:
-    """Read the one JSON value that a body is; raise UnreadableBody with a sentence otherwise.
+    """Parse a body that is one JSON value; raise UnreadableBody otherwise.
 
-    An object or array is level 1 of the nesting. Of duplicate names the last one counts. A byte
-    order mark is ignored (RFC 8259 section 8.1 allows it): senders on Windows add one.
+    The outermost object or array is level 1 of the nesting. If a name occurs twice in an object,
+    the last value wins. A byte order mark is ignored (RFC 8259 section 8.1): senders on Windows
+    add one.
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():

@@ -1,7 +1,7 @@
-"""What makes two reports the same alert: SHA-256 over canonical JSON.
+"""Computes the fingerprint that identifies an alert: SHA-256 over canonical JSON.
 
-The kind of thing that was hashed goes in first, so that a hash of labels is never taken for a
-hash of a payload that happens to look alike.
+The hash begins with the kind of its input, so labels and a payload with the same content have
+different fingerprints.
 """
 
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ def _hash(kind: bytes, value: Any) -> bytes:
 
 
 def is_fingerprint(value: Any) -> bool:
-    """Tell whether a value can identify an alert: a string, number or array that says something."""
+    """Return whether a value can identify an alert: a string, number or array that is not blank."""
     is_of_a_type = isinstance(value, str | int | float | list | LongNumber)
     return is_of_a_type and not isinstance(value, bool) and not is_blank(value)
 
 
 def of_value(value: Any) -> bytes:
-    """Return the fingerprint for what the sender calls one.
+    """Return the fingerprint for the sender's own fingerprint value.
 
-    Numbers count as the text that they are written with: tools that fill templates send 17 when
-    something breaks and "17" when it is over. The order of an array matters.
+    A number equals its text: tools that fill templates send 17 when an alert fires and "17" when it
+    recovers. The order of an array matters.
     """
     if isinstance(value, list):
         return _hash(b"array", [as_text(item) for item in value])
@@ -34,15 +34,15 @@ def of_value(value: Any) -> bytes:
 
 
 def of_payload(payload: Mapping[str, Any]) -> bytes:
-    """Return the fingerprint of a payload; of that part which does not change between reports."""
+    """Return the fingerprint of the part of a payload that is the same in each of its reports."""
     return _hash(b"payload", payload)
 
 
 def of_labels(labels: Mapping[str, Any]) -> bytes:
-    """Return the fingerprint of a series: all its labels, in any order."""
+    """Return the fingerprint of a set of labels; their order does not matter."""
     return _hash(b"labels", labels)
 
 
 def of_title(title: str) -> bytes:
-    """Return the fingerprint of an alert that has nothing but a title."""
+    """Return the fingerprint of an alert that has neither labels nor a fingerprint of its own."""
     return _hash(b"title", title)

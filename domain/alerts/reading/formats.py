@@ -1,4 +1,4 @@
-"""Which bodies an integration understands. The integration's type decides, never the body."""
+"""Reads a body in the format of its integration's type; the body itself never decides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +14,11 @@ from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How this instance reads bodies."""
+    """The settings of the instance for reading bodies."""
 
+    #: Largest depth of nested arrays and objects.
     nesting_limit: int
-    #: The flag generic_alert_fingerprinting.
+    #: The feature flag generic_alert_fingerprinting.
     automatic_fingerprint: bool
 
 
@@ -29,7 +30,7 @@ def read_body(
     reading: Reading,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Return what a body says; raise UnreadableBody, MissingAttributes or NoValidItem."""
+    """Parse a body and read its alerts; raise UnreadableBody, MissingAttributes or NoValidItem."""
     value = read_json(body, nesting_limit=reading.nesting_limit)
     if isinstance(value, list) and kind is IntegrationType.HTTP:
         flag = reading.automatic_fingerprint
@@ -45,10 +46,10 @@ def read_payload(
     reading: Reading,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Return what a parsed body says; raise MissingAttributes or NoValidItem.
+    """Read the alerts of a parsed body; raise MissingAttributes or NoValidItem.
 
-    The mapping of an integration counts for the generic format only. A body that looks like the
-    other format is read all the same, and somebody is told.
+    The mapping applies to the generic format only. A body that looks like the other format is read
+    anyway, with a parse warning.
     """
     if kind is IntegrationType.PROMETHEUS:
         return _read_webhook(payload, now=now)
@@ -60,7 +61,7 @@ def read_payload(
     return parsed
 
 
-#: What every webhook of Alertmanager has, and hardly anything else.
+#: Attributes of every webhook of Alertmanager, which other payloads hardly ever have together.
 _WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
 LOOKS_LIKE_A_WEBHOOK = (
     "This looks like a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
@@ -81,7 +82,7 @@ def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
 
 
 def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
-    """Return the body as if it had one item: to show one of thousands, one has to be read."""
+    """Return the body reduced to one of its items, so that the others need not be read."""
     if kind != IntegrationType.PROMETHEUS:
         is_array = isinstance(value, list) and item_index < len(value)
         return checked_object(value[item_index] if is_array else value)
@@ -91,7 +92,7 @@ def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
 
 
 def shown_part(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
-    """Return the part of a body that one alert came from."""
+    """Return the part of a body that one alert was read from."""
     if kind == IntegrationType.PROMETHEUS:
         return prometheus.shown_part(payload, item_index)
     return payload

@@ -1,8 +1,7 @@
-"""The generic JSON payload: one alert, every field optional, any other field welcome.
+"""Reads the generic JSON payload: an object is one alert, an array has one alert per object.
 
-An array of them is one alert for each.
-
-Which key feeds which field a maintainer can decide by a mapping; else each has its own name.
+Every field is optional, and unknown fields are allowed. Each field is read from the key of its own
+name, unless the integration has a mapping to other keys.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str |
 def _identify(
     body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
-    """Return the fingerprint, what it was made of, and a warning if one was sent in vain."""
+    """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
     name = mapping.sources[Target.FINGERPRINT]
     if fingerprint.is_fingerprint(given):
         return fingerprint.of_value(given), f"the {name} field", None
@@ -112,10 +111,11 @@ def parse(
     automatic_fingerprint: bool,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Read the one alert that a generic payload is; nothing in it can be refused.
+    """Read a generic payload as one alert; any object is accepted.
 
-    An end that can be read resolves, whenever it is. Without a usable fingerprint the payload
-    itself identifies the alert, unless `automatic_fingerprint` is off: then nothing does.
+    A readable end time resolves the alert, even if it lies in the future. Without a usable
+    fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
+    the alert has no fingerprint.
     """
     alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
     return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=())
@@ -128,9 +128,9 @@ def parse_each(
     automatic_fingerprint: bool,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Read one alert for each object of an array; what is none does not sink the others.
+    """Read one alert for each object of an array; other items are refused one by one.
 
-    Raise NoValidItem if there is nothing to store.
+    Raise NoValidItem if the array has no object.
     """
     alerts, refused = [], []
     for index, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""The frozen values that every payload becomes at the door."""
+"""The values that every payload is read into, and the errors of reading it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from domain.errors import DomainError
 
 
 class Severity(StrEnum):
-    """How bad it is, worst first."""
+    """The severity of an alert, the worst first."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -19,12 +19,12 @@ class Severity(StrEnum):
     UNKNOWN = "unknown"
 
     def __init__(self, _word: str) -> None:
-        """Remember the place in the order, 0 for critical to 5 for unknown."""
+        """Set `rank`: 0 for critical to 5 for unknown."""
         self.rank = len(type(self).__members__)
 
 
 class State(StrEnum):
-    """What an item says about itself."""
+    """Whether an item reports that an alert fires or that it is over."""
 
     FIRING = "firing"
     RECOVERY = "recovery"
@@ -32,51 +32,51 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IncomingAlert:
-    """One alert as a sender reported it, whatever the format.
+    """One alert as a sender reported it, in any format.
 
-    Texts fit their columns and can be stored; the payload keeps them whole. A recovery always has
-    an end and a firing alert never has one.
+    Texts are cut to the length of their columns and can be stored; the payload has them in full.
+    `ended_at` is set exactly if the state is RECOVERY.
     """
 
     title: str
     description: str | None
     severity: Severity
     state: State
-    #: Aware, in UTC.
+    #: Timezone-aware, in UTC, as is ended_at.
     started_at: datetime
     ended_at: datetime | None
     service: str | None
     monitoring_tool: str | None
-    #: No line breaks, none empty, at most 255 characters in all.
+    #: Each without line breaks and not empty; at most 255 characters together.
     hosts: tuple[str, ...]
     environment: str | None
-    #: SHA-256; None is never grouped.
+    #: SHA-256; an alert without one is never grouped.
     fingerprint: bytes | None
-    #: What the fingerprint was made of, in words.
+    #: What the fingerprint was computed from, as a text for people.
     fingerprint_source: str
-    #: Why the severity is what it is, in words.
+    #: Why the alert has this severity, as a text for people.
     severity_reason: str
     runbook: str | None
     query: str | None
     markdown: str | None
     y_label: str | None
     generator_url: str | None
-    #: What a maintainer should know about how the item was read.
+    #: One sentence for each guess made while the item was read.
     parse_warnings: tuple[str, ...]
-    #: Position among the items of the body; 0 where a body is one alert.
+    #: Index among the items of the body; 0 if the body is one alert.
     item_index: int
-    #: Which of title, severity and started_at the sender left out, so that a default stands there.
+    #: Those of title, severity and started_at that the sender left out: they have default values.
     left_out: frozenset[str] = frozenset()
 
     @property
     def given_start(self) -> datetime | None:
-        """When it began, if the sender says so."""
+        """The start that the sender gave, or None."""
         return None if "started_at" in self.left_out else self.started_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefusedItem:
-    """An item that is no alert, and why."""
+    """An item that is no alert, and the reason."""
 
     item_index: int
     reason: str
@@ -84,32 +84,32 @@ class RefusedItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedBody:
-    """All that a body said."""
+    """The alerts of a body, its refused items and its parse warnings."""
 
     alerts: tuple[IncomingAlert, ...]
     refused: tuple[RefusedItem, ...]
-    #: How many alerts the sender left out, by its own count.
+    #: The number of alerts that the sender says it left out.
     truncated_alerts: int
     parse_warnings: tuple[str, ...]
 
 
 class UnreadableBody(DomainError):  # noqa: N818  the name says what was received, not what we did
-    """The body is not one JSON object of bearable depth; the text says why."""
+    """The body is not JSON, not an object, or nested too deep; the message says which."""
 
 
 class MissingAttributes(DomainError):  # noqa: N818  as above
-    """Required top-level attributes are absent or of the wrong type; `names` lists them."""
+    """Required attributes of the body are absent or of the wrong type; `names` lists them."""
 
     def __init__(self, names: Sequence[str], *, hint: str = "") -> None:
-        """Name the attributes in a sentence; a hint is another one."""
+        """Name the attributes in the message, followed by the hint."""
         super().__init__(f"Missing or malformed attributes: {', '.join(names)}. {hint}".rstrip())
         self.names = tuple(names)
 
 
 class NoValidItem(DomainError):  # noqa: N818  as above
-    """None of the items is an alert; `refused` has a reason for each, or is empty."""
+    """The body has no item that is an alert; `refused` has the reason for each item."""
 
     def __init__(self, message: str, *, refused: Sequence[RefusedItem] = ()) -> None:
-        """Say so in a sentence and keep the reasons."""
+        """Keep the reasons beside the message."""
         super().__init__(message)
         self.refused = tuple(refused)

@@ -1,7 +1,7 @@
-"""Custom mapping: which key of a sender's payload feeds which field of an alert.
+"""Custom mappings from the values of a sender's payload to the fields of an alert.
 
-A path leads from the top of a payload to one value. It is kept as an array of keys and positions,
-so that a key may have dots in it; people see it written like `labels["app.kind"][0]`.
+A path leads from the top of a payload to one value. It is stored as an array of keys and indexes,
+so that a key may contain dots; pages show it as `labels["app.kind"][0]`.
 """
 
 import json
@@ -19,14 +19,14 @@ from domain.errors import InvalidError
 Path = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-#: A sample may be large; what a person chooses from may not.
+#: The most values of a sample that a person can choose from.
 _MOST_SAMPLE_VALUES = 500
 _DEEPEST_PATH = 100
 _MOST_PATHS = 2
 
 
 class Target(StrEnum):
-    """A field of an alert that a sender's key can feed, by the name it has in our own format."""
+    """A field of an alert that can be mapped, by its name in the generic format."""
 
     TITLE = "title"
     DESCRIPTION = "description"
@@ -40,26 +40,26 @@ class Target(StrEnum):
     ENVIRONMENT = "platform_environment_name"
     RUNBOOK = "runbook"
 
-    #: That of its text, and no other: so a payload can be asked for a field itself.
+    #: The hash of its text: so a Target is a key of the payload itself.
     __hash__ = str.__hash__
 
 
-#: They change from one report of an alert to the next.
+#: Fields that differ between reports of the same alert.
 VOLATILE = (Target.START_TIME, Target.END_TIME, Target.HOSTS)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """For each mapped field its path and, if there is one, the path to fall back to."""
+    """The path of each mapped field and, optionally, a fallback path."""
 
     paths: Mapping[Target, tuple[Path, ...]] = field(default_factory=dict)
-    #: In words, where each field comes from. Made once: every alert is read with them.
+    #: The source of each field as a text for people. Computed once, since each alert needs it.
     sources: Mapping[Target, str] = field(init=False, repr=False, compare=False)
-    #: In words, what does not belong to the steady part of a payload.
+    #: The sources of the VOLATILE fields as a text for people.
     volatile: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Find the words."""
+        """Compute the texts."""
         sources = {target: self._source(target) for target in Target}
         object.__setattr__(self, "sources", sources)
         object.__setattr__(self, "volatile", ", ".join(sources[target] for target in VOLATILE))
@@ -70,10 +70,10 @@ class FieldMapping:
         return " or else ".join(map(shown, self.paths[target]))
 
     def fields(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a payload with what feeds each field in the place of that field's own name.
+        """Return the payload with the value of each mapped field under the field's own name.
 
-        A mapped field is fed by its paths alone: a sender's own `end_time` may mean something
-        else. All others are fed by the key of their own name.
+        A mapped field is read from its paths only: the sender's own `end_time` may mean something
+        else. Other fields keep the value of the key of their own name.
         """
         if not self.paths:
             return payload
@@ -84,7 +84,7 @@ class FieldMapping:
         return next((value for value in found if not is_blank(value)), None)
 
     def steady_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the payload without what changes from one report to the next."""
+        """Return the payload without the values that differ between reports of the same alert."""
         steady: Any = {name: payload[name] for name in payload if name not in VOLATILE}
         for target in VOLATILE:
             for path in self.paths.get(target, ()):
@@ -93,12 +93,12 @@ class FieldMapping:
         return rest
 
 
-#: Every field is fed by the key of its own name.
+#: Each field is read from the key of its own name.
 UNMAPPED = FieldMapping()
 
 
 def resolve(payload: Any, path: Path) -> Any:
-    """Return the value at the end of a path, or None if the path leads nowhere."""
+    """Return the value that a path leads to, or None if there is none."""
     value = payload
     for step in path:
         match value, step:
@@ -118,14 +118,14 @@ def _without(value: Any, path: Path) -> Any:
             changed = {name: value[name] for name in value if name != step}
             return {**changed, step: _without(value[step], tuple(rest))} if rest else changed
         case list(), int() if step < len(value):
-            # The place stays, so that what follows keeps its number.
+            # The index stays occupied, so that the items after it keep theirs.
             here = _without(value[step], tuple(rest)) if rest else None
             return [*value[:step], here, *value[step + 1 :]]
     return value
 
 
 def shown(path: Path) -> str:
-    """Write a path for people."""
+    """Return a path as pages show it."""
     text = ""
     for step in path:
         if isinstance(step, str) and _PLAIN_KEY.fullmatch(step):
@@ -136,7 +136,7 @@ def shown(path: Path) -> str:
 
 
 def read_path(text: str) -> Path:
-    """Read a path as `written` writes it; raise InvalidError if it is none."""
+    """Parse a path that `written` returned; raise InvalidError if it is malformed."""
     try:
         steps = json.loads(text)
     except (ValueError, RecursionError):
@@ -153,7 +153,7 @@ def _is_step(step: Any) -> bool:
 
 
 def written(path: Path) -> str:
-    """Write a path as it is kept and as forms carry it: a JSON array."""
+    """Return a path as forms carry it: a JSON array."""
     return json.dumps(list(path), ensure_ascii=False)
 
 
@@ -171,10 +171,10 @@ def read_mapping(stored: Any) -> FieldMapping:
 
 
 def kept_mapping(stored: Any) -> FieldMapping:
-    """Return the mapping that an integration keeps.
+    """Return a stored mapping, or UNMAPPED if there is none.
 
-    It was checked when it was saved. One that a newer release saved and this one cannot read must
-    not cost an alert: fields are then fed by the keys of their own names.
+    A mapping is checked when it is saved. If a later release saved one that cannot be read here,
+    return UNMAPPED as well, so that no alert is refused for it.
     """
     if not stored:
         return UNMAPPED
@@ -186,7 +186,7 @@ def kept_mapping(stored: Any) -> FieldMapping:
 
 @lru_cache(maxsize=1024)
 def written_mapping(text: str | None) -> FieldMapping:
-    """Return the mapping in a JSON text, as `kept_mapping` does; each text is read once."""
+    """Return the mapping in a JSON text, as `kept_mapping` does; each text is parsed once."""
     return kept_mapping(json.loads(text)) if text else UNMAPPED
 
 
@@ -198,7 +198,7 @@ def _target(name: str) -> Target:
 
 
 def stored_form(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
-    """Return a mapping as JSON keeps it."""
+    """Return a mapping as the JSON column stores it."""
     return {
         target.value: [list(path) for path in mapping.paths[target]] for target in mapping.paths
     }
@@ -206,30 +206,27 @@ def stored_form(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleValue:
-    """One value of a sample that a field can be fed from."""
+    """A value of a sample that a field can be mapped to."""
 
     path: Path
     #: string, number, boolean, null or array.
     kind: str
-    #: How the value begins, in quotes.
+    #: The beginning of the value, in quotes.
     example: str
 
     @property
     def label(self) -> str:
-        """The path as people read it."""
+        """The path as pages show it."""
         return shown(self.path)
 
     @property
     def written(self) -> str:
-        """The path as a form carries it."""
+        """The path as forms carry it."""
         return written(self.path)
 
 
 def values_of(sample: Mapping[str, Any]) -> tuple[SampleValue, ...]:
-    """Return every value of a sample that a field could be fed from, in the sample's order.
-
-    Of a sample with thousands of values the first 500 are offered.
-    """
+    """Return the values of a sample that a field can be mapped to, in order, at most 500."""
     found: list[SampleValue] = []
     for path, value in _walk((), sample):
         if len(found) == _MOST_SAMPLE_VALUES:
@@ -264,5 +261,5 @@ _KINDS: Mapping[type, str] = {
 
 
 def kind_of(value: Any) -> str:
-    """Return the type of a JSON value, by the name that JSON has for it."""
+    """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for both literals."""
     return _KINDS[type(value)]

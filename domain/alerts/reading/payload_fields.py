@@ -1,4 +1,4 @@
-"""Every field of a payload as lines that a page can show, and a whole body laid out."""
+"""Formats a payload for pages: as a list of its fields, or as indented JSON."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,9 +8,9 @@ from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.reading.text import as_text, pretty_json, storable
 
-#: Bodies above this are shown as they came: laying them out would help nobody.
+#: In bytes. Larger bodies are shown as received, without indentation.
 _LARGEST_PRETTY = 200_000
-#: Deeper bodies are never accepted, whatever the setting.
+#: The upper bound of the setting for nesting: deeper bodies are never accepted.
 _DEEPEST_PRETTY = 500
 
 
@@ -31,17 +31,18 @@ def _walk(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def flatten(value: Any) -> tuple[tuple[str, str], ...]:
-    """Return each leaf of a value with its dotted path; array items are numbered from 0.
+    """Return the leaves of a value with their dotted paths; array items are numbered from 0.
 
-    Leaves are strings as they are and JSON texts of all else, null and empty containers included.
+    A leaf is a string as it is, or the JSON text of any other value, null and empty containers
+    included.
     """
     return tuple(line for name, child in _children(value) for line in _walk(name, child))
 
 
 def pretty(body: bytes) -> str:
-    """Return a body laid out for reading, or as it came if it cannot be."""
+    """Return a body as indented JSON, or as received if it is large or no JSON."""
     if len(body) <= _LARGEST_PRETTY:
-        # Refused bodies are shown as well, and some of them are no JSON.
+        # Refused bodies are shown as well, and some are no JSON.
         with suppress(UnreadableBody):
             return pretty_json(read_json(body, nesting_limit=_DEEPEST_PRETTY))
     return storable(body.decode("utf-8", "replace"))

@@ -1,7 +1,7 @@
-"""The webhook of the metrics system (Prometheus Alertmanager and those that speak like it).
+"""Reads the webhook of Prometheus Alertmanager, which Grafana and others send as well.
 
-Beyond the attributes that the specification names, the labels service, instance and host fill the
-alert's service and hosts, and the annotation runbook_url stands in for runbook.
+In addition to the attributes of the specification, the labels service, instance and host fill the
+alert's service and hosts, and the annotation runbook_url is the fallback for runbook.
 """
 
 import re
@@ -48,7 +48,7 @@ MONITORING_TOOL = "Prometheus"
 _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
 
 _QUERY_PARAMETER = "g0.expr="
-#: A lone surrogate as senders write it in UTF-8: one character that cannot be, not three.
+#: A lone surrogate encoded as UTF-8: it is replaced as one character, not as three bytes.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT = "\ufffd".encode()
 _LARGEST_COUNT = 2**31 - 1
@@ -59,7 +59,7 @@ _BY_TITLE = "its title"
 
 
 class _NoAlertError(Exception):
-    """This item is no alert; the text says why."""
+    """The item is no alert; the message is the reason."""
 
 
 def _read_names(item: Mapping[str, Any], attribute: str) -> Mapping[str, Any]:
@@ -84,9 +84,9 @@ def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> st
 
 
 def _read_end(item: Mapping[str, Any], *, now: datetime) -> End:
-    """Return when the item ended: by its end or, if its status says so, now.
+    """Return the end of an item: endsAt if it is past, else now if its own status is resolved.
 
-    An end in the future is a forecast; only the item's own status counts, never the group's.
+    Alertmanager sets endsAt in the future for firing alerts; the status of the group is ignored.
     """
     end = read_end(item.get("endsAt"), name="endsAt")
     if end.time is not None and end.time <= now:
@@ -106,7 +106,7 @@ def _identify(item: Mapping[str, Any], labels: Mapping[str, Any], title: str) ->
 
 
 def _read_query(generator_url: str | None) -> str | None:
-    """Return the metric's expression, which the address of its graph carries."""
+    """Return the expression of the metric, a parameter of the graph's URL."""
     if generator_url is None or _QUERY_PARAMETER not in generator_url:
         return None
     parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
@@ -196,10 +196,10 @@ def _items_of(body: Mapping[str, Any]) -> list[Any]:
 
 
 def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
-    """Read one alert for each item; an item that is none does not sink the others.
+    """Read one alert for each item; invalid items are refused one by one.
 
-    Raise MissingAttributes, or NoValidItem if there is nothing to store. `version` may be any
-    value, and the group's own attributes say nothing about the items.
+    Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
+    and the attributes of the group are not used for the items.
     """
     alerts, refused = [], []
     for index, item in enumerate(_items_of(body)):
@@ -220,7 +220,7 @@ def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
 
 
 def shown_part(body: Mapping[str, Any], item_index: int) -> Mapping[str, Any]:
-    """Return what an alert's page shows of a body: one item, its annotations and labels first."""
+    """Return one item of a body, its annotations and labels first, for the page of an alert."""
     item = body["alerts"][item_index]
     first = {name: item[name] for name in ("annotations", "labels") if name in item}
     return {**first, **item}

@@ -1,4 +1,4 @@
-"""The words that senders use for how bad something is."""
+"""Reads the words that senders use for a severity."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +22,9 @@ METRICS_WORDS: Mapping[str, Severity] = {
 
 
 def read_severity(value: Any, words: Mapping[str, Severity]) -> tuple[Severity, str]:
-    """Return the severity that a word stands for, and why, in words.
+    """Return the severity for a sender's word, and the reason as a text for people.
 
-    Capitals and surrounding spaces do not matter. Anything else, or nothing, is critical.
+    Case and surrounding spaces do not matter. A missing or unknown word means critical.
     """
     if is_blank(value):
         return Severity.CRITICAL, "missing, so critical"

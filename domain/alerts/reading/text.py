@@ -1,4 +1,4 @@
-"""JSON values as texts that fit a column and can be stored."""
+"""Turns JSON values into texts that can be stored and that fit their columns."""
 
 import json
 import re
@@ -23,19 +23,19 @@ _EXCERPT_LENGTH = 60
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for NUL and lone surrogates, which no database column takes."""
+    """Return the text with U+FFFD for NUL and lone surrogates, which databases refuse."""
     if text.isascii():
         return text.replace("\x00", _REPLACEMENT)
     return _UNSTORABLE.sub(_REPLACEMENT, text)
 
 
 def cut(text: str, length: int) -> str:
-    """Return at most `length` characters, the last one an ellipsis if any are missing."""
+    """Return at most `length` characters; a text that was cut ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
 
 def is_blank(value: Any) -> bool:
-    """Tell whether a value says nothing: null, white space, or a container of such values."""
+    """Return whether a value is null, white space, an empty object or an array of such values."""
     if value is None:
         return True
     if isinstance(value, str):
@@ -63,7 +63,7 @@ def _write_array(value: list[Any], newline: str) -> str:
 
 
 def _write(value: Any, newline: str) -> str:
-    """Write any value that was read; each line begins with `newline`, or there is one line."""
+    """Return a value as JSON on lines that begin with `newline`; on one line if that is empty."""
     match value:
         case dict():
             return _write_object(value, newline)
@@ -75,9 +75,9 @@ def _write(value: Any, newline: str) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the same bytes for equal values: names sorted, no spaces.
+    """Return a value as JSON with sorted names and no spaces: equal values give equal bytes.
 
-    Never leaves JSON for a lone surrogate: those are written as they are, in three bytes.
+    A lone surrogate is encoded as its three bytes, which are not valid UTF-8.
     """
     try:
         return orjson.dumps(value, option=_CANONICAL)
@@ -86,7 +86,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 def pretty_json(value: Any) -> str:
-    """Return a value as JSON for people: indented, names in the sender's order, storable."""
+    """Return a value as indented JSON with names in the sender's order; the text is storable."""
     try:
         return orjson.dumps(value, option=_PRETTY).decode()
     except TypeError:
@@ -101,7 +101,7 @@ def as_text(value: Any) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """Return the beginning of a value in quotes, for a warning."""
+    """Return the beginning of a value in quotes, for a parse warning."""
     return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
 
 
@@ -133,9 +133,9 @@ def _lines(values: list[Any]) -> Iterator[str]:
 
 
 def texts_within(value: Any, length: int) -> tuple[str, ...]:
-    """Return a value, or the items of an array, as single lines of `length` characters in all.
+    """Return a value, or the items of an array, as lines of at most `length` characters together.
 
-    Where the room ends stands an ellipsis; what follows is left out.
+    The line that exceeds the limit ends with an ellipsis; later ones are left out.
     """
     kept: list[str] = []
     room = length

@@ -1,8 +1,8 @@
-"""Which offset from UTC a zone's name means.
+"""Finds the time zone that a name or abbreviation stands for.
 
-Abbreviations mean what RFC 2822 section 4.3 says, or the one zone that has them; those that several
-zones have (IST, BST …) mean nothing here. Names like Europe/Berlin mean what the system's time zone
-database says.
+Abbreviations are those of RFC 2822 section 4.3 and those that only one zone uses; ambiguous ones
+(IST, BST and so on) are unknown. Names like Europe/Berlin are looked up in the system's time zone
+database.
 """
 
 import re
@@ -44,7 +44,7 @@ _PLACE = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 
 @lru_cache(maxsize=256)
 def find_zone(name: str) -> tzinfo | None:
-    """Return the zone of that name, whatever its case, if it is one that we know."""
+    """Return the zone with this name, or None if it is unknown. Abbreviations ignore case."""
     if name.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[name.upper()]
     if not _PLACE.fullmatch(name):

@@ -1,8 +1,8 @@
-"""Reads the times that senders write: RFC 3339 and its kin, RFC 2822, and epochs.
+"""Reads the times that senders write: RFC 3339 and similar formats, RFC 2822, and Unix times.
 
-An epoch is in seconds, milliseconds, microseconds or nanoseconds: its size tells which. A time
-without an offset, or with a zone that is not known here, is read as UTC, and a date without a time
-as midnight in UTC; both leave a warning.
+A Unix time is in seconds, milliseconds, microseconds or nanoseconds, depending on its size. A time
+without an offset, or with an unknown zone, is read as UTC, and a date without a time of day as
+midnight UTC; both give a parse warning.
 """
 
 import re
@@ -17,22 +17,22 @@ from typing import Any
 from domain.alerts.reading.text import excerpt, is_blank
 from domain.alerts.reading.time_zones import find_zone
 
-#: What Go's zero value of a time looks like in JSON; it means "no time".
+#: The zero value of Go's time.Time, which senders write for "no time".
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 END_BEFORE_START = "The end lies before the start, so it counts as the start."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: Below which number an epoch has so many units a second. Each is March 1973 in the next unit and
-#: the year 5138 in its own: nobody means the other one.
+#: Upper limits of a Unix time with so many units per second. Each limit is March 1973 in the next
+#: unit and the year 5138 in its own, so the unit is never in doubt.
 _EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 _MICROSECONDS = 10**6
 
-#: Longer texts hold no time, and reading them would take long.
+#: In characters. Longer texts are no times, and matching them would be slow.
 _LONGEST = 1000
 
-# RFC 3339 section 5.6, and what senders make of it: a space for the T, dots or slashes in the date
-# (Zabbix), no seconds or no time at all, a comma, an offset after a space, without colon, without
-# minutes (Postgres) or with the zone's name beside it (Go, Java), or only that name, or nothing.
+# RFC 3339 section 5.6 and its variants: a space for the T, dots or slashes in the date (Zabbix), no
+# seconds or no time of day, a decimal comma, an offset after a space, without colon, without
+# minutes (Postgres) or with the zone's name beside it (Go, Java), only that name, or neither.
 _RFC_3339 = re.compile(
     r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
@@ -45,7 +45,7 @@ _RFC_2822 = re.compile(
     r"(?: (?:(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
     re.ASCII | re.IGNORECASE,
 )
-#: What `date` and Nagios write, with the year at the end.
+#: The format of `date` and Nagios, with the year at the end.
 _UNIX_DATE = re.compile(
     r"(?:[a-z]{3} )?(?P<month>[a-z]{3}) (?P<day>\d\d?) (?P<time>\d\d:\d\d:\d\d)"
     r"(?P<zone> [a-z]{1,5})? (?P<year>\d{4})",
@@ -55,30 +55,30 @@ _EPOCH_TEXT = re.compile(r"\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 
 
 class _Guess(Enum):
-    """What a time does not say, and how it is read then."""
+    """What a time leaves open, with the parse warning about how it is read."""
 
     OFFSET = "has no offset from UTC: {}, so it is read as UTC."
     ZONE = "names a time zone that is not known here: {}, so it is read as UTC."
     TIME = "has no time of day: {}, so it is read as midnight UTC."
 
 
-#: A time in UTC, and what of it is a guess.
+#: A time in UTC, and the guess that it depends on.
 _Reading = tuple[datetime, _Guess | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When something began, in UTC, and what a maintainer should know about it."""
+    """The start of an alert in UTC, with a parse warning if it is a guess."""
 
     time: datetime
     warning: str | None
-    #: Whether the sender says so; else it is the time of arrival.
+    #: Whether the sender gave it; else it is the time of arrival.
     is_given: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When something ended, in UTC, if it did, and what a maintainer should know about it."""
+    """The end of an alert in UTC, if it has one, with a parse warning if it is a guess."""
 
     time: datetime | None
     warning: str | None
@@ -88,9 +88,9 @@ _NO_END = End(None, None)
 
 
 def written_time(moment: datetime) -> str:
-    """Write a time for programs, in UTC and to the second: `2026-11-21T09:57:03Z`.
+    """Return a time in UTC to the second, as in `2026-11-21T09:57:03Z` (RFC 3339).
 
-    Not by strftime, which on Linux leaves out the zeros before the year of a confused clock.
+    It avoids strftime, which on Linux writes years below 1000 without leading zeros.
     """
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
@@ -100,7 +100,7 @@ def _read_rfc_3339(found: re.Match[str]) -> _Reading:
     if found["hour"] is None:
         return datetime.fromisoformat(date).replace(tzinfo=UTC), _Guess.TIME
     second = found["second"] or "00"
-    # A leap second (RFC 3339 section 5.7): Python's clock has none, the next second is it.
+    # A leap second (RFC 3339 section 5.7) is read as the next second: datetime has none.
     is_leap = second == "60"
     time = datetime.fromisoformat(
         f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
@@ -117,7 +117,7 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
 
 
 def _placed(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
-    """Return a time where its offset puts it, or else the name of its zone."""
+    """Return a time in UTC by its offset, or else by the name of its zone."""
     place = offset or (find_zone(zone) if zone else None)
     if place is None:
         return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
@@ -139,13 +139,13 @@ def _read_epoch(number: float | Fraction) -> _Reading:
         raise ValueError("beyond the calendar in any unit")
     if isinstance(number, float):
         return _EPOCH + timedelta(microseconds=round(number * _MICROSECONDS / per_second)), None
-    # What is exact stays so: a float has no room for the microseconds of so many nanoseconds.
+    # Exact arithmetic: a float cannot hold the microseconds of a time in nanoseconds.
     return _EPOCH + timedelta(microseconds=number * _MICROSECONDS // per_second), None
 
 
 @lru_cache(maxsize=256)
 def _read_text(text: str) -> _Reading:
-    # What fires together often began together, and most of it has the same "no end".
+    # Alerts of one delivery often have the same start, and most have the same zero end.
     if found := _RFC_3339.fullmatch(text):
         return _read_rfc_3339(found)
     if _EPOCH_TEXT.fullmatch(text):
@@ -159,7 +159,7 @@ def _read_text(text: str) -> _Reading:
 
 
 def _read(value: Any) -> _Reading:
-    """Return what a value means; raise ValueError or OverflowError."""
+    """Return the time that a value stands for; raise ValueError or OverflowError."""
     if isinstance(value, str) and len(value) <= _LONGEST:
         return _read_text(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -168,7 +168,7 @@ def _read(value: Any) -> _Reading:
 
 
 def _reading(value: Any) -> tuple[datetime | None, _Guess | None]:
-    """Return a time in UTC, or None if it cannot be read, and what of it is a guess."""
+    """Return the time in UTC, or None if it cannot be read, and the guess that it depends on."""
     try:
         return _read(value)
     except (ValueError, OverflowError):
@@ -176,7 +176,7 @@ def _reading(value: Any) -> tuple[datetime | None, _Guess | None]:
 
 
 def read_time(value: Any) -> datetime | None:
-    """Return a time in UTC, or None if it cannot be read; without an offset it is UTC."""
+    """Return the time in UTC, or None if it cannot be read; without an offset it is UTC."""
     return _reading(value)[0]
 
 
@@ -185,7 +185,7 @@ def _warning_on(guess: _Guess | None, value: Any, name: str) -> str | None:
 
 
 def read_start(value: Any, *, name: str, now: datetime) -> Start:
-    """Read when something began; `now` stands in for what is absent or cannot be read."""
+    """Read the start of an alert; `now` is used if it is absent or cannot be read."""
     if is_blank(value):
         return Start(now, None, is_given=False)
     time, guess = _reading(value)
@@ -196,7 +196,7 @@ def read_start(value: Any, *, name: str, now: datetime) -> Start:
 
 
 def read_end(value: Any, *, name: str) -> End:
-    """Read when something ended; what is absent, zero or cannot be read is no end."""
+    """Read the end of an alert; an absent, zero or unreadable value is no end."""
     if is_blank(value):
         return _NO_END
     time, guess = _reading(value)
@@ -208,9 +208,9 @@ def read_end(value: Any, *, name: str) -> End:
 
 
 def in_order(start: Start, end: End) -> tuple[datetime, End]:
-    """Return when something began and when it ended, not before that.
+    """Return the start and the end of an alert, with the end not before the start.
 
-    What has only an end began then, or before, and not when the news of its end arrived.
+    If the sender gave only an end that is before the time of arrival, the start is the end.
     """
     if end.time is None or start.time <= end.time:
         return start.time, end

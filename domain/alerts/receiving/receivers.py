@@ -1,4 +1,4 @@
-"""Finds the integration that a request is addressed to, and checks its key: one statement."""
+"""Finds the integration that a request is addressed to with one query, and checks its key."""
 
 import base64
 import binascii
@@ -19,12 +19,12 @@ from models import Integration, Project
 from models.folding import fold
 
 _TYPES = {kind.value: kind for kind in IntegrationType}
-#: How exact "last used" is: often enough for people, seldom enough for the database.
+#: The time of last use is updated at most once in this interval, to limit writes.
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
-    """No integration answers at this address."""
+    """No integration has this URL."""
 
 
 class WrongKeyError(DomainError):
@@ -32,20 +32,20 @@ class WrongKeyError(DomainError):
 
 
 class DisabledReceiverError(ForbiddenError):
-    """The integration takes no alerts now."""
+    """The integration is turned off."""
 
 
 class OverLimitError(DomainError):
-    """More deliveries than the limit; `retry_after` is in seconds."""
+    """The rate limit is exceeded; `retry_after` is in seconds."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Say when to come again."""
+        """Keep the seconds to wait."""
         super().__init__(message)
         self.retry_after = retry_after
 
 
 class MetricsOverLimitError(OverLimitError):
-    """The same for the metrics receiver: Alertmanager comes again after a 503, not a 429."""
+    """The same for Prometheus integrations: Alertmanager retries after a 503, not after a 429."""
 
 
 class NotJsonError(DomainError):
@@ -53,12 +53,12 @@ class NotJsonError(DomainError):
 
 
 class BodyTooLargeError(DomainError):
-    """The body is over the limit."""
+    """The body is larger than the limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LiveKey:
-    """A key that an integration accepts now."""
+    """A key that an integration accepts."""
 
     digest: bytes = field(repr=False)
     last_used_at: datetime | None
@@ -66,13 +66,13 @@ class LiveKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receiver:
-    """An integration as the hot path needs it."""
+    """The columns of an integration that receiving a delivery needs."""
 
     integration_id: int
     project_id: int
     type: IntegrationType
     active: bool
-    #: The present key, and the one before it as long as that counts.
+    #: The current key and, during its grace period, the previous one.
     keys: tuple[LiveKey, ...]
     external_is_active: bool
     mapping: FieldMapping
@@ -90,7 +90,7 @@ _COLUMNS = select(
     Integration.previous_key_expires_at,
     Integration.previous_key_last_used_at,
     Integration.key_last_used_at,
-    # As text: the same text gives the same mapping, which is kept.
+    # As text: the parsed mapping is cached by it.
     cast(Integration.mapping, Text).label("mapping"),
     exists()
     .where(
@@ -118,8 +118,8 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
-#: By the key, not by its place: it may have become the previous one meanwhile.
-_NOTE_USE = (
+#: By the digest: the key may have become the previous one since it was read.
+_RECORD_USE = (
     update(Integration)
     .where(
         Integration.id == bindparam("integration_id"),
@@ -140,7 +140,7 @@ _NOTE_USE = (
 def find_receiver(
     project_path: str, identifier: str, *, hot: HotConnection, now: datetime
 ) -> Receiver:
-    """Return the receiver at a full address, or raise UnknownReceiverError."""
+    """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
     parameters = {"identifier": identifier, "path": fold(project_path)}
     return _receiver(hot.first(_BY_IDENTIFIER, parameters), now)
 
@@ -156,8 +156,8 @@ def find_oldest_receiver(
 def find_metrics_receiver(project_path: str, *, hot: HotConnection, now: datetime) -> Receiver:
     """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
 
-    That is the oldest metrics receiver of the project PATH, or the oldest HTTP receiver of the
-    project `PATH/prometheus`. There are never both: nothing is below a project.
+    That is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
+    project `PATH/prometheus`. At most one of the projects exists, since projects do not nest.
     """
     with suppress(UnknownReceiverError):
         return find_oldest_receiver(project_path, IntegrationType.PROMETHEUS, hot=hot, now=now)
@@ -189,7 +189,7 @@ def _live_keys(row: HotRow, now: datetime) -> tuple[LiveKey, ...]:
 
 
 def presented_key(authorization: str | None) -> str | None:
-    """Return the key of a Bearer header, or of a Basic one whose user is blank."""
+    """Return the key in a Bearer header, or the password in a Basic one with an empty user."""
     scheme, _, rest = (authorization or "").partition(" ")
     if scheme.lower() == "bearer":
         return rest.strip() or None
@@ -205,7 +205,7 @@ def presented_key(authorization: str | None) -> str | None:
 
 
 def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> LiveKey:
-    """Return the live key that this is, or raise WrongKeyError."""
+    """Return the accepted key that equals the presented one, or raise WrongKeyError."""
     found = [
         live for live in receiver.keys if key is not None and keyring.matches(key, [live.digest])
     ]
@@ -216,7 +216,7 @@ def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> LiveK
 
 
 def check_open(receiver: Receiver) -> None:
-    """Raise DisabledReceiverError if the integration takes no alerts."""
+    """Raise DisabledReceiverError if it is off, or the project's on-call tool is active."""
     if receiver.external_is_active:
         message = "The project's alerts are in an external on-call tool; this endpoint is closed."
         raise DisabledReceiverError(message)
@@ -225,8 +225,8 @@ def check_open(receiver: Receiver) -> None:
         raise DisabledReceiverError(message)
 
 
-def note_use(receiver: Receiver, key: LiveKey, *, hot: HotConnection, now: datetime) -> None:
-    """Remember when this key was last used; to the minute."""
+def record_use(receiver: Receiver, key: LiveKey, *, hot: HotConnection, now: datetime) -> None:
+    """Store the time of the key's last use, to the minute."""
     if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
         parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-        hot.all(_NOTE_USE, parameters)
+        hot.all(_RECORD_USE, parameters)

@@ -1,7 +1,7 @@
-"""Refused deliveries: some of each kind go into the log, and the rest is counted there.
+"""Logs refused deliveries: a limited number per minute as rows, and the others as a count.
 
-A sender that is refused a thousand times a second must not fill the disk, nor keep the database
-busy: rows are limited by the minute, and counts are written at most once a second.
+A sender that is refused a thousand times per second must neither fill the disk nor load the
+database, so rows are limited per minute, and counts are written at most once per second.
 """
 
 from dataclasses import dataclass
@@ -16,37 +16,37 @@ from domain.database.statements import HotConnection
 from domain.errors import DomainError
 from models import Delivery
 
-#: The integration and the status of the answer: what makes refusals alike.
+#: The id of the integration and the status code of the response.
 Kind = tuple[int, int]
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What this process knows of one kind of refusal."""
+    """The refusals of one kind in this process."""
 
     minute: int
     seen: int = 0
-    #: The row that tells of those that have none.
+    #: The row whose count includes refusals without a row.
     delivery_id: int | None = None
-    untold: int = 0
+    #: Refusals that are not written to the count yet.
+    pending: int = 0
 
 
 class RefusalSampler:
-    """Lets so many refusals of a kind into the log each minute, and counts the rest.
+    """Selects the refusals that are logged as rows, and counts the others.
 
-    In each process for itself. What was counted last is told with the next request that comes to
-    this process, or never if it ends before.
+    Counters are per process and flushed by its next request; the last ones are lost on exit.
     """
 
     def __init__(self) -> None:
-        """Start with nothing refused."""
+        """Start without refusals."""
         self._lock = Lock()
         self._tallies: dict[Kind, _Tally] = {}
-        self._untold: set[Kind] = set()
-        self._told_at = 0.0
+        self._with_pending: set[Kind] = set()
+        self._flushed_at = 0.0
 
-    def is_kept(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
-        """Tell whether this refusal gets a row; count it if not."""
+    def gets_row(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
+        """Return whether this refusal gets a row; count it otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
             tally = self._tallies.setdefault(kind, _Tally(minute))
@@ -55,32 +55,32 @@ class RefusalSampler:
             tally.seen += 1
             if tally.seen <= per_minute:
                 return True
-            tally.untold += 1
-            self._untold.add(kind)
+            tally.pending += 1
+            self._with_pending.add(kind)
             return False
 
-    def remember(self, kind: Kind, delivery_id: int) -> list[tuple[int, int]]:
-        """Let this row tell of refusals to come; return what the one before has still to tell."""
+    def use_row(self, kind: Kind, delivery_id: int) -> list[tuple[int, int]]:
+        """Count later refusals in this row; return the pending count of the row before it."""
         with self._lock:
             tally = self._tallies[kind]
-            late = self._take(kind) if tally.untold and tally.delivery_id else []
+            pending = self._take(kind) if tally.pending and tally.delivery_id else []
             tally.delivery_id = delivery_id
-            return late
+            return pending
 
     def due(self, *, now: datetime) -> list[tuple[int, int]]:
-        """Return which rows have to tell of how many more; nothing if that was just asked."""
-        if not self._untold or abs(now.timestamp() - self._told_at) < 1:
+        """Return the rows with their pending counts; at most once per second, else nothing."""
+        if not self._with_pending or abs(now.timestamp() - self._flushed_at) < 1:
             return []
         with self._lock:
-            self._told_at = now.timestamp()
-            return [told for kind in tuple(self._untold) for told in self._take(kind)]
+            self._flushed_at = now.timestamp()
+            return [each for kind in tuple(self._with_pending) for each in self._take(kind)]
 
     def _take(self, kind: Kind) -> list[tuple[int, int]]:
         tally = self._tallies[kind]
         if tally.delivery_id is None:
             return []
-        count, tally.untold = tally.untold, 0
-        self._untold.discard(kind)
+        count, tally.pending = tally.pending, 0
+        self._with_pending.discard(kind)
         return [(tally.delivery_id, count)]
 
 
@@ -96,7 +96,7 @@ _SKIP = (
 def store_refusal(
     delivery: InboundDelivery, status_code: int, error: DomainError, *, hot: HotConnection
 ) -> int:
-    """Write a refused delivery with its reasons into the log and return its id."""
+    """Insert a refused delivery with its reasons and return its id."""
     values = {
         **delivery_values(delivery),
         "status_code": status_code,
@@ -112,7 +112,7 @@ def store_refusal(
     return delivery_id
 
 
-def tell(counts: list[tuple[int, int]], *, hot: HotConnection) -> None:
-    """Write into the log how many more refusals there were like these."""
+def flush(counts: list[tuple[int, int]], *, hot: HotConnection) -> None:
+    """Add the pending counts to the rows that `due` or `use_row` returned."""
     if counts:
         hot.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])

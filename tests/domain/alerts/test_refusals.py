@@ -10,7 +10,7 @@ def refuse(
     sampler: RefusalSampler, times: int, *, now: datetime = NOON, kind: tuple[int, int] = WRONG_KEY
 ) -> int:
     """Refuse so often, two a minute with a row of their own; return how many got one."""
-    return sum(sampler.is_kept(kind, now=now, per_minute=2) for _ in range(times))
+    return sum(sampler.gets_row(kind, now=now, per_minute=2) for _ in range(times))
 
 
 def test_some_of_each_kind_are_kept_each_minute() -> None:
@@ -25,8 +25,8 @@ def test_some_of_each_kind_are_kept_each_minute() -> None:
 def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
     sampler = RefusalSampler()
     refuse(sampler, 2)
-    assert sampler.remember(WRONG_KEY, 70) == []
-    assert sampler.remember(WRONG_KEY, 71) == []
+    assert sampler.use_row(WRONG_KEY, 70) == []
+    assert sampler.use_row(WRONG_KEY, 71) == []
     refuse(sampler, 5)
     assert sampler.due(now=NOON) == [(71, 5)]
     assert sampler.due(now=NOON + timedelta(seconds=5)) == []
@@ -35,7 +35,7 @@ def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
 def test_it_is_told_at_most_once_a_second() -> None:
     sampler = RefusalSampler()
     refuse(sampler, 3)
-    sampler.remember(WRONG_KEY, 70)
+    sampler.use_row(WRONG_KEY, 70)
     assert sampler.due(now=NOON) == [(70, 1)]
     refuse(sampler, 4)
     assert sampler.due(now=NOON + timedelta(seconds=0.9)) == []
@@ -45,13 +45,13 @@ def test_it_is_told_at_most_once_a_second() -> None:
 def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
     sampler = RefusalSampler()
     refuse(sampler, 1)
-    sampler.remember(WRONG_KEY, 70)
+    sampler.use_row(WRONG_KEY, 70)
     refuse(sampler, 4)
     assert refuse(sampler, 1, now=NOON + timedelta(minutes=1)) == 1
-    assert sampler.remember(WRONG_KEY, 71) == [(70, 3)]
+    assert sampler.use_row(WRONG_KEY, 71) == [(70, 3)]
 
 
 def test_nothing_is_told_as_long_as_there_is_no_row() -> None:
     sampler = RefusalSampler()
-    assert not sampler.is_kept(WRONG_KEY, now=NOON, per_minute=0)
+    assert not sampler.gets_row(WRONG_KEY, now=NOON, per_minute=0)
     assert sampler.due(now=NOON) == []
