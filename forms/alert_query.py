@@ -1,4 +1,4 @@
-"""What the address of an alert list asks for. What it does not know is refused."""
+"""Reads the query of an alert list's URL, and refuses unknown values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from domain.database.list_queries import one_of, row_id, words
 
 _LONGEST_NAME = 255
 _OPEN = "open"
-#: What an address can ask a list of alerts for.
+#: The parameters of the query.
 PARAMETERS = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),
     "sort",
@@ -22,7 +22,7 @@ PARAMETERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class AlertQuery:
-    """A tab, filters and an order."""
+    """The tab, filters and sort order of an alert list."""
 
     tab: str
     wanted: AlertFilter
@@ -30,7 +30,7 @@ class AlertQuery:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The query that asks for the same; what is usual is left out."""
+        """The parameters of this query, without those that have their default value."""
         given = {
             "status": self.tab if self.tab != _OPEN else None,
             "search": self.wanted.search or None,
@@ -45,12 +45,12 @@ class AlertQuery:
 
     @property
     def filters(self) -> int:
-        """How many filters are set beside tab and search."""
+        """The number of filters that are set, without tab and search."""
         return len(self.arguments.keys() - {"status", "search", "sort"})
 
 
 def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
-    """Return what an address asks for."""
+    """Return the query in these parameters; raise QueryError for unknown values."""
     tab = one_of(given, "status", TABS, _OPEN)
     severity = one_of(given, "severity", SEVERITIES, "")
     wanted = AlertFilter(

@@ -12,7 +12,7 @@ from forms.base import Form, without_edges
 
 
 class IntegrationForm(Form):
-    """What a maintainer may change of an integration."""
+    """The settings of an integration."""
 
     name = StringField(
         "Name",
@@ -31,21 +31,21 @@ class IntegrationForm(Form):
     active = BooleanField("Active", default=True)
 
     def validate_api_url(self, field: URLField) -> None:
-        """Refuse what is no address on the web; whether there must be one the type decides."""
+        """Refuse malformed URLs; the domain decides by the type whether one is required."""
         if field.data and not is_web_address(field.data):
             message = "A URL starts with https:// or http:// and names a host."
             raise ValidationError(message)
 
     @property
     def details(self) -> IntegrationDetails:
-        """What was chosen."""
+        """The posted settings."""
         return IntegrationDetails(
             name=self.name.data or "", active=self.active.data, api_url=self.api_url.data or None
         )
 
 
 class NewIntegrationForm(IntegrationForm):
-    """The same with the type, which is chosen once."""
+    """The settings of a new integration with its type, which cannot be changed later."""
 
     type = SelectField(
         "Type",
@@ -55,13 +55,13 @@ class NewIntegrationForm(IntegrationForm):
 
 
 class EndKeyForm(Form):
-    """Which key the page showed: two people may be at work."""
+    """The mark of the key that the page showed, since another user may have replaced it."""
 
     seen = HiddenField()
 
 
 class ResetKeyForm(EndKeyForm):
-    """How long the old key stays good beside the new one."""
+    """The grace period for which the old key is accepted beside the new one."""
 
     overlap = RadioField(
         "How long may the old key still be used?",
@@ -72,5 +72,5 @@ class ResetKeyForm(EndKeyForm):
 
     @property
     def chosen(self) -> Overlap:
-        """What was chosen."""
+        """The chosen grace period."""
         return Overlap.of(str(self.overlap.data))

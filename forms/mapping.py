@@ -10,22 +10,22 @@ from forms.base import Form
 
 
 class MappingForm(Form):
-    """A sample, and for each field of an alert the paths that feed it: first choice, fallback."""
+    """A sample, and for each field of an alert its path and fallback path."""
 
     sample = TextAreaField(
         "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
     )
-    #: What was mapped: the digest of the sample that the choices were made from.
+    #: The digest of the sample that the choices were made for.
     mapped_for = HiddenField()
 
     @property
     def chosen(self) -> Mapping[Target, Sequence[str]]:
-        """The paths that were chosen, blank ones included."""
+        """The chosen paths by field, blank ones included."""
         return {target: self[f"map_{target.value}"].data or () for target in Target}
 
 
 for _target in Target:
-    # Two drop-downs of one name; what they may say depends on the sample.
+    # Two drop-downs with the same name; their choices depend on the sample.
     setattr(
         MappingForm,
         f"map_{_target.value}",

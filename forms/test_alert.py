@@ -7,14 +7,14 @@ from forms.base import Form
 
 
 class TestAlertForm(Form):
-    """A payload as a monitoring system would send it; the receiver itself judges the JSON."""
+    """The payload of a test alert; it is validated by the receiver."""
 
-    #: Not a test case, whatever its name makes pytest think.
+    #: Tells pytest that the class is no test case in spite of its name.
     __test__ = False
 
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])
 
     @property
     def body(self) -> bytes:
-        """What would come over the wire."""
+        """The payload as the bytes of a request body."""
         return (self.payload.data or "").encode("utf-8", "surrogatepass")

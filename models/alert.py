@@ -21,10 +21,10 @@ from models.base import Base, BigId
 
 
 class AlertCounter(Base):
-    """What webhooks and changes of status lock, so that those of a project come one by one.
+    """The row that batches and changes of status lock, so that they run one by one in a project.
 
-    On SQLite it counts as well; on Postgres a sequence does (migration 0008), and single alerts
-    come in without this lock.
+    On SQLite it also counts the alerts. On Postgres a sequence does (migration 0008), and single
+    alerts are stored without this lock.
     """
 
     __tablename__ = "alert_counters"
@@ -37,9 +37,9 @@ class AlertCounter(Base):
 
 
 class Alert(Base):
-    """One thing that is wrong, however often it was reported.
+    """A problem that was reported once or several times.
 
-    Columns hold what lists show and search; everything else is read from the delivery's body.
+    Columns hold the fields that lists show and search; others are read from the delivery's body.
     """
 
     __tablename__ = "alerts"
@@ -51,32 +51,32 @@ class Alert(Base):
     integration_id: Mapped[int | None] = mapped_column(
         ForeignKey("integrations.id", ondelete="SET NULL")
     )
-    #: The delivery whose words the alert shows, the first or the last that said something new, and
-    #: which of its items did.
+    #: The last delivery that changed a field of the alert, else the one that opened it, and the
+    #: index of the item.
     delivery_id: Mapped[int | None] = mapped_column(
         ForeignKey("deliveries.id", ondelete="SET NULL"), index=True
     )
     item_index: Mapped[int] = mapped_column(default=0)
-    #: SHA-256; alerts with the same one are the same thing. Empty: never grouped.
+    #: SHA-256; reports with the same one are grouped. NULL: never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     #: triggered, acknowledged, resolved or ignored.
     status: Mapped[str] = mapped_column(String(16))
     #: Rank: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
     severity: Mapped[int] = mapped_column(SmallInteger)
-    #: Why it is that one, in words; empty of alerts from before it was kept.
+    #: The reason for the severity, as a text; NULL for alerts older than the column.
     severity_reason: Mapped[str | None] = mapped_column(String(200))
-    #: The severity that it has risen from, as long as it is worse than that.
+    #: The severity before it was raised; NULL if it was not, or fell back.
     raised_from: Mapped[int | None] = mapped_column(SmallInteger)
     title: Mapped[str] = mapped_column(String(200))
     description: Mapped[str | None] = mapped_column(String(1000))
     service: Mapped[str | None] = mapped_column(String(100))
     monitoring_tool: Mapped[str | None] = mapped_column(String(100))
-    #: Host names, one a line; 255 characters in all, without the line ends.
+    #: Host names, one per line; at most 255 characters without the line breaks.
     hosts: Mapped[str] = mapped_column(Text, default="")
-    #: The metric's expression, whole; empty where there is none, NULL where it is not known.
+    #: The expression of the metric; empty if there is none, NULL if it is unknown.
     query: Mapped[str | None] = mapped_column(Text)
     environment: Mapped[str | None] = mapped_column(String(255))
-    #: How often it was reported.
+    #: The number of reports.
     events: Mapped[int] = mapped_column(default=1)
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
@@ -85,10 +85,10 @@ class Alert(Base):
 
     __table_args__ = (
         Index("uq_alerts_project_id_iid", "project_id", "iid", unique=True),
-        # One for each order of the list and each of its filters, status by status. None has what
-        # changes with every report (events, last_event_at): counting one more would cost them all.
+        # One for each order and each filter of the list, beginning with the status. None contains a
+        # column that every report changes (events, last_event_at), so a report updates no index.
         Index("ix_alerts_started", "project_id", "status", "started_at", "id"),
-        # And one for all statuses together, when everything else is asked of each alert.
+        # One for all statuses together; other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
         Index(
@@ -104,7 +104,7 @@ class Alert(Base):
             sqlite_where=text("service IS NOT NULL"),
         ),
         Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
-        # One open alert a fingerprint: what makes grouping safe under load.
+        # At most one open alert per fingerprint, also with concurrent deliveries.
         Index(
             "uq_alerts_open_fingerprint",
             "fingerprint",
@@ -119,7 +119,7 @@ class Alert(Base):
 
 
 class AlertDay(Base):
-    """How many alerts of a kind a day opened."""
+    """The number of alerts opened on a day, by environment and severity."""
 
     __tablename__ = "alert_days"
 
@@ -134,8 +134,8 @@ class AlertDay(Base):
     alerts: Mapped[int]
 
 
-#: On Postgres the same before the worker adds it up, a row for each delivery: no two of them write
-#: the same row.
+#: On Postgres, the counts that are not added to AlertDay yet: one row per delivery, so that no two
+#: deliveries update the same row.
 ALERT_DAY_ADDITIONS = Table(
     "alert_day_additions",
     Base.metadata,

@@ -1,4 +1,4 @@
-"""What happened to an alert: what senders reported of it, and what people did with it."""
+"""The history of an alert: reports of senders, and actions of users."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from models.base import Base, BigId
 
 
 class Occurrence(Base):
-    """One item of one delivery and the alert that it touched; gone when the delivery is."""
+    """An item of a delivery with the alert that it opened or changed; deleted with the delivery."""
 
     __tablename__ = "occurrences"
 
@@ -20,30 +20,30 @@ class Occurrence(Base):
     delivery_id: Mapped[int] = mapped_column(
         ForeignKey("deliveries.id", ondelete="CASCADE"), primary_key=True, index=True
     )
-    #: Position among the items of the body.
+    #: Index among the items of the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    #: What the item did, by its rank in `domain.alerts.storing.lifecycle.Action`.
+    #: The rank of its `domain.alerts.storing.lifecycle.Action`.
     action: Mapped[int] = mapped_column(SmallInteger)
-    #: Whether it is a report of what was over already: it was counted, and opened nothing.
+    #: Whether it is a late report of a resolved alert: it was counted, and opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class AlertNote(Base):
-    """Something that a person did with an alert, or wrote about it, or that a report changed."""
+    """An entry of an alert's activity: an action or note of a user, or a change by a report."""
 
     __tablename__ = "alert_notes"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
     user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
-    #: The name stays when the account is gone.
+    #: Kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
     #: note, status or assignee.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: What a report changed, old and new by the names of the columns; a trigger writes it
-    #: (migration 0017), and it goes with the delivery.
+    #: Old and new values by column, if a report changed them. A trigger writes it (migration 0017),
+    #: and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
     delivery_id: Mapped[int | None] = mapped_column(
         ForeignKey("deliveries.id", ondelete="CASCADE"), index=True
@@ -51,7 +51,7 @@ class AlertNote(Base):
 
 
 class Assignment(Base):
-    """Who looks after an alert."""
+    """The assignee of an alert."""
 
     __tablename__ = "assignments"
 

@@ -1,4 +1,4 @@
-"""What senders delivered, byte for byte."""
+"""Deliveries: the requests to receivers, with their bodies as received."""
 
 from datetime import datetime
 from typing import Any
@@ -10,43 +10,43 @@ from models.base import Base, BigId
 
 
 class Delivery(Base):
-    """One request to a receiver and what became of it.
+    """One request to a receiver and its outcome.
 
-    The body is stored here and nowhere else; an alert names the delivery whose words it shows.
+    The body is stored here only; an alert refers to the delivery whose report it shows.
     """
 
     __tablename__ = "deliveries"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
-    #: Empty once the integration was deleted; its alerts still need their payload.
+    #: NULL once the integration was deleted; its alerts still need their payload.
     integration_id: Mapped[int | None] = mapped_column(
         ForeignKey("integrations.id", ondelete="SET NULL")
     )
-    #: http or prometheus: how the body is to be read.
+    #: The format of the body: http or prometheus.
     format: Mapped[str] = mapped_column(String(16))
-    #: The mapping that it was read by (`domain.alerts.reading.mapping`); NULL if not known.
+    #: The mapping that it was read with (`domain.alerts.reading.mapping`); NULL if unknown.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Sent by a person from the integration's page.
+    #: Whether a user sent it from the page of the integration.
     is_test: Mapped[bool] = mapped_column(default=False)
     received_at: Mapped[datetime]
-    #: HTTP status of our answer.
+    #: HTTP status code of the response.
     status_code: Mapped[int] = mapped_column(SmallInteger)
     #: Why it was refused, in a sentence.
     reason: Mapped[str | None] = mapped_column(Text)
     sender: Mapped[str] = mapped_column(String(64))
-    #: Size in bytes as received; a body that was refused unread has a size and no body.
+    #: In bytes as received; also set if the body was refused unread and is not stored.
     size: Mapped[int]
     body: Mapped[bytes | None] = mapped_column(LargeBinary)
     opened: Mapped[int] = mapped_column(default=0)
     joined: Mapped[int] = mapped_column(default=0)
     resolved: Mapped[int] = mapped_column(default=0)
-    #: Sentences for the maintainer: times that could not be read, items that were refused.
+    #: One sentence for each item that was refused and each guess, such as an unreadable time.
     parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
-    #: From the request's arrival to the moment of writing; microseconds.
+    #: From the arrival of the request until this row was written, in microseconds.
     duration: Mapped[int | None]
-    #: How many refusals just like this one went by without a row of their own.
+    #: The number of later refusals like this one that are counted here instead of stored.
     skipped: Mapped[int] = mapped_column(default=0)
 
     __table_args__ = (

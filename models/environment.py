@@ -1,4 +1,4 @@
-"""Where software runs: named by alerts, or by people."""
+"""The environments of projects."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from models.folding import folded, keep_folded
 
 
 class Environment(Base):
-    """An environment of a project; alerts name it in a column of theirs."""
+    """An environment of a project; alerts refer to it by its name."""
 
     __tablename__ = "environments"
 

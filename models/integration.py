@@ -1,4 +1,4 @@
-"""Where a project receives alerts."""
+"""Integrations, through which a project receives alerts."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from models.base import Base, BigId
 
 
 class Integration(Base):
-    """One receiving endpoint, or the link to an external on-call tool."""
+    """A receiver of alerts, or the link to an external on-call tool."""
 
     __tablename__ = "integrations"
 
@@ -20,20 +20,20 @@ class Integration(Base):
     type: Mapped[str] = mapped_column(String(16))
     name: Mapped[str] = mapped_column(String(255))
     active: Mapped[bool] = mapped_column(default=True)
-    #: 16 hexadecimal characters; what the receiving address ends with.
+    #: 16 hexadecimal characters: the last part of the receiving URL.
     endpoint_identifier: Mapped[str] = mapped_column(String(32), unique=True)
-    #: Keyed hash that requests are compared with.
+    #: Keyed hash of the key, for the comparison with the one in a request.
     key_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: The same key, encrypted, because maintainers must see it again.
+    #: The encrypted key, because maintainers can display it again.
     key_ciphertext: Mapped[str] = mapped_column(Text)
     key_last_used_at: Mapped[datetime | None]
     previous_key_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     previous_key_expires_at: Mapped[datetime | None]
     previous_key_last_used_at: Mapped[datetime | None]
-    #: Of the metrics system or of the on-call tool; see the type.
+    #: URL of Prometheus or of the on-call tool, depending on the type.
     api_url: Mapped[str | None] = mapped_column(Text)
-    #: A payload that the sender showed us, and which of its keys feeds which field of an alert;
-    #: see `domain.alerts.reading.mapping`.
+    #: A payload of the sender, and the mapping of its values to the fields of an alert
+    #: (`domain.alerts.reading.mapping`).
     sample: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]

@@ -19,7 +19,7 @@ from domain.alerts.reading.incoming import (
     NoValidItem,
     UnreadableBody,
 )
-from domain.alerts.reading.mapping import FieldMapping, kept_mapping
+from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.alerts.reading.payload_fields import flatten, pretty
 from domain.errors import NotFoundError
 from models import Alert, Delivery, Integration
@@ -66,11 +66,11 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
 def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
     """Return the mapping that the delivery was read with, or the present one if unknown."""
     if delivery is not None and delivery.mapping is not None:
-        return kept_mapping(delivery.mapping)
+        return stored_mapping(delivery.mapping)
     stored = (
         session.get_one(Integration, alert.integration_id).mapping if alert.integration_id else None
     )
-    return kept_mapping(stored)
+    return stored_mapping(stored)
 
 
 def _detail(

@@ -18,17 +18,17 @@ def add_note(
     project_id: int, iid: int, text: str, *, by: Actor, session: Session, now: datetime
 ) -> None:
     """Add a note to an alert; raise InvalidError or NotFoundError."""
-    kept = _kept(text)
+    checked = _checked(text)
     alert_id = session.scalar(
         select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid)
     )
     if alert_id is None:
         message = f"There is no alert {iid} in this project."
         raise NotFoundError(message)
-    add_entry(alert_id, NoteKind.NOTE, kept, by=by, session=session, now=now)
+    add_entry(alert_id, NoteKind.NOTE, checked, by=by, session=session, now=now)
 
 
-def _kept(text: str) -> str:
+def _checked(text: str) -> str:
     lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not lines:
         message = "Write something first."

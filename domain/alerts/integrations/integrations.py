@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.mapping import FieldMapping, kept_mapping
+from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring, Kind
 from domain.randomness import random_hex
@@ -266,7 +266,7 @@ def _view(
         last_outcome=("accepted" if last.status_code < 300 else "refused") if last else None,  # noqa: PLR2004
         api_url=integration.api_url,
         sample=integration.sample,
-        mapping=kept_mapping(integration.mapping),
+        mapping=stored_mapping(integration.mapping),
         has_mapping=bool(integration.mapping),
     )
 

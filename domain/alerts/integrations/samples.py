@@ -18,7 +18,7 @@ from domain.alerts.reading.mapping import (
     SampleValue,
     Target,
     read_path,
-    stored_form,
+    stored_value,
     values_of,
     written,
 )
@@ -123,7 +123,7 @@ def save_mapping(
     """Read the deliveries of the integration with this mapping from now on."""
     integration = get_integration_row(integration_id, session=session)
     integration.sample = sample.text
-    integration.mapping = stored_form(mapping) or None
+    integration.mapping = stored_value(mapping) or None
 
 
 def remove_mapping(integration_id: int, *, session: Session) -> None:

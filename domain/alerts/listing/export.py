@@ -47,9 +47,9 @@ def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterat
 
 def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[AlertRow]:
     order = NEWEST if order.is_among_newest else order
-    place = None
+    position = None
     while True:
-        part = AlertSlice(size=_CHUNK, order=order, following=place)
+        part = AlertSlice(size=_CHUNK, order=order, following=position)
         try:
             page = list_alerts(wanted, part, session=session)
         finally:
@@ -58,7 +58,7 @@ def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Ite
         yield from page.items
         if page.next_before is None:
             return
-        place = read_cursor(str(page.next_before), order)
+        position = read_cursor(str(page.next_before), order)
 
 
 def _values(row: AlertRow) -> dict[str, Any]:

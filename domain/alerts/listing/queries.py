@@ -133,15 +133,15 @@ def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> P
     branches = _branches(conditions_of(wanted), wanted.statuses, part)
     found = _first_of(branches, part, session=session)
     is_more = len(found) > part.size
-    items, places = zip(*found[: part.size], strict=True) if found else ((), ())
+    items, positions = zip(*found[: part.size], strict=True) if found else ((), ())
     if part.is_backwards:
-        items, places = items[::-1], places[::-1]
+        items, positions = items[::-1], positions[::-1]
     has_next = is_more or part.is_backwards
     has_previous = is_more if part.is_backwards else part.following is not None
     return Page(
         items=items,
-        next_before=write_cursor(places[-1]) if places and has_next else None,
-        previous_after=write_cursor(places[0]) if places and has_previous else None,
+        next_before=write_cursor(positions[-1]) if positions and has_next else None,
+        previous_after=write_cursor(positions[0]) if positions and has_previous else None,
     )
 
 
@@ -174,9 +174,9 @@ def _cut(
 ) -> Select[*tuple[Any, ...]]:
     """Limit a query to the rows of a page and one more, which shows that another page follows."""
     order, backwards = part.order, part.is_backwards
-    place = part.preceding if backwards else part.following
-    if place is not None:
-        found = found.where(beyond(columns, place, order=order, backwards=backwards))
+    position = part.preceding if backwards else part.following
+    if position is not None:
+        found = found.where(beyond(columns, position, order=order, backwards=backwards))
     return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
         part.size + 1
     )

@@ -158,7 +158,7 @@ def written(path: Path) -> str:
 
 
 def read_mapping(stored: Any) -> FieldMapping:
-    """Read a mapping as `stored_form` made it; raise InvalidError if it is none."""
+    """Read a mapping from its stored value; raise InvalidError if it is malformed."""
     if not isinstance(stored, dict):
         raise InvalidError("A mapping names the path of each field.")
     paths: dict[Target, tuple[Path, ...]] = {}
@@ -170,7 +170,7 @@ def read_mapping(stored: Any) -> FieldMapping:
     return FieldMapping(paths)
 
 
-def kept_mapping(stored: Any) -> FieldMapping:
+def stored_mapping(stored: Any) -> FieldMapping:
     """Return a stored mapping, or UNMAPPED if there is none.
 
     A mapping is checked when it is saved. If a later release saved one that cannot be read here,
@@ -185,9 +185,9 @@ def kept_mapping(stored: Any) -> FieldMapping:
 
 
 @lru_cache(maxsize=1024)
-def written_mapping(text: str | None) -> FieldMapping:
-    """Return the mapping in a JSON text, as `kept_mapping` does; each text is parsed once."""
-    return kept_mapping(json.loads(text)) if text else UNMAPPED
+def mapping_of_json(text: str | None) -> FieldMapping:
+    """Return the mapping in a JSON text, as `stored_mapping` does; each text is parsed once."""
+    return stored_mapping(json.loads(text)) if text else UNMAPPED
 
 
 def _target(name: str) -> Target:
@@ -197,7 +197,7 @@ def _target(name: str) -> Target:
         raise InvalidError(f"{excerpt(name)} is no field of an alert.") from error
 
 
-def stored_form(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
+def stored_value(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
     """Return a mapping as the JSON column stores it."""
     return {
         target.value: [list(path) for path in mapping.paths[target]] for target in mapping.paths

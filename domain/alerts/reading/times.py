@@ -106,7 +106,7 @@ def _read_rfc_3339(found: re.Match[str]) -> _Reading:
         f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
         f".{(found['fraction'] or '')[:6].ljust(6, '0')}"
     ) + timedelta(seconds=is_leap)
-    return _placed(time, _offset(found), (found["zone"] or "").strip(" []"))
+    return _in_utc(time, _offset(found), (found["zone"] or "").strip(" []"))
 
 
 def _offset(found: re.Match[str]) -> tzinfo | None:
@@ -116,19 +116,19 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
     return timezone(-distance if found["sign"] == "-" else distance)
 
 
-def _placed(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
+def _in_utc(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
     """Return a time in UTC by its offset, or else by the name of its zone."""
-    place = offset or (find_zone(zone) if zone else None)
-    if place is None:
+    zone_info = offset or (find_zone(zone) if zone else None)
+    if zone_info is None:
         return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
-    return time.replace(tzinfo=place).astimezone(UTC), None
+    return time.replace(tzinfo=zone_info).astimezone(UTC), None
 
 
 def _read_rfc_2822(found: re.Match[str]) -> _Reading:
     if found["offset"]:
         time = parsedate_to_datetime(f"{found['date']} {found['offset']}")
-        return _placed(time, time.tzinfo or UTC, None)
-    return _placed(parsedate_to_datetime(found["date"]), None, found["zone"])
+        return _in_utc(time, time.tzinfo or UTC, None)
+    return _in_utc(parsedate_to_datetime(found["date"]), None, found["zone"])
 
 
 def _read_epoch(number: float | Fraction) -> _Reading:

@@ -11,7 +11,7 @@ from sqlalchemy import Case, Text, bindparam, case, cast, exists, or_, select, u
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.mapping import FieldMapping, written_mapping
+from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
 from domain.database.statements import HotConnection, HotRow
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import Keyring
@@ -176,7 +176,7 @@ def _receiver(row: HotRow | None, now: datetime) -> Receiver:
         active=row.active,
         keys=_live_keys(row, now),
         external_is_active=row.external_is_active,
-        mapping=written_mapping(row.mapping),
+        mapping=mapping_of_json(row.mapping),
     )
 
 

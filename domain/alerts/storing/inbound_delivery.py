@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_form
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_value
 from domain.clock import Stopwatch
 
 #: Largest duration that the column holds, in microseconds: more than half an hour.
@@ -39,7 +39,7 @@ def delivery_values(delivery: InboundDelivery) -> dict[str, Any]:
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,
         "format": delivery.format,
-        "mapping": stored_form(delivery.mapping),
+        "mapping": stored_value(delivery.mapping),
         "is_test": delivery.is_test,
         "received_at": delivery.received_at,
         "sender": delivery.sender,

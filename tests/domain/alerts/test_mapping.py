@@ -125,7 +125,7 @@ def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value
 
 def test_a_mapping_is_kept_and_read_again() -> None:
     chosen = FieldMapping({Target.TITLE: (("a.b", 0, "c"), ("d",)), Target.HOSTS: (("e",),)})
-    stored = mapping.stored_form(chosen)
+    stored = mapping.stored_value(chosen)
     assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
     assert mapping.read_mapping(stored) == chosen
 
