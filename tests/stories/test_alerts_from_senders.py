@@ -1,4 +1,4 @@
-"""Senders that nobody here wrote: curl, apprise, and webhooks captured from monitoring systems."""
+"""Alerts from third-party senders: curl, apprise, and captured webhooks of monitoring systems."""
 
 import json
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""From the first event to the recovery: what is new, what is grouped, what is resolved."""
+"""Alerts from the first event to the recovery: opened, grouped and resolved."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Times that cannot be: ends before starts, and copies that come when all is over."""
+"""Implausible times: ends before starts, and copies that arrive after the recovery."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is said of an open alert last is what everybody sees of it."""
+"""The latest report of an open alert updates the fields that lists and pages show."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

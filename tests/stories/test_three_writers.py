@@ -1,6 +1,6 @@
-"""SQLite, a webhook on Postgres and a single alert on Postgres are stored by code of their own.
+"""SQLite, batches on Postgres and single alerts on Postgres are stored by separate modules.
 
-Whatever comes in, in whatever order, all three leave the same behind.
+These tests apply the same random deliveries to all three and compare the contents of the tables.
 """
 
 import json
@@ -16,7 +16,7 @@ from sqlalchemy import Table, select
 
 from domain.alerts.handling.status import Change, change_statuses
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.listing.search import find_matches, words_of
+from domain.alerts.listing.search import find_matches, search_words
 from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
 from domain.alerts.reading.mapping import FieldMapping, Target
@@ -41,7 +41,7 @@ EVERYTHING = ("cpu", "dead", "web", "db", "磁盘", "prod")
 
 
 class House:
-    """A database that is told everything."""
+    """A database that receives the same deliveries as the others."""
 
     def __init__(self, app: Flask) -> None:
         self.app = app
@@ -52,7 +52,7 @@ class House:
             operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", kind)
 
     def take(self, kind: IntegrationType, body: bytes, moment: datetime) -> object:
-        """Store a body, and return the answer."""
+        """Store a body and return its result."""
         mapping = MAPPING if kind is IntegrationType.HTTP else FieldMapping()
         try:
             parsed = read_body(body, kind, now=moment, reading=READING, mapping=mapping)
@@ -73,7 +73,7 @@ class House:
         return result.items, result.by_item
 
     def change(self, status: str, iid: int, moment: datetime) -> object:
-        """Give an alert another status by hand."""
+        """Change the status of an alert as a user."""
         change = Change(status=status, by=Actor(id=1, name="alice"))
         with self.app.app_context():
             done = change_statuses(1, [iid], change, session=db.session(), now=moment)
@@ -81,7 +81,7 @@ class House:
         return done
 
     def kept(self) -> dict[str, Any]:
-        """Return every column of every table, without the numbers that only the database knows."""
+        """Return the contents of all tables without generated ids."""
         with self.app.app_context():
             tables = {
                 model.__tablename__: self._rows(model.__table__)
@@ -108,7 +108,7 @@ class House:
         return sorted(rows, key=repr)
 
     def _found(self, word: str) -> list[int]:
-        matches = find_matches(words_of(word), project_id=1, session=db.session())
+        matches = find_matches(search_words(word), project_id=1, session=db.session())
         return sorted(db.session.scalars(select(Alert.iid).where(matches.condition)))
 
 
@@ -136,7 +136,7 @@ def houses(
 
 
 def generic(random: Random) -> bytes:
-    """Return a body with some fields or other."""
+    """Return a generic body with random fields."""
     fields = {
         "fingerprint": random.choice(("a", "a", "b", ["c"], None)),
         "title": random.choice(TITLES),
@@ -154,7 +154,7 @@ def generic(random: Random) -> bytes:
 
 
 def metrics(random: Random) -> bytes:
-    """Return a webhook of one item, mostly, with some labels and annotations or other."""
+    """Return a webhook with random labels and annotations, usually of one item."""
     items = [
         item(
             random.choice("abc"),
@@ -172,7 +172,7 @@ def metrics(random: Random) -> bytes:
 
 
 def step(random: Random, houses: Sequence[House], moment: datetime) -> list[object]:
-    """Let the same thing happen everywhere, and return what each answers."""
+    """Apply the same action to each database and return the results."""
     if random.random() < 0.15:
         status = random.choice(("acknowledged", "resolved", "ignored", "triggered"))
         iid = random.randrange(1, 6)

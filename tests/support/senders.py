@@ -1,4 +1,4 @@
-"""What sends alerts: endpoints to send to, and senders that nobody here wrote."""
+"""Endpoints that receive alerts, and third-party senders such as curl and apprise."""
 
 import json
 import socket
@@ -31,7 +31,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An integration, as the person who configures a sender knows it."""
+    """The URL and key of an integration, and requests to it."""
 
     id: int
     project: str
@@ -42,12 +42,12 @@ class Endpoint:
 
     @property
     def bearer(self) -> dict[str, str]:
-        """The key as a header."""
+        """The Authorization header with the key."""
         return {"Authorization": f"Bearer {self.key}"}
 
     @property
     def path(self) -> str:
-        """The address without the service."""
+        """The path of the URL."""
         return self.url.removeprefix(self.service)
 
     def post(self, body: bytes, **headers: str) -> requests.Response:
@@ -67,14 +67,14 @@ class Endpoint:
         return self.post(json.dumps(fields).encode())
 
     def post_json(self, value: Any) -> list[dict[str, Any]]:
-        """Send any JSON value, and return what was answered."""
+        """Send any JSON value and return the JSON of the response."""
         answer = self.post(json.dumps(value).encode())
         assert answer.status_code == 200, answer.text
         found: list[dict[str, Any]] = answer.json()
         return found
 
     def accepted(self, **fields: Any) -> dict[str, Any]:
-        """Send a generic alert, and return the one thing that was answered."""
+        """Send a generic alert and return the only item of the response."""
         answer = self.send(**fields)
         assert answer.status_code == 200, answer.text
         (item,) = answer.json()
@@ -90,7 +90,7 @@ def connect(
     name: str = "Hook",
     active: bool = True,
 ) -> Endpoint:
-    """Make an integration, in a project of Alice's if none is given."""
+    """Create an integration, by default in a new project of Alice's."""
     path = project or make_project(gatebell, alice(gatebell))
     details = IntegrationDetails(name=name, active=active, api_url="https://pager.example")
     with database_of(gatebell) as session:
@@ -148,13 +148,13 @@ def item(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def resolved(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the same item when it is over."""
+    """Return the item as resolved."""
     return item(name, status="resolved", endsAt="2026-11-21T08:00:00Z", **changes)
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What curl printed: the answer's status, head and body."""
+    """The output of curl: status, head and body of the response."""
 
     status: int
     head: str
@@ -186,7 +186,7 @@ def notifier(endpoint: Endpoint) -> apprise.Apprise:
 
 
 def spoken(endpoint: Endpoint, sent: bytes, *, hangs_up: bool = False) -> bytes:
-    """Write bytes to the service as they are, and return all that comes back."""
+    """Write raw bytes to the service and return all bytes of the response."""
     where = urlsplit(endpoint.service)
     assert where.hostname is not None
     with socket.create_connection((where.hostname, where.port or 80), timeout=20) as connection:
@@ -198,7 +198,7 @@ def spoken(endpoint: Endpoint, sent: bytes, *, hangs_up: bool = False) -> bytes:
 
 
 def request_head(endpoint: Endpoint, *lines: str) -> bytes:
-    """Return the head of a POST whose connection ends with the answer."""
+    """Return the head of a POST request with `Connection: close`."""
     head = (
         f"POST {endpoint.path} HTTP/1.1",
         f"Host: {urlsplit(endpoint.service).netloc}",

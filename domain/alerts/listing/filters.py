@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.search import Matches, find_matches, words_of
+from domain.alerts.listing.search import Matches, find_matches, search_words
 from domain.alerts.reading.incoming import Severity
 from models import Alert, Assignment, User
 from models.folding import fold
@@ -63,7 +63,7 @@ def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
     """Return the filter with its full-text search done, so that it is done only once."""
     if not wanted.search or wanted.matches is not None:
         return wanted
-    words = words_of(wanted.search)
+    words = search_words(wanted.search)
     found = find_matches(words, project_id=wanted.project_id, session=session)
     return replace(wanted, matches=found)
 

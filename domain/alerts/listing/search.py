@@ -65,7 +65,7 @@ class Matches:
     are_many: bool
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def search_words(text: str) -> tuple[str, ...]:
     """Return the words of a query, at most ten; punctuation, arrows and emoji are ignored.
 
     The indexes of both databases have only letters and digits.

@@ -1,4 +1,4 @@
-"""Metrics webhooks, as small as they can be, for tests to change."""
+"""Minimal Alertmanager webhooks that tests modify."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Hypothesis sends: any JSON value, as text that a sender could post."""
+"""Hypothesis strategies for JSON values and for the bodies that contain them."""
 
 import json
 from datetime import UTC, datetime
@@ -56,5 +56,5 @@ field_values = json_values | near_misses
 
 
 def posted(value: Any) -> bytes:
-    """Return what a sender would post."""
+    """Return the body of a request."""
     return json.dumps(value).encode()

@@ -193,7 +193,7 @@ def test_the_log_counts_items_by_what_they_did() -> None:
 
 
 def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
-    """Return a report that says when it began."""
+    """Return a firing item with a start time."""
     return replace(firing(title=title), started_at=start, left_out=frozenset())
 
 
@@ -252,7 +252,7 @@ def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
 
 
 class Shelf:
-    """The simplest store there is: one item at a time, by the rules of the specification."""
+    """A reference store that applies one item at a time by the rules of the specification."""
 
     def __init__(self, existing: dict[bytes, Existing]) -> None:
         self.alerts: list[list[object]] = []

@@ -1,4 +1,4 @@
-"""Bodies as senders really post them, and what must become of each."""
+"""Reads bodies of real senders and compares the alerts with the expected ones beside them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ def parse(name: str) -> ParsedBody:
 
 
 def written(alert: IncomingAlert, names: Iterable[str]) -> dict[str, object]:
-    """Return an alert as it is written down beside its body."""
+    """Return an alert in the form of the files with expected alerts."""
     found = {name: getattr(alert, name) for name in names if name != "fingerprint_of"}
     for name in ("started_at", "ended_at"):
         moment = found[name]

@@ -1,4 +1,4 @@
-"""What a request presents as the key of an integration."""
+"""The key of an integration in the Authorization header of a request."""
 
 import pytest
 

@@ -9,7 +9,7 @@ WRONG_KEY, NO_JSON = (7, 401), (7, 415)
 def refuse(
     sampler: RefusalSampler, times: int, *, now: datetime = NOON, kind: tuple[int, int] = WRONG_KEY
 ) -> int:
-    """Refuse so often, two a minute with a row of their own; return how many got one."""
+    """Refuse a number of deliveries with two rows per minute; return how many got a row."""
     return sum(sampler.gets_row(kind, now=now, per_minute=2) for _ in range(times))
 
 

@@ -1,4 +1,4 @@
-"""The tree of a sample: every field in its place, with its type."""
+"""The tree of a sample's fields with their types."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The places in the orders of a list, as addresses carry them."""
+"""The cursors that point to a row in a sort order."""
 
 from datetime import UTC, datetime, timedelta
 

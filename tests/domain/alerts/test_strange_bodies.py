@@ -1,4 +1,4 @@
-"""Bodies that should not be: each is refused in a sentence, or read."""
+"""Malformed and unusual bodies: each is refused with a message, or read."""
 
 from typing import Any
 

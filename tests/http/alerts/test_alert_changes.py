@@ -1,4 +1,4 @@
-"""What people do with an alert, and what its page tells of it."""
+"""The actions of users on alerts, and the activity that shows them."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def page_of(browser: requests.Session, endpoint: Endpoint, query: str = "") -> r
 def do(
     browser: requests.Session, endpoint: Endpoint, what: str, **values: str
 ) -> requests.Response:
-    """Send one of the forms of an alert's page, and return the page that follows."""
+    """Submit a form of an alert's page and return the page that follows."""
     page = page_of(browser, endpoint)
     answer = submit(browser, page, form_to(page, f"/alerts/1/{what}"), **values)
     assert answer.status_code == 302, answer.text
@@ -137,7 +137,7 @@ def test_the_activity_has_pages(gatebell: LiveGatebell) -> None:
 
 
 def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
-    """Write a note about the first alert as the form does."""
+    """Add a note to the first alert by the form."""
     me = alice(gatebell).username
     (alert,) = alerts_of(gatebell, endpoint.project)
     with database_of(gatebell) as session:

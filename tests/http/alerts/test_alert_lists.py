@@ -1,4 +1,4 @@
-"""Filters and orders of the alert list, its numbers, changes of several alerts, and the files."""
+"""Filters, sort orders and counts of the alert list, changes of several alerts, and exports."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ def list_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str = "") -> requ
 
 
 def part_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> str:
-    """Return the list without the page around it, which takes longer than the list."""
+    """Return the list without the page around it, which is slower to render."""
     return list_of(gatebell, endpoint, f"{query}&_part=list").text
 
 
@@ -48,7 +48,7 @@ def titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
 
 
 def all_titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> Iterator[list[str]]:
-    """Follow the way to the end, then back to the beginning; return each page's titles."""
+    """Follow the links to the last page and back to the first; return the titles of each."""
     browser = signed_in(gatebell, alice(gatebell))
     page = part_of(gatebell, endpoint, query)
     for relation in ("next", "prev"):
@@ -62,7 +62,7 @@ def all_titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> Iterat
 
 @cache
 def varied(gatebell: LiveGatebell) -> Endpoint:
-    """Return an endpoint with 45 alerts that differ in everything; the last one is the newest."""
+    """Return an endpoint with 45 alerts that differ in every sort key; the last is the newest."""
     endpoint = connect(gatebell)
     words = ("critical", "high", "medium", "low", "info", "unknown")
     for number in range(45):
@@ -109,7 +109,7 @@ def test_a_place_of_one_order_is_none_in_another(gatebell: LiveGatebell) -> None
 
 @cache
 def filtered(gatebell: LiveGatebell) -> Endpoint:
-    """Return an endpoint with alerts of different kinds, one of them sent to another."""
+    """Return an endpoint with alerts for each filter, one of them from another integration."""
     endpoint = connect(gatebell)
     endpoint.accepted(title="a", severity="high", service="mail", platform_environment_name="prod")
     endpoint.accepted(title="b", severity="low", service="mail", platform_environment_name="test")

@@ -1,10 +1,10 @@
-"""The words of an alert: what separates them, and that they go when it goes."""
+"""The search index of an alert: how words are separated, and that it is deleted with the alert."""
 
 from string import punctuation
 
 from sqlalchemy import delete, select, text
 
-from domain.alerts.listing.search import find_matches, words_of
+from domain.alerts.listing.search import find_matches, search_words
 from models import Alert, Project
 from tests.support.live import LiveGatebell
 from tests.support.people import database_of
@@ -16,7 +16,7 @@ def found_by(gatebell: LiveGatebell, endpoint: Endpoint, typed: str) -> list[int
     with database_of(gatebell) as session:
         its_id = select(Project.id).where(Project.path == endpoint.project)
         project_id = session.scalars(its_id).one()
-        matches = find_matches(words_of(typed), project_id=project_id, session=session)
+        matches = find_matches(search_words(typed), project_id=project_id, session=session)
         statement = select(Alert.iid).where(matches.condition, Alert.project_id == project_id)
         return list(session.scalars(statement.order_by(Alert.iid)))
 

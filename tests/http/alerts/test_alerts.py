@@ -1,4 +1,4 @@
-"""The alert list and an alert's page: what they show, to whom, and what can be done there."""
+"""The alert list and the page of an alert: contents, roles and actions."""
 
 import json
 import re
@@ -34,7 +34,7 @@ FIELDS = {
 def page_of(
     gatebell: LiveGatebell, endpoint: Endpoint, path: str = "", role: Role | None = None
 ) -> requests.Response:
-    """Return an alert page as Alice, who owns the project, or somebody with this role sees it."""
+    """Return the page of an alert for the project's owner Alice, or for a user with this role."""
     browser = (
         browser_of(gatebell, endpoint.project, role)
         if role

@@ -1,4 +1,4 @@
-"""A list refuses what it does not know: a typo never stands for everything."""
+"""Lists refuse unknown parameters and values, so that a typo never lists everything."""
 
 from functools import cache
 from urllib.parse import quote

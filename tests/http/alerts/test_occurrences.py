@@ -1,4 +1,4 @@
-"""Every item of every delivery leaves a row that says which alert it touched, and how."""
+"""Each item of a delivery stores an occurrence with its alert and its action."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The delivery log of an integration: what is in it, how it is searched, and sent again."""
+"""The delivery log of an integration: its entries, its filters, and sending a body again."""
 
 import re
 
@@ -51,7 +51,7 @@ def test_the_delivery_log_has_pages(gatebell: LiveGatebell) -> None:
 
 
 def shown(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
-    """Return the outcome of each delivery that the log shows with these filters."""
+    """Return the outcomes of the deliveries that the log lists with these filters."""
     _, page = opened(gatebell, endpoint, f"{{id}}/deliveries?{query}")
     assert page.status_code == 200, page.text
     return re.findall(r"(?:Accepted|Refused) · (\d+)", page.text)
@@ -159,7 +159,7 @@ def test_alerts_that_were_left_out_are_told_once_above_the_log(gatebell: LiveGat
 
 
 def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
-    """Return what a maintainer reads on the page of the log."""
+    """Return the text of the log's page as a maintainer sees it."""
     return words(opened(gatebell, endpoint, "{id}/deliveries")[1].text).replace(" ,", ",")
 
 

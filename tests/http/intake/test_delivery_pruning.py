@@ -1,4 +1,4 @@
-"""Pruning the delivery log: what alerts still need stays, and so does what is recent."""
+"""Pruning of the delivery log: recent deliveries stay, and those that alerts refer to."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The receivers: who may send, in what order it is checked, and what comes back."""
+"""The receivers: keys, the order of the checks, and the responses."""
 
 import json
 
@@ -271,5 +271,5 @@ def test_neither_key_nor_body_is_logged(gatebell: LiveGatebell) -> None:
 
 
 def at(endpoint: Endpoint, url: str) -> Endpoint:
-    """Return the same key for another address."""
+    """Return the endpoint with the same key and another URL."""
     return Endpoint(endpoint.id, endpoint.project, url, endpoint.key, endpoint.service)

@@ -1,4 +1,4 @@
-"""An array at an HTTP endpoint: each of its objects is an alert."""
+"""Arrays at an HTTP integration: each object is an alert."""
 
 import json
 

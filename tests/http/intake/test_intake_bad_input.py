@@ -1,4 +1,4 @@
-"""Bodies that should not be: each is refused in a sentence, or accepted and kept as it came."""
+"""Malformed and unusual bodies: each is refused with a message, or stored as received."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies of every size and wrapping: at the limit, over it, packed, chunked, and broken off."""
+"""Bodies at and over the size limit, compressed, chunked and aborted."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ TOO_LARGE = {"message": f"413 Request Entity Too Large: The body is larger than 
 
 
 def body_of(size: int) -> bytes:
-    """Return an alert of exactly so many bytes."""
+    """Return an alert with a body of this size in bytes."""
     start, end = b'{"title": "Large", "filling": "', b'"}'
     return start + b"x" * (size - len(start) - len(end)) + end
 
@@ -212,5 +212,5 @@ def test_as_many_items_as_fit_are_all_stored(gatebell: LiveGatebell) -> None:
 
 
 def status_of(answer: bytes) -> int | None:
-    """Return the status of an answer as it came over the wire, if one came."""
+    """Return the status code of a raw response, or None if there is none."""
     return int(answer[9:12]) if answer else None

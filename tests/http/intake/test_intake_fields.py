@@ -1,4 +1,4 @@
-"""Every field of both formats with values of every type and length, and with hostile text."""
+"""Each field of both formats with values of each type, long values and hostile texts."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_hostile_text_is_only_text_wherever_it_is_shown(gatebell: LiveGatebell) 
 
 
 def pages(gatebell: LiveGatebell, *endpoints: Endpoint) -> list[str]:
-    """Return where anything of what was sent is shown."""
+    """Return the pages that show a part of the body."""
     project = endpoints[0].project
     found = [f"{gatebell.url}/{project}", f"{gatebell.url}/{project}/-/alerts"]
     found += [

@@ -1,4 +1,4 @@
-"""How many deliveries an integration accepts, on services that were started with such a limit."""
+"""The rate limit of an integration, on services that are started with one."""
 
 from collections.abc import Iterator
 from time import sleep, time

@@ -1,4 +1,4 @@
-"""Bodies as senders really post them, over the wire: the answer, the alerts, and their pages."""
+"""Posts bodies of real senders: the responses, the stored alerts, and their pages."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The short addresses of a project's receivers, whatever the project is called."""
+"""The short URLs of a project's receivers, for all names that a project can have."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def project_called(gatebell: LiveGatebell, *names: str) -> str:
-    """Make a project below a new group; names between are groups."""
+    """Create a project with this path; the names before the last are groups."""
     above = make_project(gatebell, alice(gatebell)).partition("/")[0]
     with database_of(gatebell) as session:
         path = above

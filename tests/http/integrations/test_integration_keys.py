@@ -1,4 +1,4 @@
-"""The keys of an integration: reset with and without overlap, ended, and what to paste."""
+"""The keys of an integration: reset with and without a grace period, its end, and snippets."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def test_an_overlap_is_as_long_as_was_chosen(
 
 
 def overlap_left(gatebell: LiveGatebell, endpoint: Endpoint) -> float:
-    """Return for how many seconds the old key is good."""
+    """Return the remaining grace period of the old key in seconds."""
     (row,) = integrations_of(gatebell, endpoint.project)
     assert row.previous_key_expires_at is not None
     return (row.previous_key_expires_at - now()).total_seconds()

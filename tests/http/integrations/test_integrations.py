@@ -1,4 +1,4 @@
-"""The pages of a project's integrations: who sees them, and what they do."""
+"""The pages of a project's integrations: the roles that may see them, and their actions."""
 
 import re
 
@@ -27,7 +27,7 @@ def test_owners_and_maintainers_see_every_page(gatebell: LiveGatebell, role: Rol
 
 
 def statuses(gatebell: LiveGatebell, endpoint: Endpoint, role: Role | None) -> dict[str, int]:
-    """Return how each page answers somebody with this role."""
+    """Return the status code of each page for a user with this role."""
     browser = browser_of(gatebell, endpoint.project, role)
     addresses = {
         page: address(gatebell, endpoint.project, page, endpoint.id)

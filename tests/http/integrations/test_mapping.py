@@ -1,4 +1,4 @@
-"""Custom mapping: chosen on a page from a sample, and what deliveries become by it."""
+"""Custom mappings: chosen from a sample on a page, previewed, and applied to deliveries."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ STORED = {
 
 
 class Editor:
-    """Somebody at the mapping of an integration."""
+    """A browser on the mapping page of an integration."""
 
     def __init__(self, gatebell: LiveGatebell, endpoint: Endpoint) -> None:
         self.gatebell, self.endpoint = gatebell, endpoint
@@ -56,7 +56,7 @@ class Editor:
         return form_with(self.page, "sample")
 
     def press(self, button: str, **values: str | list[str]) -> requests.Response:
-        """Fill in and press a button; the page that follows stays open."""
+        """Fill in the form and press a button; keep the page that follows."""
         answer = submit(self.browser, self.page, self.form, do=button, **values)
         if answer.status_code == 302:
             answer = self.browser.get(self.gatebell.url + answer.headers["Location"])

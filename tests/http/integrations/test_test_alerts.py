@@ -1,4 +1,4 @@
-"""Test alerts: what they do, what they explain, and that a dry run does nothing."""
+"""Test alerts and their explanations, and dry runs, which store nothing."""
 
 import json
 
