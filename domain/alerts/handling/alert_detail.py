@@ -97,7 +97,7 @@ def _detail(
             alert.fingerprint,
             part,
             item,
-            kind=delivery.format if delivery else "",
+            body_format=delivery.format if delivery else "",
             mapping=mapping,
         ),
         severity_reason=_stored_or_read(

@@ -39,7 +39,7 @@ def explain(
     part: Mapping[str, Any],
     item: IncomingAlert | None,
     *,
-    kind: str,
+    body_format: str,
     mapping: FieldMapping,
 ) -> Grouping:
     """Return the rule that made the stored fingerprint; `part` is the item of the payload."""
@@ -49,7 +49,7 @@ def explain(
         return FORGOTTEN
     rules = (
         _metrics_rules(part, item)
-        if kind == IntegrationType.PROMETHEUS
+        if body_format == IntegrationType.PROMETHEUS
         else _generic_rules(part, mapping)
     )
     for identity, sentence, fields in rules:

@@ -81,7 +81,7 @@ class IntegrationContext:
 
 def create_integration(
     context: IntegrationContext,
-    kind: IntegrationType,
+    integration_type: IntegrationType,
     details: IntegrationDetails,
     *,
     session: Session,
@@ -93,16 +93,16 @@ def create_integration(
     Raise InvalidError naming the field.
     """
     others = _locked(context.project_id, session=session)
-    same = [other for other in others if other.type == kind]
+    same = [other for other in others if other.type == integration_type]
     if same and not context.allows_several:
-        message = f"This instance's tier allows one {kind.label} in a project."
+        message = f"This instance's tier allows one {integration_type.label} in a project."
         raise InvalidError(message, field="type")
-    name = _checked_name(details.name, kind, is_first=not same)
-    _check(kind, details, [other for other in others if other.active])
+    name = _checked_name(details.name, integration_type, is_first=not same)
+    _check(integration_type, details, [other for other in others if other.active])
     key = keyring.issue(Kind.INTEGRATION_KEY)
     integration = Integration(
         project_id=context.project_id,
-        type=kind.value,
+        type=integration_type.value,
         name=name,
         active=details.active,
         endpoint_identifier=random_hex(8),
@@ -128,10 +128,10 @@ def change_integration(
     if integration is None:
         raise _not_found()
     others = list(by_id.values())
-    kind = IntegrationType(integration.type)
-    is_alone = not any(other.type == kind for other in others)
-    name = _checked_name(details.name, kind, is_first=is_alone)
-    _check(kind, details, [other for other in others if other.active])
+    integration_type = IntegrationType(integration.type)
+    is_alone = not any(other.type == integration_type for other in others)
+    name = _checked_name(details.name, integration_type, is_first=is_alone)
+    _check(integration_type, details, [other for other in others if other.active])
     integration.name = name
     integration.active = details.active
     integration.api_url = details.api_url or None
@@ -153,7 +153,7 @@ def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.type for each in found))
 
 
-def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
+def _checked_name(name: str, integration_type: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
     if len(clean) > LONGEST_NAME:
         message = f"A name may have at most {LONGEST_NAME} characters."
@@ -164,17 +164,17 @@ def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     if clean:
         return clean
     if not is_first:
-        message = f"Give it a name: there is another {kind.label} in this project."
+        message = f"Give it a name: there is another {integration_type.label} in this project."
         raise InvalidError(message, field="name")
-    return kind.label
+    return integration_type.label
 
 
 def _check(
-    kind: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
+    integration_type: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
-    is_external = kind is IntegrationType.EXTERNAL
-    if kind in _URL_REQUIRED and not is_web_address(details.api_url):
-        raise InvalidError(_URL_REQUIRED[kind], field="api_url")
+    is_external = integration_type is IntegrationType.EXTERNAL
+    if integration_type in _URL_REQUIRED and not is_web_address(details.api_url):
+        raise InvalidError(_URL_REQUIRED[integration_type], field="api_url")
     if len(details.api_url or "") > LONGEST_URL:
         message = f"A URL may have at most {LONGEST_URL} characters."
         raise InvalidError(message, field="api_url")

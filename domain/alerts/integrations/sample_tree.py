@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from domain.alerts.reading.mapping import kind_of
+from domain.alerts.reading.mapping import json_type_of
 from domain.alerts.reading.text import excerpt
 
 #: The most fields in a tree.
@@ -18,7 +18,7 @@ class Branch:
     #: The key, or the position in an array as `[0]`.
     name: str
     #: string, number, boolean, null, array or object.
-    kind: str
+    json_type: str
     #: The beginning of the value as JSON; for arrays and objects their number of items.
     gist: str
     branches: tuple["Branch", ...]
@@ -37,7 +37,7 @@ def _branches_of(value: Any, room: Iterator[int]) -> tuple[Branch, ...]:
         found.append(
             Branch(
                 name=name,
-                kind=kind_of(child),
+                json_type=json_type_of(child),
                 gist=_gist(child),
                 branches=_branches_of(child, room),
             )

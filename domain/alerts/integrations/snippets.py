@@ -18,10 +18,12 @@ class Snippet:
     text: str
 
 
-def example_body(kind: IntegrationType, *, now: datetime) -> str:
+def example_body(integration_type: IntegrationType, *, now: datetime) -> str:
     """Return an example body in the format of a type, for the test alert page."""
     started = now.isoformat(timespec="seconds").replace("+00:00", "Z")
-    build = _prometheus_example if kind is IntegrationType.PROMETHEUS else _generic_example
+    build = (
+        _prometheus_example if integration_type is IntegrationType.PROMETHEUS else _generic_example
+    )
     return orjson.dumps(build(started), option=orjson.OPT_INDENT_2).decode()
 
 
@@ -70,11 +72,13 @@ def _prometheus_example(started: str) -> dict[str, object]:
     }
 
 
-def snippets(kind: IntegrationType, url: str, key: str, *, now: datetime) -> tuple[Snippet, ...]:
+def snippets(
+    integration_type: IntegrationType, url: str, key: str, *, now: datetime
+) -> tuple[Snippet, ...]:
     """Return the snippets for a type of integration, with URL and key filled in."""
-    body = orjson.loads(example_body(kind, now=now - timedelta(minutes=1)))
+    body = orjson.loads(example_body(integration_type, now=now - timedelta(minutes=1)))
     by_hand = (_curl(url, key, body), _python(url, key, body))
-    if kind is IntegrationType.PROMETHEUS:
+    if integration_type is IntegrationType.PROMETHEUS:
         return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *by_hand)
     return by_hand
 

@@ -24,7 +24,7 @@ class Reading:
 
 def read_body(
     body: bytes,
-    kind: IntegrationType,
+    integration_type: IntegrationType,
     *,
     now: datetime,
     reading: Reading,
@@ -32,15 +32,17 @@ def read_body(
 ) -> ParsedBody:
     """Parse a body and read its alerts; raise UnreadableBody, MissingAttributes or NoValidItem."""
     value = read_json(body, nesting_limit=reading.nesting_limit)
-    if isinstance(value, list) and kind is IntegrationType.HTTP:
+    if isinstance(value, list) and integration_type is IntegrationType.HTTP:
         flag = reading.automatic_fingerprint
         return generic.parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
-    return read_payload(checked_object(value), kind, now=now, reading=reading, mapping=mapping)
+    return read_payload(
+        checked_object(value), integration_type, now=now, reading=reading, mapping=mapping
+    )
 
 
 def read_payload(
     payload: Mapping[str, Any],
-    kind: IntegrationType,
+    integration_type: IntegrationType,
     *,
     now: datetime,
     reading: Reading,
@@ -51,7 +53,7 @@ def read_payload(
     The mapping applies to the generic format only. A body that looks like the other format is read
     anyway, with a parse warning.
     """
-    if kind is IntegrationType.PROMETHEUS:
+    if integration_type is IntegrationType.PROMETHEUS:
         return _read_webhook(payload, now=now)
     parsed = generic.parse(
         payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
@@ -81,9 +83,9 @@ def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
         raise MissingAttributes(error.names, hint=LOOKS_LIKE_ONE_ALERT) from error
 
 
-def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
+def only_item(value: Any, body_format: str, item_index: int) -> Mapping[str, Any]:
     """Return the body reduced to one of its items, so that the others need not be read."""
-    if kind != IntegrationType.PROMETHEUS:
+    if body_format != IntegrationType.PROMETHEUS:
         is_array = isinstance(value, list) and item_index < len(value)
         return checked_object(value[item_index] if is_array else value)
     payload = checked_object(value)
@@ -91,8 +93,8 @@ def only_item(value: Any, kind: str, item_index: int) -> Mapping[str, Any]:
     return {**payload, "alerts": items[item_index : item_index + 1]} if items else payload
 
 
-def shown_part(payload: Mapping[str, Any], kind: str, item_index: int) -> Mapping[str, Any]:
+def shown_part(payload: Mapping[str, Any], body_format: str, item_index: int) -> Mapping[str, Any]:
     """Return the part of a body that one alert was read from."""
-    if kind == IntegrationType.PROMETHEUS:
+    if body_format == IntegrationType.PROMETHEUS:
         return prometheus.shown_part(payload, item_index)
     return payload

@@ -210,7 +210,7 @@ class SampleValue:
 
     path: Path
     #: string, number, boolean, null or array.
-    kind: str
+    json_type: str
     #: The beginning of the value, in quotes.
     example: str
 
@@ -231,7 +231,7 @@ def values_of(sample: Mapping[str, Any]) -> tuple[SampleValue, ...]:
     for path, value in _walk((), sample):
         if len(found) == _MOST_SAMPLE_VALUES:
             break
-        found.append(SampleValue(path=path, kind=kind_of(value), example=excerpt(value)))
+        found.append(SampleValue(path=path, json_type=json_type_of(value), example=excerpt(value)))
     return tuple(found)
 
 
@@ -248,7 +248,7 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         yield from _walk((*path, step), child)
 
 
-_KINDS: Mapping[type, str] = {
+_JSON_TYPES: Mapping[type, str] = {
     str: "string",
     int: "number",
     float: "number",
@@ -260,6 +260,6 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def kind_of(value: Any) -> str:
+def json_type_of(value: Any) -> str:
     """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for both literals."""
-    return _KINDS[type(value)]
+    return _JSON_TYPES[type(value)]

@@ -18,7 +18,7 @@ from domain.keyring import Keyring
 from models import Integration, Project
 from models.folding import fold
 
-_TYPES = {kind.value: kind for kind in IntegrationType}
+_TYPES = {integration_type.value: integration_type for integration_type in IntegrationType}
 #: The time of last use is updated at most once in this interval, to limit writes.
 _USE_RESOLUTION = timedelta(minutes=1)
 
@@ -146,10 +146,10 @@ def find_receiver(
 
 
 def find_oldest_receiver(
-    project_path: str, kind: IntegrationType, *, hot: HotConnection, now: datetime
+    project_path: str, integration_type: IntegrationType, *, hot: HotConnection, now: datetime
 ) -> Receiver:
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
-    parameters = {"type": kind.value, "path": fold(project_path)}
+    parameters = {"type": integration_type.value, "path": fold(project_path)}
     return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
 
 

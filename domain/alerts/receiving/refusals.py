@@ -17,7 +17,7 @@ from domain.errors import DomainError
 from models import Delivery
 
 #: The id of the integration and the status code of the response.
-Kind = tuple[int, int]
+RefusalKind = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -41,11 +41,11 @@ class RefusalSampler:
     def __init__(self) -> None:
         """Start without refusals."""
         self._lock = Lock()
-        self._tallies: dict[Kind, _Tally] = {}
-        self._with_pending: set[Kind] = set()
+        self._tallies: dict[RefusalKind, _Tally] = {}
+        self._with_pending: set[RefusalKind] = set()
         self._flushed_at = 0.0
 
-    def gets_row(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
+    def gets_row(self, kind: RefusalKind, *, now: datetime, per_minute: int) -> bool:
         """Return whether this refusal gets a row; count it otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
@@ -59,7 +59,7 @@ class RefusalSampler:
             self._with_pending.add(kind)
             return False
 
-    def use_row(self, kind: Kind, delivery_id: int) -> list[tuple[int, int]]:
+    def use_row(self, kind: RefusalKind, delivery_id: int) -> list[tuple[int, int]]:
         """Count later refusals in this row; return the pending count of the row before it."""
         with self._lock:
             tally = self._tallies[kind]
@@ -75,7 +75,7 @@ class RefusalSampler:
             self._flushed_at = now.timestamp()
             return [each for kind in tuple(self._with_pending) for each in self._take(kind)]
 
-    def _take(self, kind: Kind) -> list[tuple[int, int]]:
+    def _take(self, kind: RefusalKind) -> list[tuple[int, int]]:
         tally = self._tallies[kind]
         if tally.delivery_id is None:
             return []

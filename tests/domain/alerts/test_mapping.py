@@ -88,7 +88,7 @@ def test_parse_warnings_name_the_key_that_was_read() -> None:
 
 
 def test_a_sample_shows_what_can_be_chosen() -> None:
-    shown = {value.label: (value.kind, value.example) for value in mapping.values_of(SAMPLE)}
+    shown = {value.label: (value.json_type, value.example) for value in mapping.values_of(SAMPLE)}
     assert shown == {
         "event.name": ("string", "“Disk full”"),
         "event.level": ("string", "“High”"),
@@ -110,7 +110,7 @@ def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any])
     for value in mapping.values_of(payload):
         path = mapping.read_path(value.written)
         assert path == value.path
-        assert value.kind != "null" or mapping.resolve(payload, path) is None
+        assert value.json_type != "null" or mapping.resolve(payload, path) is None
         assert value.label
 
 

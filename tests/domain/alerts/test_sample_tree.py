@@ -20,7 +20,7 @@ SAMPLE: dict[str, Any] = {
 
 def lines(branches: tuple[Branch, ...], indent: str = "") -> Iterator[str]:
     for branch in branches:
-        yield f"{indent}{branch.name}: {branch.kind} {branch.gist}"
+        yield f"{indent}{branch.name}: {branch.json_type} {branch.gist}"
         yield from lines(branch.branches, f"{indent}  ")
 
 

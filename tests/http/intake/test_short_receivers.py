@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def project_called(gatebell: LiveGatebell, *names: str) -> str:
-    """Create a project with this path; the names before the last are groups."""
+    """Create a project below a new group; all names but the last are groups as well."""
     above = make_project(gatebell, alice(gatebell)).partition("/")[0]
     with database_of(gatebell) as session:
         path = above
