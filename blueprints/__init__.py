@@ -34,7 +34,7 @@ from blueprints.oauth.token import token
 from blueprints.projects.environments import environments
 from blueprints.projects.groups import groups
 from blueprints.projects.projects import projects
-from blueprints.projects.resource_tokens import place_tokens
+from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.users import users
@@ -62,7 +62,7 @@ PAGES = (
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
-    place_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…
+    resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…
     alerts,  # /<project>/-/alerts…
     alert_changes,  # /<project>/-/alerts/status  …/alerts/<iid>/{status,assignee,notes}
     environments,  # /<project>/-/environments…

@@ -88,9 +88,11 @@ def renew_secret(application_id: int) -> ResponseReturnValue:
     application, form = _own(application_id), RenewalForm()
     if not form.validate_on_submit():
         return _show_page(application, form)
-    keyring, overlap = services().keyring, form.chosen
-    secret = renew(application, session=db.session(), keyring=keyring, now=now(), overlap=overlap)
-    _note(EventKind.SECRET_RENEWED, application, old_secret_ends=overlap.words)
+    keyring, grace_period = services().keyring, form.chosen
+    secret = renew(
+        application, session=db.session(), keyring=keyring, now=now(), grace_period=grace_period
+    )
+    _note(EventKind.SECRET_RENEWED, application, old_secret_ends=grace_period.words)
     return _show_secret(application_id, secret)
 
 

@@ -3,7 +3,7 @@
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
-from domain.oauth.openid.avatars import picture_path
+from domain.oauth.openid.avatars import avatar_path
 from domain.projects.people import get_person
 from web.extensions import db
 from web.http.access import signed_in, viewer
@@ -17,5 +17,5 @@ users = Blueprint("users", __name__, url_prefix="/-/users")
 def show(username: str) -> ResponseReturnValue:
     """Show somebody to those who work with them."""
     person = get_person(username, viewer(), session=db.session())
-    picture = below(picture_path(person.name or person.username, person.id))
-    return render_template("users/show.html", person=person, picture=picture)
+    avatar = below(avatar_path(person.name or person.username, person.id))
+    return render_template("users/show.html", person=person, avatar=avatar)

@@ -61,7 +61,7 @@ class Keyring:
         self.fingerprints = tuple(
             _derive(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS] for each in masters
         )
-        self._successor_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
+        self._derivation_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
         fernets = [
             Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
             for each in masters
@@ -73,14 +73,14 @@ class Keyring:
         clear = random_credential(kind)
         return Credential(clear=clear, digest=self.digest(clear))
 
-    def successors(self, text: str, kind: Kind) -> tuple[str, ...]:
-        """Return the credential that follows from another one, the same each time.
+    def derived_tokens(self, text: str, kind: Kind) -> tuple[str, ...]:
+        """Return the credential derived from another one, the same each time.
 
         One for each key of the ring, the newest first. Nobody can tell it from a random one
         without the key, and with the key nobody can tell it without the other credential.
         """
         origin = f"{kind} after {text}".encode()
-        seeds = (hmac.digest(key, origin, "sha256") for key in self._successor_keys)
+        seeds = (hmac.digest(key, origin, "sha256") for key in self._derivation_keys)
         return tuple(credential_from(kind, seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:

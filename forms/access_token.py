@@ -49,15 +49,15 @@ class AccessTokenForm(Form):
     )
 
 
-class PlaceTokenForm(AccessTokenForm):
+class ResourceTokenForm(AccessTokenForm):
     """The same with the role that the token has in its project or group."""
 
     role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
 
-    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
-        """Take the role of who makes it: nobody gives more than they have."""
+    def __init__(self, *args: Any, granted_by: Role, **kwargs: Any) -> None:
+        """Take the role of the person who makes the token: nobody grants more than they have."""
         super().__init__(*args, **kwargs)
-        self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
+        self.role.choices = [(int(role), role.label) for role in Role if role <= granted_by]
 
     @property
     def chosen_role(self) -> Role:

@@ -6,10 +6,10 @@ from typing import Self
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length
 
+from domain.grace_period import GracePeriod
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
 from domain.oauth.clients.redirect_uris import check_redirect_uri
 from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
-from domain.overlap import Overlap
 from forms.base import Form, objections_beside_the_field, without_edges
 
 
@@ -90,12 +90,12 @@ class RenewalForm(Form):
 
     overlap = RadioField(
         "How long may the old secret still be used?",
-        choices=[(each.key, each.words) for each in Overlap],
-        default=Overlap.NOW.key,
+        choices=[(each.key, each.words) for each in GracePeriod],
+        default=GracePeriod.NOW.key,
         validators=[InputRequired("Choose how long the old secret may still be used.")],
     )
 
     @property
-    def chosen(self) -> Overlap:
+    def chosen(self) -> GracePeriod:
         """What was chosen."""
-        return Overlap.of(str(self.overlap.data))
+        return GracePeriod.of(str(self.overlap.data))

@@ -6,7 +6,7 @@ from wtforms.validators import InputRequired, Length, ValidationError
 from domain.accounts.names import LONGEST_NAME
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import LONGEST_URL, IntegrationDetails
-from domain.overlap import Overlap
+from domain.grace_period import GracePeriod
 from domain.text_links import is_web_address
 from forms.base import Form, without_edges
 
@@ -65,12 +65,12 @@ class ResetKeyForm(EndKeyForm):
 
     overlap = RadioField(
         "How long may the old key still be used?",
-        choices=[(each.key, each.words) for each in Overlap],
-        default=Overlap.NOW.key,
+        choices=[(each.key, each.words) for each in GracePeriod],
+        default=GracePeriod.NOW.key,
         validators=[InputRequired("Choose how long the old key may still be used.")],
     )
 
     @property
-    def chosen(self) -> Overlap:
+    def chosen(self) -> GracePeriod:
         """The chosen grace period."""
-        return Overlap.of(str(self.overlap.data))
+        return GracePeriod.of(str(self.overlap.data))

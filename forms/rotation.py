@@ -3,13 +3,13 @@
 from wtforms import RadioField
 from wtforms.validators import InputRequired
 
-from domain.oauth.openid.keys import Handover
+from domain.oauth.openid.keys import KeyRotation
 from forms.base import Form
 
 _WORDS = {
-    Handover.AFTER_NOTICE: "In an hour, when everybody can know it",
-    Handover.AT_ONCE: "At once",
-    Handover.OLD_KEYS_LEAKED: "At once, and the old keys are void",
+    KeyRotation.AFTER_NOTICE: "In an hour, when everybody can know it",
+    KeyRotation.AT_ONCE: "At once",
+    KeyRotation.OLD_KEYS_LEAKED: "At once, and the old keys are void",
 }
 
 
@@ -19,11 +19,11 @@ class RotationForm(Form):
     handover = RadioField(
         "When does the new key sign?",
         choices=[(each.value, words) for each, words in _WORDS.items()],
-        default=Handover.AFTER_NOTICE.value,
+        default=KeyRotation.AFTER_NOTICE.value,
         validators=[InputRequired("Choose when the new key signs.")],
     )
 
     @property
-    def chosen(self) -> Handover:
+    def chosen(self) -> KeyRotation:
         """What was chosen."""
-        return Handover(self.handover.data)
+        return KeyRotation(self.handover.data)

@@ -4,8 +4,8 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.openid.key_lifecycle import list_staged_keys
-from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, Handover
+from domain.oauth.openid.key_lifecycle import list_key_lifecycle
+from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, KeyRotation
 from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
 from web.extensions import db
@@ -38,12 +38,12 @@ def rotate() -> ResponseReturnValue:
 
 
 def _page(form: RotationForm) -> ResponseReturnValue:
-    found = list_staged_keys(session=db.session(), keyring=services().keyring, now=now())
+    found = list_key_lifecycle(session=db.session(), keyring=services().keyring, now=now())
     page = render_template(
         "admin/keys/index.html",
         keys=found,
         form=form,
-        handovers=Handover,
+        rotations=KeyRotation,
         notice_period=NOTICE,
         longest=LONGEST_ID_TOKEN,
         key_set_url=f"{settings().base_url}/oauth/discovery/keys",

@@ -32,7 +32,7 @@ from web.services import now, services
 
 personal_access_tokens = Blueprint("personal_access_tokens", __name__)
 _READING = ("api", "read_api", "read")
-#: Whatever a token is good for, its bearer may look at it and, having lost it, revoke it.
+#: A token of any scope may be used to read or revoke that token itself.
 _ANY = tuple(BY_NAME)
 
 
@@ -69,7 +69,7 @@ def show(bearer: Bearer, token_id: int) -> Response:
 @personal_access_tokens.post("/personal_access_tokens/self/rotate")
 @rotating_bearer
 def rotate_self(bearer: Bearer) -> Response:
-    """Put a new token in the place of the one that the request is made with."""
+    """Replace the token of the request by a new one."""
     if bearer.personal_token_id is None:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
@@ -79,7 +79,7 @@ def rotate_self(bearer: Bearer) -> Response:
 @personal_access_tokens.post("/personal_access_tokens/<int:token_id>/rotate")
 @rotating_bearer
 def rotate(bearer: Bearer, token_id: int) -> Response:
-    """Put a new token in the place of another one; for people and their scripts alone."""
+    """Replace another token by a new one; only with a personal access token."""
     if bearer.personal_token_id is None:
         message = "Rotating a personal access token needs a personal access token, or its page."
         raise ForbiddenError(message)

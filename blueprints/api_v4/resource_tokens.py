@@ -1,4 +1,4 @@
-"""/api/v4/{projects,groups}/:id/access_tokens: tokens that act as a member of one place."""
+"""/api/v4/{projects,groups}/:id/access_tokens: access tokens of one project or group."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth.personal_tokens import resource_tokens as domain
 from domain.oauth.personal_tokens.made_by_applications import check_may_rotate, source_of
-from domain.oauth.personal_tokens.resource_tokens import PlaceToken, Wish
+from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenRequest
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.access import get_group_for, get_project_for
@@ -34,27 +34,27 @@ from web.http.audit import note
 from web.http.json_responses import json_response
 from web.services import now, services
 
-place_tokens = Blueprint("place_tokens", __name__)
+resource_tokens = Blueprint("resource_tokens", __name__)
 _ALL = "/<any(projects, groups):kind>/<path:reference>/access_tokens"
 _ONE = f"{_ALL}/<int:token_id>"
 _READING = ("api", "read_api", "read")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """A place, and the role that the caller has there."""
+class TokenScope:
+    """The project or group of the request, and the role that the caller has in it."""
 
     place: Place
     role: Role
 
 
-@place_tokens.get(_ALL)
+@resource_tokens.get(_ALL)
 @with_bearer(*_READING)
 def index(bearer: Bearer, kind: str, reference: str) -> Response:
     """List the tokens of a project or a group."""
     place = _managed(kind, reference, bearer).place
     given, wanted_page = token_query(), requested_page()
-    found = domain.list_place_tokens(
+    found = domain.list_resource_tokens(
         token_filter(given, place=place),
         place,
         session=db.session(),
@@ -66,69 +66,69 @@ def index(bearer: Bearer, kind: str, reference: str) -> Response:
     return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
 
 
-@place_tokens.post(_ALL)
+@resource_tokens.post(_ALL)
 @with_bearer("api")
 def create(bearer: Bearer, kind: str, reference: str) -> Response:
-    """Make a token, and the bot that it acts as."""
-    held, given = _managed(kind, reference, bearer), read.all_parameters()
+    """Create a token, and the bot that it acts as."""
+    scope, given = _managed(kind, reference, bearer), read.all_parameters()
     if bearer.is_bot:
         message = "A bot makes no access tokens."
         raise ForbiddenError(message)
     level = read.whole_number(given, "access_level")
     details = replace(token_details(given), source=source_of(bearer, session=db.session()))
-    wish = Wish(details=details, role=_role(level), giver=held.role)
-    made = domain.create_place_token(
-        held.place, wish, session=db.session(), keyring=services().keyring, now=now()
+    wanted = TokenRequest(details=details, role=_role(level), granted_by=scope.role)
+    made = domain.create_resource_token(
+        scope.place, wanted, session=db.session(), keyring=services().keyring, now=now()
     )
     note(made.token.event(EventKind.TOKEN_ISSUED))
-    return shown_once(_seen(held.place, made.token.id).as_json(), made.clear, 201)
+    return shown_once(_seen(scope.place, made.token.id).as_json(), made.clear, 201)
 
 
-@place_tokens.get(_ONE)
+@resource_tokens.get(_ONE)
 @with_bearer(*_READING)
 def show(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
     """Show a token."""
     return json_response(_seen(_managed(kind, reference, bearer).place, token_id).as_json())
 
 
-@place_tokens.post(f"{_ALL}/self/rotate")
+@resource_tokens.post(f"{_ALL}/self/rotate")
 @rotating_bearer
 def rotate_self(bearer: Bearer, kind: str, reference: str) -> Response:
-    """Put a new token in the place of the one that the request is made with."""
+    """Replace the token of the request by a new one."""
     if bearer.personal_token_id is None:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
-    held = _held(kind, reference, bearer, at_least=Role.GUEST)
-    return _rotated(held.place, bearer.personal_token_id)
+    scope = _token_scope(kind, reference, bearer, at_least=Role.GUEST)
+    return _rotated(scope.place, bearer.personal_token_id)
 
 
-@place_tokens.post(f"{_ONE}/rotate")
+@resource_tokens.post(f"{_ONE}/rotate")
 @rotating_bearer
 def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
-    """Put a new token in the place of another one, which can do no more than the caller."""
+    """Replace another token, whose role is not above that of the caller, by a new one."""
     if bearer.is_bot and bearer.personal_token_id != token_id:
         message = "A bot rotates no token but its own."
         raise ForbiddenError(message)
-    held = _managed(kind, reference, bearer)
-    domain.check_may_end(_seen(held.place, token_id), held.role)
+    scope = _managed(kind, reference, bearer)
+    domain.check_may_end(_seen(scope.place, token_id), scope.role)
     check_may_rotate(token_id, bearer, session=db.session())
-    return _rotated(held.place, token_id)
+    return _rotated(scope.place, token_id)
 
 
-@place_tokens.delete(_ONE)
+@resource_tokens.delete(_ONE)
 @with_bearer("api")
 def revoke(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
-    """Revoke a token; its bot leaves."""
-    held = _managed(kind, reference, bearer)
-    domain.check_may_end(_seen(held.place, token_id), held.role)
-    token = domain.revoke_place_token(held.place, token_id, session=db.session(), now=now())
+    """Revoke a token; its bot ceases to be a member."""
+    scope = _managed(kind, reference, bearer)
+    domain.check_may_end(_seen(scope.place, token_id), scope.role)
+    token = domain.revoke_resource_token(scope.place, token_id, session=db.session(), now=now())
     note(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)
 
 
-def _managed(kind: str, reference: str, bearer: Bearer) -> Held:
-    """Return the place, if the caller may manage its tokens."""
-    return _held(
+def _managed(kind: str, reference: str, bearer: Bearer) -> TokenScope:
+    """Return the project or group, if the caller may manage its tokens."""
+    return _token_scope(
         kind,
         reference,
         bearer,
@@ -136,16 +136,16 @@ def _managed(kind: str, reference: str, bearer: Bearer) -> Held:
     )
 
 
-def _held(kind: str, reference: str, bearer: Bearer, *, at_least: Role) -> Held:
+def _token_scope(kind: str, reference: str, bearer: Bearer, *, at_least: Role) -> TokenScope:
     viewer, session = Viewer(user_id=bearer.user_id, is_admin=bearer.is_admin), db.session()
     if kind == "projects":
         path = project_path(reference, session=session)
         project = get_project_for(path, viewer, at_least=at_least, session=session)
         place = Place(project_id=project.id, path=project.path)
-        return Held(place=place, role=project.role or at_least)
+        return TokenScope(place=place, role=project.role or at_least)
     path = group_path(reference, session=session)
     group = get_group_for(path, viewer, at_least=at_least, session=session)
-    return Held(place=Place(group_id=group.id, path=group.path), role=group.role or at_least)
+    return TokenScope(place=Place(group_id=group.id, path=group.path), role=group.role or at_least)
 
 
 def _role(level: int | None) -> Role:
@@ -158,12 +158,12 @@ def _role(level: int | None) -> Role:
         raise InvalidError(message, field="access_level") from error
 
 
-def _seen(place: Place, token_id: int) -> PlaceToken:
-    return domain.get_place_token(place, token_id, session=db.session(), now=now())
+def _seen(place: Place, token_id: int) -> ResourceToken:
+    return domain.get_resource_token(place, token_id, session=db.session(), now=now())
 
 
 def _rotated(place: Place, token_id: int) -> Response:
-    made = domain.rotate_place_token(
+    made = domain.rotate_resource_token(
         place,
         token_id,
         token_expiry(read.all_parameters(), ROTATED_FOR),

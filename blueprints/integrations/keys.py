@@ -8,7 +8,7 @@ from domain.alerts.integrations import keys as domain
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.snippets import snippets
 from domain.errors import ConflictError
-from domain.overlap import Overlap
+from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
 from web.alerts.integration_audit import note_change
@@ -49,14 +49,14 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return _back(project, integration_id)
 
 
-_SAID = {Overlap.NOW: "The key is replaced. Senders with the old one are refused from now on."}
+_SAID = {GracePeriod.NOW: "The key is replaced. Senders with the old one are refused from now on."}
 
 
 def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
     domain.reset_key(
         integration.id,
         seen=form.seen.data or "",
-        overlap=form.chosen,
+        grace_period=form.chosen,
         session=db.session(),
         keyring=services().keyring,
         now=now(),

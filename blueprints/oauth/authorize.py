@@ -22,7 +22,7 @@ from web.extensions import csrf, db
 from web.http.access import open_to_anyone, visitor
 from web.oauth.authorization_url import address_for, asked_now, when_asked
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
-from web.sealing.consent_forms import read_ticket, use_up, write_ticket
+from web.sealing.consent_forms import consume, read_ticket, write_ticket
 from web.services import now
 
 authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
@@ -66,7 +66,7 @@ def decide() -> ResponseReturnValue:
     question = read_ticket(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=address_for(question.parameters)))
-    if not use_up(question, sign_in_id=visitor().sign_in_id):
+    if not consume(question, sign_in_id=visitor().sign_in_id):
         # Pressed twice, or after going back: what counts is a page that was not answered yet.
         return redirect(address_for({**question.parameters, "prompt": ["consent"]}), code=303)
     return _answer(request_from(question.parameters))

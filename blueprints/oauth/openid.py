@@ -1,10 +1,10 @@
-"""OpenID Connect for machines: claims of the user, keys, introspection, pictures."""
+"""OpenID Connect for machines: claims of the user, keys, introspection, avatars."""
 
 from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
-from domain.oauth.openid.avatars import draw_picture
+from domain.oauth.openid.avatars import draw_avatar
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.version import Release
@@ -62,8 +62,8 @@ def jwks() -> Response:
 @openid.get("/-/pictures/<string(length=1):letter>-<int(max=359):hue>.svg")
 @open_to_anyone
 def picture(letter: str, hue: int) -> Response:
-    """Draw the picture that an address describes."""
-    response = Response(draw_picture(letter, hue), mimetype="image/svg+xml")
+    """Return the avatar that the URL describes."""
+    response = Response(draw_avatar(letter, hue), mimetype="image/svg+xml")
     response.headers["Cache-Control"] = f"public, max-age={_A_DAY}, immutable"
     response.headers["Content-Security-Policy"] = "default-src 'none'"
     return response

@@ -46,7 +46,7 @@ def show(uid: str) -> ResponseReturnValue:
     """Tell a client how it is registered (RFC 7592 section 2.1)."""
     token, context = _token(), oauth_context()
     application = domain.get_registered(uid, token, context=context)
-    return send(domain.tell(application, token or "", context=context))
+    return send(domain.read(application, token or "", context=context))
 
 
 @registration.put("/<uid>")

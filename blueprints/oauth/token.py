@@ -30,10 +30,10 @@ _LONGEST_PUSH = 32_768
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
     asked = request_in_form()
-    answer = authorization_server().create_token_response(asked)
-    body = answer.body if isinstance(answer.body, dict) else {}
+    oauth_response = authorization_server().create_token_response(asked)
+    body = oauth_response.body if isinstance(oauth_response.body, dict) else {}
     count_token(asked.value("grant_type") or "", body.get("error", "issued"))
-    return send(answer)
+    return send(oauth_response)
 
 
 @token.post("/par")
@@ -62,10 +62,10 @@ def authorize_device() -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def revoke() -> ResponseReturnValue:
-    """Kill a pair of tokens (RFC 7009)."""
+    """Revoke a pair of tokens (RFC 7009)."""
     server = authorization_server()
-    answer = server.create_endpoint_response("revocation", request_in_form())
-    return send(answer)
+    oauth_response = server.create_endpoint_response("revocation", request_in_form())
+    return send(oauth_response)
 
 
 @token.get("/token/info")

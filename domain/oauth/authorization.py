@@ -13,9 +13,9 @@ from domain.audit.events import Event, EventKind
 from domain.oauth.clients.applications import is_unchecked
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, Question, question_for, remember
-from domain.oauth.consent.pushed_requests import use_up
+from domain.oauth.consent.pushed_requests import consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
-from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.server import AuthorizationServer
 from models import Application
@@ -191,10 +191,12 @@ def _unless_silent(
     return step
 
 
-def accept(checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer) -> Answer:
+def accept(
+    checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+) -> OAuthResponse:
     """Keep what the user has just approved, and send the browser back with a code."""
     context = server.context
-    use_up(checked.request, context)
+    consume(checked.request, context)
     remember(
         checked.application,
         checked.scopes,
@@ -206,9 +208,11 @@ def accept(checked: CheckedRequest, approval: Approval, *, server: Authorization
     return _send_back(checked, approval, server)
 
 
-def refuse(checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer) -> Answer:
+def refuse(
+    checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+) -> OAuthResponse:
     """Send the browser back without a code: the user, who could have approved, did not."""
-    use_up(checked.request, server.context)
+    consume(checked.request, server.context)
     _note(EventKind.CONSENT_REFUSED, checked, approval, server)
     return _send_back(checked, None, server)
 
@@ -229,15 +233,17 @@ def _note(
 
 def finish(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
-) -> Answer:
+) -> OAuthResponse:
     """Send the browser back with a code: nothing had to be asked."""
-    use_up(checked.request, server.context)
+    consume(checked.request, server.context)
     return _send_back(checked, approval, server)
 
 
 def _send_back(
     checked: CheckedRequest, approval: Approval | None, server: AuthorizationServer
-) -> Answer:
+) -> OAuthResponse:
     """Send the browser back: with a code after an approval, with access_denied without one."""
-    answer: Answer = server.create_authorization_response(checked.request, approval, checked.grant)
-    return answer
+    response: OAuthResponse = server.create_authorization_response(
+        checked.request, approval, checked.grant
+    )
+    return response

@@ -1,4 +1,4 @@
-"""Requests and answers of the OAuth endpoints as values, free of any web framework."""
+"""Requests and responses of the OAuth endpoints as values, free of any web framework."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An HTTP answer: JSON when the body is a mapping, empty otherwise."""
+class OAuthResponse:
+    """An HTTP response: JSON when the body is a mapping, empty otherwise."""
 
     status: int
     body: Mapping[str, Any] | str = ""

@@ -15,7 +15,7 @@ from authlib.oauth2.rfc6749 import (
 
 from domain.database.statements import HotRow
 from domain.oauth.clients.authentication import Client, authenticate_with
-from domain.oauth.clients.credential_lookup import Lookup
+from domain.oauth.clients.credential_lookup import CredentialLookup
 from domain.oauth.clients.redirect_uris import with_parameters
 from domain.oauth.context import OAuthContext, OAuthPolicy
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
@@ -26,8 +26,14 @@ from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
-from domain.oauth.messages import NO_STORE, Answer, ProtocolRequest
-from domain.oauth.presented_tokens.dpop import InvalidProofError, Proof, Target, find_proof, use_up
+from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
+from domain.oauth.presented_tokens.dpop import (
+    InvalidProofError,
+    Proof,
+    Target,
+    consume_proof,
+    find_proof,
+)
 
 #: Every grant of this server, in the order of the specification.
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
@@ -67,7 +73,7 @@ class AuthorizationServer(AuthlibServer):
         return self.authenticate_with(request, None)[0]
 
     def authenticate_with(
-        self, request: ProtocolRequest, lookup: Lookup | None
+        self, request: ProtocolRequest, lookup: CredentialLookup | None
     ) -> tuple[Client, HotRow | None]:
         """Authenticate, and find what the client comes with in the same breath."""
         client, found = authenticate_with(request, self.context, lookup)
@@ -91,7 +97,7 @@ class AuthorizationServer(AuthlibServer):
                 return grant(request, self)
         raise UnknownGrantTypeError
 
-    def create_token_response(self, request: ProtocolRequest) -> Answer:
+    def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
         """Answer a token request; every error is an answer, so that what it wrote is kept."""
         try:
             grant = self.get_token_grant(request)
@@ -99,12 +105,12 @@ class AuthorizationServer(AuthlibServer):
             self._grant_type = grant.GRANT_TYPE
             grant.validate_token_request()
             if proof is not None:
-                use_up(proof, self.context)
+                consume_proof(proof, self.context)
             return self.handle_response(*grant.create_token_response())
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
 
-    def create_endpoint_response(self, name: str, request: ProtocolRequest) -> Answer:
+    def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
         """Answer a request to one of the endpoints; every error is an answer here as well."""
         try:
             return self.handle_response(*ENDPOINTS[name](self)(request))
@@ -137,11 +143,11 @@ class AuthorizationServer(AuthlibServer):
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Send none: who needs to know is called by name."""
 
-    def handle_response(self, status: int, body: Any, headers: Any) -> Answer:
+    def handle_response(self, status: int, body: Any, headers: Any) -> OAuthResponse:
         """Turn Authlib's triple into an answer."""
-        return Answer(status=status, body=body, headers=tuple(headers))
+        return OAuthResponse(status=status, body=body, headers=tuple(headers))
 
-    def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> Answer:
+    def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> OAuthResponse:
         """Send an error to the redirect URI where there is one, else as JSON.
 
         Sections 4.1.2.1 and 5.2 of RFC 6749; `iss` after RFC 9207.
@@ -153,11 +159,11 @@ class AuthorizationServer(AuthlibServer):
                 parameters.append(("state", state))
             parameters.append(("iss", self.context.policy.issuer))
             location = with_parameters(error.redirect_uri, parameters)
-            return Answer(status=302, headers=(("Location", location),))
+            return OAuthResponse(status=302, headers=(("Location", location),))
         status, body, headers = error()
         body.pop("state", None)
         kept = [each for each in headers if each[0] not in {"Cache-Control", "Pragma"}]
-        return Answer(status=status, body=body, headers=(*kept, *NO_STORE))
+        return OAuthResponse(status=status, body=body, headers=(*kept, *NO_STORE))
 
 
 class UnknownGrantTypeError(OAuth2Error):

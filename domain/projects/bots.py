@@ -71,17 +71,17 @@ def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keeper:
-    """Somebody who looks after access tokens, and where letters reach them."""
+class Maintainer:
+    """A person who may manage the tokens of a project or a group, and their e-mail address."""
 
     id: int
     name: str
     email: str
 
 
-def keepers_of(
+def maintainers_of(
     group_id: int | None, project_id: int | None, *, session: Session
-) -> tuple[str, tuple[Keeper, ...]]:
+) -> tuple[str, tuple[Maintainer, ...]]:
     """Return the path of a place and who may manage its tokens there, or in a group above."""
     place = Group if group_id is not None else Project
     path = session.scalar(select(place.path).where(place.id == (group_id or project_id))) or ""
@@ -101,4 +101,4 @@ def keepers_of(
         )
         .order_by(User.id)
     )
-    return path, tuple(Keeper(id=row.id, name=row.name, email=row.email) for row in people)
+    return path, tuple(Maintainer(id=row.id, name=row.name, email=row.email) for row in people)

@@ -2,14 +2,14 @@
 
 from sqlalchemy import select
 
+from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
-from domain.overlap import Overlap
 from models import AccessToken, Application, PersonalAccessToken
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import post_token
 from tests.support.people import ClientCredentials, Person, database_of, now, settings_of
-from tests.support.place_tokens import make_bot_token, place_of, script_of
+from tests.support.resource_tokens import make_bot_token, place_of, script_of
 
 
 def token_pages(
@@ -55,5 +55,5 @@ def _renew(gatebell: LiveGatebell, client: ClientCredentials) -> None:
             session=session,
             keyring=Keyring(settings_of(gatebell).secret_key),
             now=now(),
-            overlap=Overlap.WEEK,
+            grace_period=GracePeriod.WEEK,
         )

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from sqlalchemy import Executable
 
-from domain.oauth.clients import credential_lookup as lookups
-from domain.oauth.tokens import redemption as exchanges
+from domain.oauth.clients import credential_lookup
+from domain.oauth.tokens import redemption
 from tests.plumbing.test_hot_plans import plan_of
 from web.extensions import db
 
@@ -30,17 +30,17 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
 @pytest.mark.parametrize(
     ("lookup", "indexes"),
     [
-        (lookups.ASKED_ACCESS_TOKEN, ["uq_access_tokens_digest"]),
-        (lookups.REFRESH_TOKEN, ["uq_access_tokens_refresh_digest", "pk_authorizations"]),
-        (lookups.AUTHORIZATION_CODE, ["uq_authorizations_code_digest", "pk_users"]),
+        (credential_lookup.ASKED_ACCESS_TOKEN, ["uq_access_tokens_digest"]),
+        (credential_lookup.REFRESH_TOKEN, ["uq_access_tokens_refresh_digest", "pk_authorizations"]),
+        (credential_lookup.AUTHORIZATION_CODE, ["uq_authorizations_code_digest", "pk_users"]),
         (
-            lookups.DEVICE_CODE,
+            credential_lookup.DEVICE_CODE,
             ["uq_device_authorizations_device_code_digest", "uq_authorizations_code_digest"],
         ),
     ],
 )
 def test_a_client_and_what_it_comes_with_are_found_by_index(
-    app: Flask, lookup: lookups.Lookup, indexes: list[str]
+    app: Flask, lookup: credential_lookup.CredentialLookup, indexes: list[str]
 ) -> None:
     values = {"client_id": "x", "now": NOW, "digest": b"x" * 32}
     shown = plan(app, lookup.statement, **values)
@@ -52,13 +52,15 @@ def test_a_client_and_what_it_comes_with_are_found_by_index(
 @pytest.mark.parametrize(
     "lookup",
     [
-        lookups.ASKED_ACCESS_TOKEN,
-        lookups.REFRESH_TOKEN,
-        lookups.AUTHORIZATION_CODE,
-        lookups.DEVICE_CODE,
+        credential_lookup.ASKED_ACCESS_TOKEN,
+        credential_lookup.REFRESH_TOKEN,
+        credential_lookup.AUTHORIZATION_CODE,
+        credential_lookup.DEVICE_CODE,
     ],
 )
-def test_sqlite_reads_no_whole_table_for_it(app: Flask, lookup: lookups.Lookup) -> None:
+def test_sqlite_reads_no_whole_table_for_it(
+    app: Flask, lookup: credential_lookup.CredentialLookup
+) -> None:
     with app.app_context():
         compiled = lookup.statement.compile(dialect=db.engine.dialect)
         values = dict.fromkeys(compiled.bind_names.values(), b"x")
@@ -74,9 +76,9 @@ def test_sqlite_reads_no_whole_table_for_it(app: Flask, lookup: lookups.Lookup) 
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (exchanges.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
-        (exchanges.FOR_CODE.at_once, ["pk_authorizations"]),
-        (exchanges.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+        (redemption.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
+        (redemption.FOR_CODE.at_once, ["pk_authorizations"]),
+        (redemption.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
     ],
 )
 def test_what_is_spent_is_found_by_its_key(

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
-from domain.oauth.personal_tokens.resource_tokens import Wish, create_place_token
+from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_place
@@ -117,14 +117,14 @@ def test_who_looks_after_a_place_is_told_of_its_tokens(office: Office, kind: str
         ):
             found = get_place(place, session=session)
             add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
-        wish = Wish(
+        wanted = TokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=office.now + 5 * DAY),
             role=Role.OWNER,
-            giver=Role.OWNER,
+            granted_by=Role.OWNER,
         )
-        create_place_token(
+        create_resource_token(
             get_place(path, session=session),
-            wish,
+            wanted,
             session=session,
             keyring=office.keyring,
             now=MADE,

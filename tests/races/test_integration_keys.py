@@ -12,8 +12,8 @@ import pytest
 from domain.alerts.integrations.integrations import IntegrationDetails, change_integration
 from domain.alerts.integrations.keys import keys_of, reset_key
 from domain.errors import ConflictError, InvalidError
+from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
-from domain.overlap import Overlap
 from models import Integration
 from tests.support.live import LiveGatebell
 from tests.support.people import database_of, now, settings_of
@@ -47,7 +47,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
                 reset_key(
                     endpoint.id,
                     seen=seen,
-                    overlap=Overlap.DAY,
+                    grace_period=GracePeriod.DAY,
                     session=session,
                     keyring=keyring,
                     now=now(),

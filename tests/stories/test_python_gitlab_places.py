@@ -11,7 +11,7 @@ from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, Gitl
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, make_project, make_user, now
 from tests.support.personal_tokens import make_token
-from tests.support.place_tokens import Place, place_of
+from tests.support.resource_tokens import Place, place_of
 
 pytestmark = pytest.mark.one_database("sqlite")
 Open = Callable[..., gitlab.Gitlab]

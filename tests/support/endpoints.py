@@ -108,7 +108,7 @@ class Endpoint(NamedTuple):
 
 TOKENS_AT = "/api/v4/personal_access_tokens"
 APPLICATIONS_AT = "/api/v4/applications"
-PLACE_TOKENS_AT = "/api/v4/{place}/access_tokens"
+RESOURCE_TOKENS_AT = "/api/v4/{place}/access_tokens"
 ENVIRONMENTS_AT = "/api/v4/{project}/environments"
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
 EVENTS_AT = "/api/v4/audit_events"
@@ -182,19 +182,22 @@ ENDPOINTS = (
     ),
     Endpoint("api_v4.applications.delete", "DELETE", f"{APPLICATIONS_AT}/{{id}}"),
     Endpoint("api_v4.applications.renew", "POST", f"{APPLICATIONS_AT}/{{id}}/renew-secret"),
-    Endpoint("api_v4.place_tokens.index", "GET", PLACE_TOKENS_AT, TOKENS),
-    Endpoint("api_v4.place_tokens.create", "POST", PLACE_TOKENS_AT, NEW_TOKEN),
-    Endpoint("api_v4.place_tokens.show", "GET", f"{PLACE_TOKENS_AT}/{{id}}"),
+    Endpoint("api_v4.resource_tokens.index", "GET", RESOURCE_TOKENS_AT, TOKENS),
+    Endpoint("api_v4.resource_tokens.create", "POST", RESOURCE_TOKENS_AT, NEW_TOKEN),
+    Endpoint("api_v4.resource_tokens.show", "GET", f"{RESOURCE_TOKENS_AT}/{{id}}"),
     Endpoint(
-        "api_v4.place_tokens.rotate_self",
+        "api_v4.resource_tokens.rotate_self",
         "POST",
-        f"{PLACE_TOKENS_AT}/self/rotate",
+        f"{RESOURCE_TOKENS_AT}/self/rotate",
         ("expires_at",),
     ),
     Endpoint(
-        "api_v4.place_tokens.rotate", "POST", f"{PLACE_TOKENS_AT}/{{id}}/rotate", ("expires_at",)
+        "api_v4.resource_tokens.rotate",
+        "POST",
+        f"{RESOURCE_TOKENS_AT}/{{id}}/rotate",
+        ("expires_at",),
     ),
-    Endpoint("api_v4.place_tokens.revoke", "DELETE", f"{PLACE_TOKENS_AT}/{{id}}"),
+    Endpoint("api_v4.resource_tokens.revoke", "DELETE", f"{RESOURCE_TOKENS_AT}/{{id}}"),
     Endpoint(
         "api_v4.audit_events.index",
         "GET",

@@ -156,7 +156,7 @@ def redeem_publicly(
 
 
 @dataclass(frozen=True)
-class Pair:
+class TokenPair:
     """An access token and its refresh token."""
 
     access: str
@@ -164,19 +164,19 @@ class Pair:
     answer: dict[str, Any]
 
 
-def pair_in(answer: requests.Response) -> Pair:
+def pair_in(answer: requests.Response) -> TokenPair:
     """Return the tokens of an answer that must have some."""
     assert answer.status_code == 200, answer.text
     body = answer.json()
-    return Pair(body["access_token"], body["refresh_token"], body)
+    return TokenPair(body["access_token"], body["refresh_token"], body)
 
 
-def new_pair(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> Pair:
+def new_pair(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> TokenPair:
     """Get tokens for Alice, for a trusted application with a secret."""
     return pair_in(redeem(gatebell, client, new_code(gatebell, client, **changes)))
 
 
-def new_public_pair(gatebell: LiveGatebell, client: ClientCredentials) -> Pair:
+def new_public_pair(gatebell: LiveGatebell, client: ClientCredentials) -> TokenPair:
     """Get tokens for Alice, for a trusted application without a secret."""
     code = new_code(gatebell, client, **PKCE)
     return pair_in(redeem_publicly(gatebell, client, code))

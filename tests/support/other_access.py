@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import Pair, ask, decide, is_live, landing, machine, pair_in, redeem
+from tests.support.oauth_wire import (
+    TokenPair,
+    ask,
+    decide,
+    is_live,
+    landing,
+    machine,
+    pair_in,
+    redeem,
+)
 from tests.support.people import ClientCredentials, Person, bob, make_application, sign_in
 from tests.support.personal_tokens import make_token
 
@@ -13,7 +22,7 @@ class OtherAccess:
     """An application and a personal access token."""
 
     client: ClientCredentials
-    pair: Pair
+    pair: TokenPair
     token: str
 
     def is_open(self, gatebell: LiveGatebell) -> tuple[bool, bool]:

@@ -6,7 +6,7 @@ import click
 from flask.cli import AppGroup
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.openid.keys import USUAL_BITS, Handover, list_published_keys, rotate
+from domain.oauth.openid.keys import USUAL_BITS, KeyRotation, list_published_keys, rotate
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit import note
@@ -26,8 +26,8 @@ def list_keys_command() -> dict[str, Any]:
 @keys.command("rotate")
 @click.option(
     "--handover",
-    type=click.Choice([each.value for each in Handover]),
-    default=Handover.AFTER_NOTICE.value,
+    type=click.Choice([each.value for each in KeyRotation]),
+    default=KeyRotation.AFTER_NOTICE.value,
     show_default=True,
     help="When the new key signs, and what becomes of the old ones.",
 )
@@ -37,7 +37,7 @@ def rotate_keys_command(*, handover: str, bits: int) -> dict[str, Any]:
     """Make a new key; the old ones stay published until all that they signed has expired."""
     session, moment = db.session(), now()
     kid = rotate(
-        Handover(handover), bits=bits, session=session, keyring=services().keyring, now=moment
+        KeyRotation(handover), bits=bits, session=session, keyring=services().keyring, now=moment
     )
     how = {"handover": handover, "bits": bits}
     note(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=how))

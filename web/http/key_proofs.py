@@ -1,4 +1,4 @@
-"""Tokens that are bound to a key, where they are shown (RFC 9449 section 7)."""
+"""Tokens that are bound to a key, where they are presented (RFC 9449 section 7)."""
 
 from datetime import datetime
 from urllib.parse import quote
@@ -7,21 +7,21 @@ from flask import request
 
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import Target
-from domain.oauth.presented_tokens.key_binding import Shown, check_bound
+from domain.oauth.presented_tokens.key_binding import PresentedToken, check_bound
 from web.services import services, settings
 
 
 def check_key(found: Bearer, token: str, *, now: datetime) -> None:
-    """Raise KeyNotProvedError unless a token is shown as what it is: with a proof, or without."""
+    """Raise KeyNotProvedError unless a token comes with a proof exactly if it is bound to a key."""
     scheme = request.headers.get("Authorization", "")[:5].lower()
     is_with_proof = scheme == "dpop "
     if found.key_thumbprint is None and not is_with_proof:
         return  # an ordinary token, which is nearly all of them
     # The address by which clients know us, never the one in the header Host.
     url = f"{settings().base_url}{quote(request.path)}"
-    shown = Shown(
+    presented = PresentedToken(
         target=Target(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )
-    check_bound(found, shown, hot=services().hot, keyring=services().keyring, now=now)
+    check_bound(found, presented, hot=services().hot, keyring=services().keyring, now=now)

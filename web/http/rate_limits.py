@@ -23,8 +23,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How much of a limit somebody has used up."""
+class RateLimitStatus:
+    """How much of a limit is used up, and when it begins anew."""
 
     limit: int
     #: Requests in this window, with this one and with those that were refused.
@@ -56,19 +56,19 @@ class Standing:
         )
 
 
-def take(limit: str, *subject: str, now: datetime) -> Standing:
-    """Count a request of somebody and return how they stand; the answer will say so as well.
+def take(limit: str, *subject: str, now: datetime) -> RateLimitStatus:
+    """Count a request and return the status of its limit; the response gets it as headers.
 
     `limit` is a setting such as `600/minute` or `10/second;600/hour`, and not empty. Of several
     rates the one counts that leaves the least. A window begins with the clock, not with the first
     request: so nothing has to be asked for its end, and all machines agree on it.
     """
-    standings = [_count(rate, subject, now) for rate in _rates(limit)]
-    tightest = min(standings, key=lambda standing: (standing.remaining, -standing.reset_at))
-    if any(standing.is_over for standing in standings):
-        over = [standing for standing in standings if standing.is_over]
-        tightest = max(over, key=lambda standing: standing.reset_at)
-    after_this_request(partial(_tell, tightest))
+    statuses = [_count(rate, subject, now) for rate in _rates(limit)]
+    tightest = min(statuses, key=lambda status: (status.remaining, -status.reset_at))
+    if any(status.is_over for status in statuses):
+        over = [status for status in statuses if status.is_over]
+        tightest = max(over, key=lambda status: status.reset_at)
+    after_this_request(partial(_add_headers, tightest))
     return tightest
 
 
@@ -77,18 +77,18 @@ def _rates(limit: str) -> tuple[RateLimitItem, ...]:
     return tuple(parse_many(limit))
 
 
-def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> Standing:
+def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> RateLimitStatus:
     seconds = rate.get_expiry()
     window = int(now.timestamp()) // seconds
     key = "/".join(("gatebell", *subject, str(seconds), str(window)))
     observed = services().counters.add(key, seconds=seconds)
-    return Standing(limit=rate.amount, observed=observed, reset_at=(window + 1) * seconds)
+    return RateLimitStatus(limit=rate.amount, observed=observed, reset_at=(window + 1) * seconds)
 
 
-def _tell(standing: Standing, response: Response) -> Response:
+def _add_headers(status: RateLimitStatus, response: Response) -> Response:
     headers = response.headers
     is_told = "RateLimit-Limit" in headers  # of another limit: the last word counts
-    for name, value in standing.headers():
+    for name, value in status.headers():
         if is_told:
             headers[name] = value
         else:
@@ -101,9 +101,9 @@ def _check(limit: str, *subject: str) -> None:
     if not limit:
         return
     moment = now()
-    standing = take(limit, *subject, now=moment)
-    if standing.is_over:
-        raise TooManyRequestsError(retry_after=standing.retry_after(moment))
+    status = take(limit, *subject, now=moment)
+    if status.is_over:
+        raise TooManyRequestsError(retry_after=status.retry_after(moment))
 
 
 def check_api_rate(user_id: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Binds the authorization server to Flask: requests in, answers out."""
+"""Binds the authorization server to Flask: its requests and its responses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -13,7 +13,7 @@ from werkzeug.utils import redirect
 from domain.accounts.signing_in.sessions import Browser
 from domain.oauth.context import OAuthContext
 from domain.oauth.json_bodies import parameters_in
-from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.extensions import db
 from web.http.audit import note
@@ -116,16 +116,16 @@ class _RedirectToTheLetter(Response):
         return headers
 
 
-def send(answer: Answer) -> ResponseReturnValue:
-    """Send an answer of the protocol."""
-    location = next((value for name, value in answer.headers if name == "Location"), None)
+def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
+    """Return the HTTP response for a response of the protocol."""
+    location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
-        return redirect(location, code=answer.status, Response=_RedirectToTheLetter)
-    body = answer.body
+        return redirect(location, code=oauth_response.status, Response=_RedirectToTheLetter)
+    body = oauth_response.body
     if not isinstance(body, str) and "error" in body:
         body = explained(body)
-    response = json_response(body, answer.status)
-    for name, value in answer.headers:
+    response = json_response(body, oauth_response.status)
+    for name, value in oauth_response.headers:
         if name != "Content-Type":
             response.headers.add(name, value)
     return response

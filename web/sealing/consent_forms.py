@@ -59,7 +59,7 @@ def read_ticket(ticket: str) -> ShownQuestion:
     )
 
 
-def use_up(question: ShownQuestion, *, sign_in_id: int) -> bool:
+def consume(question: ShownQuestion, *, sign_in_id: int) -> bool:
     """Tell whether nobody has answered yet; from now on somebody has.
 
     Raises StaleQuestionError if it was shown to another sign-in.

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.integrations.integrations import get_integration_row
 from domain.errors import ConflictError
+from domain.grace_period import GracePeriod
 from domain.keyring import Keyring, Kind
-from domain.overlap import Overlap
 from models import Integration
 
 
@@ -62,12 +62,12 @@ def reset_key(
     integration_id: int,
     *,
     seen: str,
-    overlap: Overlap,
+    grace_period: GracePeriod,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Replace the key; the old one is accepted for the length of `overlap`.
+    """Replace the key; the old one is accepted for the length of `grace_period`.
 
     `seen` is the mark of the key to be replaced. Raise ConflictError if that is no longer the
     current key: a second reset at the same time would end the grace period of the first. Raise
@@ -78,9 +78,9 @@ def reset_key(
         "key_digest": key.digest,
         "key_ciphertext": keyring.encrypt(key.clear),
         "key_last_used_at": None,
-        "previous_key_digest": Integration.key_digest if overlap.length else None,
-        "previous_key_expires_at": now + overlap.length if overlap.length else None,
-        "previous_key_last_used_at": Integration.key_last_used_at if overlap.length else None,
+        "previous_key_digest": Integration.key_digest if grace_period.length else None,
+        "previous_key_expires_at": now + grace_period.length if grace_period.length else None,
+        "previous_key_last_used_at": Integration.key_last_used_at if grace_period.length else None,
     }
     _update(integration_id, seen, values, session=session)
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.database.statements import HotRow
 from domain.oauth.clients import secrets as client_secrets
-from domain.oauth.clients.credential_lookup import CLIENT_ALONE, Lookup
+from domain.oauth.clients.credential_lookup import CLIENT_ALONE, CredentialLookup
 from domain.oauth.clients.redirect_uris import is_registered
 from domain.oauth.clients.secrets import is_noted
 from domain.oauth.context import OAuthContext
@@ -134,7 +134,7 @@ def _basic_credentials(header: str | None) -> tuple[str, str] | None:
 
 
 def authenticate_with(
-    request: ProtocolRequest, context: OAuthContext, lookup: Lookup | None
+    request: ProtocolRequest, context: OAuthContext, lookup: CredentialLookup | None
 ) -> tuple[Client, HotRow | None]:
     """Return the client that a request proves to come from, or raise invalid_client (401).
 
@@ -157,7 +157,7 @@ def authenticate_with(
 
 
 def _find(
-    client_id: str, lookup: Lookup | None, request: ProtocolRequest, context: OAuthContext
+    client_id: str, lookup: CredentialLookup | None, request: ProtocolRequest, context: OAuthContext
 ) -> Sequence[HotRow]:
     values = {"client_id": client_id, "now": context.now}
     digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()

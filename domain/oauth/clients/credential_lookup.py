@@ -32,7 +32,7 @@ from models import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lookup:
+class CredentialLookup:
     """How a credential in a parameter is found, together with the client that brings it.
 
     The statement takes `client_id`, `now` and `digest`. A row for each live secret, each with the
@@ -128,11 +128,13 @@ _OF_PAIR = (
 _BY_ACCESS_TOKEN = _with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR)
 _BY_REFRESH_TOKEN = _with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR)
 
-ASKED_ACCESS_TOKEN = Lookup(statement=_BY_ACCESS_TOKEN, parameter="token", kind=Kind.ACCESS_TOKEN)
-ASKED_REFRESH_TOKEN = Lookup(
+ASKED_ACCESS_TOKEN = CredentialLookup(
+    statement=_BY_ACCESS_TOKEN, parameter="token", kind=Kind.ACCESS_TOKEN
+)
+ASKED_REFRESH_TOKEN = CredentialLookup(
     statement=_BY_REFRESH_TOKEN, parameter="token", kind=Kind.REFRESH_TOKEN
 )
-REFRESH_TOKEN = Lookup(
+REFRESH_TOKEN = CredentialLookup(
     statement=_BY_REFRESH_TOKEN, parameter="refresh_token", kind=Kind.REFRESH_TOKEN
 )
 
@@ -156,7 +158,7 @@ _OF_GRANT = (
 
 _GRANT_USER = (User, User.id == Authorization.user_id)
 
-AUTHORIZATION_CODE = Lookup(
+AUTHORIZATION_CODE = CredentialLookup(
     statement=_with(
         Authorization.code_digest,
         (Authorization.id.label("found_id"), *_OF_GRANT),
@@ -181,7 +183,7 @@ _OF_DEVICE = (
 )
 
 #: With what its user has granted, if they have.
-DEVICE_CODE = Lookup(
+DEVICE_CODE = CredentialLookup(
     statement=_with(
         DeviceAuthorization.device_code_digest,
         (*_OF_DEVICE, *_OF_GRANT),

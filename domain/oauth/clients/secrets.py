@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from domain.database.statements import HotRow, Run
 from domain.errors import NotFoundError
+from domain.grace_period import GracePeriod
 from domain.keyring import Keyring, Kind
-from domain.overlap import Overlap
 from models import Application, ApplicationSecret
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
@@ -66,7 +66,7 @@ def renew_secret(
     session: Session,
     keyring: Keyring,
     now: datetime,
-    overlap: Overlap = Overlap.NOW,
+    grace_period: GracePeriod = GracePeriod.NOW,
 ) -> str:
     """Make a new secret and return it; the one before stays good for a while.
 
@@ -81,7 +81,7 @@ def renew_secret(
         .order_by(ApplicationSecret.id.desc())
         .limit(1)
     )
-    kept = (before,) if overlap.length and before is not None else ()
+    kept = (before,) if grace_period.length and before is not None else ()
     session.execute(
         delete(ApplicationSecret)
         .where(mine, ApplicationSecret.id.not_in(kept))
@@ -90,7 +90,7 @@ def renew_secret(
     session.execute(
         update(ApplicationSecret)
         .where(ApplicationSecret.id.in_(kept))
-        .values(expires_at=now + overlap.length)
+        .values(expires_at=now + grace_period.length)
         .execution_options(synchronize_session=False)
     )
     credential = keyring.issue(Kind.CLIENT_SECRET)

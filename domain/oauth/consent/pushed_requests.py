@@ -52,8 +52,8 @@ class InvalidRequestUriError(InvalidRequestError):
     )
 
 
-def keep(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
-    """Keep the checked parameters of a pushed request; return the request_uri (section 2.2)."""
+def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
+    """Store the checked parameters of a pushed request; return the request_uri (section 2.2)."""
     credential = context.keyring.issue(Kind.PUSHED_REQUEST)
     parameters = request.payload.data
     context.session.add(
@@ -136,8 +136,11 @@ def _let_it_take_its_time(row_id: int, until: Any, context: OAuthContext) -> Non
     )
 
 
-def use_up(request: ProtocolRequest, context: OAuthContext) -> None:
-    """Use a pushed request up, or raise: of parallel answers to it one goes through (section 4)."""
+def consume(request: ProtocolRequest, context: OAuthContext) -> None:
+    """Delete a pushed request that was answered; raise InvalidRequestUriError if it is gone.
+
+    Of parallel answers to one request one goes through (section 4).
+    """
     if request.pushed is None:
         return
     used = context.session.scalar(

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
-from domain.oauth.messages import Answer, ProtocolRequest
+from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
 from models import Application
 
@@ -100,6 +100,6 @@ def way_back(asked: LogoutRequest) -> str | None:
     return with_parameters(asked.redirect_uri, [("state", asked.state)])
 
 
-def go_back(location: str) -> Answer:
+def go_back(location: str) -> OAuthResponse:
     """Send the browser on."""
-    return Answer(status=302, headers=(("Location", location),))
+    return OAuthResponse(status=302, headers=(("Location", location),))

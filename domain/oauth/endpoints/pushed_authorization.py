@@ -5,7 +5,7 @@ from typing import Any
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.oauth.clients.authentication import Client, note_use
-from domain.oauth.consent.pushed_requests import keep
+from domain.oauth.consent.pushed_requests import store
 from domain.oauth.context import PartOfServer
 from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.presented_tokens.dpop import InvalidProofError, Target, prove_key
@@ -28,7 +28,7 @@ class PushedAuthorizationEndpoint(PartOfServer):
             raise InvalidRequestError("A request_uri cannot be pushed.")
         pushed = self._with_key(request, client)
         self._check(pushed)
-        request_uri = keep(pushed, client, self._context)
+        request_uri = store(pushed, client, self._context)
         note_use(client, self._context)
         lifetime = self._context.policy.pushed_requests.lifetime
         body = {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}

@@ -1,4 +1,4 @@
-"""Token revocation (RFC 7009): either token of a pair kills both."""
+"""Token revocation (RFC 7009): either token of a pair revokes both."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
     def create_endpoint_response(self, request: ProtocolRequest) -> Any:
-        """Authenticate the client, then kill the pair; an unknown token is no error (2.2).
+        """Authenticate the client, then revoke the pair; an unknown token is no error (2.2).
 
         A token that was issued for a password alone has no client: whoever holds it may give it
         back. Nobody without a client learns anything of other tokens.
@@ -38,7 +38,7 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
         client = self.server.authenticate_client(request, ())
         token = self._find(request.required("token"))
         if token is not None:
-            self._revoke(token, client)
+            self._revoke_own(token, client)
         return 200, {}, NO_STORE
 
     def _gives_back_its_own(self, request: ProtocolRequest) -> bool:
@@ -48,7 +48,7 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
         token = self._find(request.value("token") or "")
         if token is None or token.application_id is not None:
             return False
-        self._kill(token, "password grant")
+        self._revoke_pair(token, "password grant")
         return True
 
     def _find(self, text: str) -> AccessToken | None:
@@ -65,12 +65,12 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
             )
         )
 
-    def _revoke(self, token: AccessToken, client: Client) -> None:
+    def _revoke_own(self, token: AccessToken, client: Client) -> None:
         if token.application_id != client.application.id:
             raise ForeignTokenError
-        self._kill(token, client.application.name)
+        self._revoke_pair(token, client.application.name)
 
-    def _kill(self, token: AccessToken, holder: str) -> None:
+    def _revoke_pair(self, token: AccessToken, holder: str) -> None:
         if token.revoked_at is None and self._end(token):
             context = self._context
             details = {"by": "application", "scopes": token.scopes}

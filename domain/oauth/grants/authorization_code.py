@@ -31,7 +31,7 @@ from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
-from domain.oauth.tokens.redemption import exchange_code
+from domain.oauth.tokens.redemption import redeem_code
 from models import Application, Authorization
 
 #: Who may have stolen a code learns no more than this.
@@ -207,7 +207,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         context = self._context
         if found.grant_application_id != found.id:
             # Whoever has it stole it: nobody may use it any more.
-            self._burn(found.grant_id)
+            self._invalidate(found.grant_id)
             self._note(EventKind.CODE_BURNT, found, client)
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
@@ -233,8 +233,8 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
             )
         )
 
-    def _burn(self, authorization_id: int) -> None:
-        """Spend a code for nothing."""
+    def _invalidate(self, authorization_id: int) -> None:
+        """Mark a code as used, without issuing anything for it."""
         self._context.session.execute(
             update(Authorization)
             .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
@@ -246,10 +246,10 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
         """Spend the code and store the pair at once: what lost the race gets nothing."""
         context, found = self._context, self.request.authorization_code
         if found.user_state != ACTIVE:
-            self._burn(found.grant_id)
+            self._invalidate(found.grant_id)
             raise InvalidGrantError(UNKNOWN_CODE)
         pair, grant = new_pair(), grant_in(found, nonce=found.grant_nonce)
-        if not exchange_code(pair, grant, context):
+        if not redeem_code(pair, grant, context):
             raise InvalidGrantError(LOST_CODE)
         note_use(self.request.client, context)
         return 200, token_response(pair, grant, context), NO_STORE

@@ -19,7 +19,7 @@ from domain.oauth.clients.credential_lookup import DEVICE_CODE
 from domain.oauth.context import PartOfServer
 from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
-from domain.oauth.tokens.redemption import end_device, exchange_device_code
+from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
 
 #: Who may have stolen a code learns no more than this.
@@ -125,7 +125,7 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         grant = grant_in(found, is_renewable=is_renewable)
         pair = new_pair(is_renewable=is_renewable)
         is_active = found.user_state == ACTIVE
-        if not is_active or not exchange_device_code(found.found_id, pair, grant, context):
+        if not is_active or not redeem_device_code(found.found_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
             end_device(found.found_id, context)
             raise InvalidGrantError(LOST_CODE if is_active else UNKNOWN_CODE)

@@ -17,8 +17,8 @@ from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.requested_scopes import known_scopes, refuse_others
 from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
-from domain.oauth.tokens.redemption import exchange_refresh_token
-from domain.oauth.tokens.refresh_replay import find_successor, send_again, successor_of
+from domain.oauth.tokens.redemption import redeem_refresh_token
+from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
 from models import AccessToken
 
 #: Who may have stolen a token learns no more than this.
@@ -55,7 +55,7 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         The whole family ends where the client cannot prove that the token is its own.
         """
         context, presented = self._context, self.request.required("refresh_token")
-        if find_successor(presented, found.token_refreshed_at, context) is not None:
+        if find_replay(presented, found.token_refreshed_at, context) is not None:
             return
         is_family_over = not found.confidential and found.token_authorization_id is not None
         if is_family_over:
@@ -115,22 +115,22 @@ class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
         context, found = self._context, self.request.refresh_token
         presented, grant = self.request.required("refresh_token"), self._grant(found)
         if found.token_revoked_at is None:
-            pair = successor_of(presented, context)
-            if exchange_refresh_token(found.found_id, pair, grant, context):
+            pair = replayable_pair(presented, context)
+            if redeem_refresh_token(found.found_id, pair, grant, context):
                 note_use(self.request.client, context)
                 return 200, token_response(pair, grant, context), NO_STORE
         refreshed_at = self._refreshed_at(found.found_id)
-        successor = find_successor(presented, refreshed_at, context)
-        if successor is None or successor.token.key_thumbprint != context.key_thumbprint:
+        replay = find_replay(presented, refreshed_at, context)
+        if replay is None or replay.token.key_thumbprint != context.key_thumbprint:
             self._note_reuse(found, self.request.client)
             raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
         is_asked = self.request.value("scope") is not None
-        if is_asked and not set(successor.token.scopes.split()) <= set(grant.scopes.split()):
+        if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # Who asks for little shall not be handed much.
             raise InvalidScopeError(
                 "The refresh token was used for a wider scope a moment ago. Use the new one."
             )
-        return 200, send_again(successor, grant, context), NO_STORE
+        return 200, replayed_response(replay, grant, context), NO_STORE
 
     def _refreshed_at(self, token_id: int) -> datetime | None:
         """Return when the refresh was that came first."""

@@ -1,6 +1,6 @@
-"""A picture for everybody: the initial of the name on a colour of one's own.
+"""Avatars: the initial of a user's name on a colour that follows from the user's id.
 
-The address says all that the picture shows, so that it tells nobody who else is here.
+The URL holds all that the avatar shows, so that it reveals nothing about which users exist.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ _SOMEBODY = (
 )
 #: The golden angle in degrees: neighbours get colours that are far apart.
 _STEP = 137
-_PICTURE = (
+_AVATAR = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="256" height="256">'
     '<rect width="64" height="64" fill="hsl({hue} 45% 38%)"/>{shown}</svg>'
 )
@@ -24,8 +24,8 @@ _LETTER = (
 )
 
 
-def picture_path(name: str, user_id: int) -> str:
-    """Return where the picture of somebody lies, from the first slash on."""
+def avatar_path(name: str, user_id: int) -> str:
+    """Return the path of a user's avatar, from the first slash on."""
     return f"/-/pictures/{quote(_initial(name))}-{user_id * _STEP % _HUES}.svg"
 
 
@@ -36,8 +36,8 @@ def _initial(name: str) -> str:
     return capital if len(capital) == 1 else first
 
 
-def draw_picture(letter: str, hue: int) -> str:
-    """Return the picture as SVG; `hue` is in degrees."""
+def draw_avatar(letter: str, hue: int) -> str:
+    """Return the avatar as SVG; `hue` is in degrees."""
     is_letter = letter.isalnum() and len(letter) == 1
     shown = _LETTER.format(letter=letter) if is_letter else _SOMEBODY
-    return _PICTURE.format(shown=shown, hue=hue % _HUES)
+    return _AVATAR.format(shown=shown, hue=hue % _HUES)

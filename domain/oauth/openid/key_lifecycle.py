@@ -1,4 +1,4 @@
-"""Where the published keys stand: which waits, which signs, which has ceased to."""
+"""The lifecycle of the published keys: published, then signing, then retired."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,24 +15,24 @@ from domain.oauth.openid.keys import (
 )
 
 
-class Stage(Enum):
-    """A key's time, in words."""
+class KeyState(Enum):
+    """Where a key is in its lifecycle; the values are the words of the page."""
 
-    #: Everybody can know it before it is needed.
-    WAITS = "Waits"
-    SIGNS = "Signs"
-    #: Published for what it signed.
-    CEASED = "Has ceased"
+    #: In the key set, so that clients can fetch it before it signs.
+    PUBLISHED = "Waits"
+    SIGNING = "Signs"
+    #: Still in the key set, for the ID tokens that it has signed.
+    RETIRED = "Has ceased"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedKey:
-    """A published key, where it stands, and until when."""
+class KeyStatus:
+    """A published key with its state and its dates."""
 
     kid: str
     #: When it was made, and published from then on.
     created_at: datetime
-    stage: Stage
+    state: KeyState
     #: When it ceases to sign; None while nothing takes its place.
     signs_until: datetime | None
 
@@ -42,23 +42,25 @@ class StagedKey:
         return self.signs_until + LONGEST_ID_TOKEN if self.signs_until else None
 
 
-def list_staged_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[StagedKey, ...]:
+def list_key_lifecycle(
+    *, session: Session, keyring: Keyring, now: datetime
+) -> tuple[KeyStatus, ...]:
     """Return the keys of the published set, the newest first."""
     signing = find_signing_kid(session=session, keyring=keyring, now=now)
     published = list_published_keys(session=session, now=now)
     return tuple(
-        StagedKey(
+        KeyStatus(
             kid=key.kid,
             created_at=key.created_at,
-            stage=_stage(key, signing, now),
+            state=_state(key, signing, now),
             signs_until=key.retired_at,
         )
         for key in reversed(published)
     )
 
 
-def _stage(key: PublishedKey, signing: str | None, now: datetime) -> Stage:
+def _state(key: PublishedKey, signing: str | None, now: datetime) -> KeyState:
     if key.kid == signing:
-        return Stage.SIGNS
+        return KeyState.SIGNING
     has_ceased = key.retired_at is not None and key.retired_at <= now
-    return Stage.CEASED if has_ceased else Stage.WAITS
+    return KeyState.RETIRED if has_ceased else KeyState.PUBLISHED

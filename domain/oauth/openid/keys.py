@@ -1,4 +1,4 @@
-"""Keys that sign ID tokens: RSA, RS256, one at a time, with overlap (RFC 7517, RFC 7518).
+"""Keys that sign ID tokens: RSA, RS256, one at a time, with a grace period (RFC 7517, RFC 7518).
 
 A new key is published before it signs, so that whoever keeps the key set for a while has it by
 then; an old one stays published until the last ID token that it signed has expired.
@@ -43,7 +43,7 @@ NOTICE = timedelta(hours=1)
 LONGEST_ID_TOKEN = timedelta(days=1)
 
 
-class Handover(Enum):
+class KeyRotation(Enum):
     """How a new key takes over."""
 
     #: It is published first, and signs when everybody can know it.
@@ -102,7 +102,7 @@ def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSA
     _lock(session)
     # Another process may have made it while we waited.
     found = _find_signing_key(session, keyring, now)
-    return found or _keep(_generate(USUAL_BITS), session, keyring, now)
+    return found or _store(_generate(USUAL_BITS), session, keyring, now)
 
 
 def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
@@ -152,7 +152,7 @@ def _generate(bits: int) -> RSAKey:
     return RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
 
 
-def _keep(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
+def _store(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     session.add(
         SigningKey(
             kid=str(key.kid),
@@ -167,7 +167,7 @@ def _keep(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSA
 
 
 def rotate(
-    handover: Handover,
+    rotation: KeyRotation,
     *,
     bits: int = USUAL_BITS,
     session: Session,
@@ -182,16 +182,16 @@ def rotate(
     release_locks(session)  # a large key takes seconds
     key = _generate(bits)
     _lock(session)
-    if handover is Handover.OLD_KEYS_LEAKED:
+    if rotation is KeyRotation.OLD_KEYS_LEAKED:
         session.execute(delete(SigningKey))
-    takes_over_at = now + NOTICE if handover is Handover.AFTER_NOTICE else now
+    takes_over_at = now + NOTICE if rotation is KeyRotation.AFTER_NOTICE else now
     session.execute(
         update(SigningKey)
         .where(or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > takes_over_at))
         .values(retired_at=takes_over_at)
         .execution_options(synchronize_session=False)
     )
-    return str(_keep(key, session, keyring, now).kid)
+    return str(_store(key, session, keyring, now).kid)
 
 
 def _published(now: datetime) -> Executable:

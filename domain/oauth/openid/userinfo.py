@@ -8,7 +8,7 @@ from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, profile_of, profile_path
 from domain.database.statements import HotConnection
-from domain.oauth.openid.avatars import picture_path
+from domain.oauth.openid.avatars import avatar_path
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
 from models import Group, Member, User
@@ -87,7 +87,7 @@ def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, Any]:
         "nickname": profile.username,
         "preferred_username": profile.username,
         "profile": f"{issuer}{profile_path(profile.username)}",
-        "picture": f"{issuer}{picture_path(profile.name or profile.username, profile.id)}",
+        "picture": f"{issuer}{avatar_path(profile.name or profile.username, profile.id)}",
         "email": profile.email,
         # Nobody has proven yet that mail to this address reaches the user: people change it
         # themselves, and an application that believed it would let them be somebody else.

@@ -1,4 +1,4 @@
-"""Letters that tell who keeps an access token that it is about to end."""
+"""Notices by mail that an access token is about to expire (to its user, or its maintainers)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.users import ACTIVE, BOT
 from domain.mail.outbox import NewLetter, write_letters
 from domain.oauth.personal_tokens.lists import is_live
-from domain.projects.bots import Keeper, keepers_of
+from domain.projects.bots import Maintainer, maintainers_of
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)
@@ -47,29 +47,29 @@ class _Ending:
 
 
 @dataclass(kw_only=True)
-class _Keepers:
-    """Who looks after the tokens of each place, asked once for each."""
+class _Maintainers:
+    """The people who may manage tokens, looked up once for each project or group."""
 
     session: Session
-    _known: dict[tuple[int | None, int | None], tuple[str, tuple[Keeper, ...]]] = field(
+    _known: dict[tuple[int | None, int | None], tuple[str, tuple[Maintainer, ...]]] = field(
         default_factory=dict
     )
 
-    def of(self, ending: _Ending) -> tuple[str, tuple[Keeper, ...]]:
-        """Return the path of the place and its keepers."""
+    def of(self, ending: _Ending) -> tuple[str, tuple[Maintainer, ...]]:
+        """Return the path of the project or group and its maintainers."""
         place = (ending.group_id, ending.project_id)
         if place not in self._known:
-            self._known[place] = keepers_of(*place, session=self.session)
+            self._known[place] = maintainers_of(*place, session=self.session)
         return self._known[place]
 
 
 def write_expiry_letters(sign: Sign, *, session: Session, now: datetime) -> int:
     """Write the letters that are due and have not been written, and return how many."""
-    keepers, written = _Keepers(session=session), 0
+    maintainers, written = _Maintainers(session=session), 0
     waiting: list[NewLetter] = []
     for ending in _endings(sign.ahead, session=session, now=now):
         notice = _due(ending.token, sign.ahead, now)
-        waiting += _letters(ending, notice, keepers, sign) if notice else ()
+        waiting += _letters(ending, notice, maintainers, sign) if notice else ()
         if len(waiting) >= _SLICE:
             written += write_letters(waiting, session=session, now=now)
             waiting = []
@@ -97,15 +97,17 @@ def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice 
     return Notice.EARLY if left <= ahead and lifetime > ahead + _A_DAY else None
 
 
-def _letters(ending: _Ending, notice: Notice, keepers: _Keepers, sign: Sign) -> Iterator[NewLetter]:
+def _letters(
+    ending: _Ending, notice: Notice, maintainers: _Maintainers, sign: Sign
+) -> Iterator[NewLetter]:
     if ending.user.kind != BOT:
-        owner = Keeper(id=ending.user.id, name=ending.user.name, email=ending.user.email)
+        owner = Maintainer(id=ending.user.id, name=ending.user.name, email=ending.user.email)
         yield _letter(ending.token, notice, owner, _Words.of_person(sign), sign)
         return
-    path, people = keepers.of(ending)
+    path, people = maintainers.of(ending)
     words = _Words.of_place(path, sign, is_group=ending.group_id is not None)
-    for keeper in people:
-        yield _letter(ending.token, notice, keeper, words, sign)
+    for maintainer in people:
+        yield _letter(ending.token, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ class _Words:
 
 
 def _letter(
-    token: PersonalAccessToken, notice: Notice, to: Keeper, words: _Words, sign: Sign
+    token: PersonalAccessToken, notice: Notice, to: Maintainer, words: _Words, sign: Sign
 ) -> NewLetter:
     ends = token.expires_at.astimezone(UTC)
     day = f"{ends.day} {ends:%B %Y}"

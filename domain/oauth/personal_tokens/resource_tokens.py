@@ -25,7 +25,7 @@ from domain.projects.bots import bot_roles, make_bot
 from domain.projects.members import Place
 from models import Bot, PersonalAccessToken
 
-#: What a token of a place may do, in words: those of SCOPES are for somebody who lets one in.
+#: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
 SCOPE_WORDS = {
     view.name: view
     for view in (
@@ -84,7 +84,7 @@ SCOPE_WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceToken:
+class ResourceToken:
     """A token of a project or a group, without its value."""
 
     token: TokenView
@@ -107,58 +107,63 @@ class PlaceToken:
 class Counted:
     """A part of a list, and how long the whole list is."""
 
-    items: tuple[PlaceToken, ...]
+    items: tuple[ResourceToken, ...]
     total: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
-    """What a token shall be able to do, and the role of who asks for it."""
+class TokenRequest:
+    """What a new token of a project or a group may do, and with which role."""
 
     details: TokenDetails
     role: Role
-    giver: Role
+    #: The role of the person who asks for it, the highest that it can have.
+    granted_by: Role
 
 
 def with_roles(
     tokens: tuple[TokenView, ...], place: Place, *, session: Session
-) -> tuple[PlaceToken, ...]:
+) -> tuple[ResourceToken, ...]:
     """Return tokens with the roles that their bots have."""
     roles = bot_roles([token.user_id for token in tokens], session=session)
     return tuple(
-        PlaceToken(token=token, place=place, role=roles.get(token.user_id)) for token in tokens
+        ResourceToken(token=token, place=place, role=roles.get(token.user_id)) for token in tokens
     )
 
 
-def list_place_tokens(
+def list_resource_tokens(
     wanted: TokenFilter, place: Place, *, session: Session, now: datetime, **part: Any
 ) -> Counted:
-    """Return tokens of a place; `part` is what `list_tokens` takes to choose some of them."""
+    """Return tokens of a project or a group; `part` is the page and order as in `list_tokens`."""
     found = list_tokens(wanted, session=session, now=now, **part)
     return Counted(items=with_roles(found.items, place, session=session), total=found.total)
 
 
-def get_place_token(place: Place, token_id: int, *, session: Session, now: datetime) -> PlaceToken:
-    """Return a token of this place, or raise NotFoundError."""
+def get_resource_token(
+    place: Place, token_id: int, *, session: Session, now: datetime
+) -> ResourceToken:
+    """Return a token of this project or group, or raise NotFoundError."""
     owner_id = _bot_of(place, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
     return with_roles((token,), place, session=session)[0]
 
 
-def create_place_token(
-    place: Place, wish: Wish, *, session: Session, keyring: Keyring, now: datetime
+def create_resource_token(
+    place: Place, wanted: TokenRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
     """Make a bot with a role and a token, or raise InvalidError naming the field."""
-    if wish.role > wish.giver:
-        message = f"You cannot give the role {wish.role.label}: your own is {wish.giver.label}."
+    if wanted.role > wanted.granted_by:
+        message = (
+            f"You cannot give the role {wanted.role.label}: your own is {wanted.granted_by.label}."
+        )
         raise InvalidError(message, field="role")
     # First, so that no bot is left behind without a token.
-    details = check_details(wish.details)
-    bot = make_bot(place, details.name, wish.role, session=session, now=now)
+    details = check_details(wanted.details)
+    bot = make_bot(place, details.name, wanted.role, session=session, now=now)
     return create_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
-def rotate_place_token(
+def rotate_resource_token(
     place: Place,
     token_id: int,
     expires_at: datetime,
@@ -167,7 +172,7 @@ def rotate_place_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Put a new token in the place of a live one; raise NotFoundError or InvalidError."""
+    """Replace a live token by a new one; raise NotFoundError or InvalidError."""
     return rotate_token(
         token_id,
         expires_at,
@@ -178,10 +183,10 @@ def rotate_place_token(
     )
 
 
-def check_may_end(token: PlaceToken, role: Role) -> None:
-    """Raise ForbiddenError for a token that can do more than who wants to rotate or revoke it.
+def check_may_end(token: ResourceToken, role: Role) -> None:
+    """Raise ForbiddenError for a token whose role is above the role of the caller.
 
-    A role that one cannot give one cannot take away either.
+    Nobody rotates or revokes a token that they could not make.
     """
     if token.role is not None and token.role > role:
         message = (
@@ -191,16 +196,16 @@ def check_may_end(token: PlaceToken, role: Role) -> None:
         raise ForbiddenError(message)
 
 
-def revoke_place_token(
+def revoke_resource_token(
     place: Place, token_id: int, *, session: Session, now: datetime
 ) -> TokenView:
-    """Make a token of this place worthless; its bot leaves."""
+    """Revoke a token of this project or group; its bot ceases to be a member."""
     owner_id = _bot_of(place, token_id, session=session)
     return revoke_token(token_id, owner_id=owner_id, session=session, now=now)
 
 
 def _bot_of(place: Place, token_id: int, *, session: Session) -> int:
-    """Return the bot that a token of this place acts as, or raise NotFoundError."""
+    """Return the id of the bot of a token of this project or group, or raise NotFoundError."""
     statement = (
         select(Bot.user_id)
         .join(PersonalAccessToken, PersonalAccessToken.user_id == Bot.user_id)

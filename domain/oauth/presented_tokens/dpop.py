@@ -102,7 +102,7 @@ def prove_key(request: ProtocolRequest, target: Target, context: OAuthContext) -
     """
     proof = find_proof(request, target, now=context.now)
     if proof is not None:
-        use_up(proof, context)
+        consume_proof(proof, context)
     return proof.thumbprint if proof else None
 
 
@@ -189,18 +189,23 @@ def check_thumbprint(text: str | None) -> None:
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
 
 
-def use_up(proof: Proof, context: OAuthContext) -> None:
-    """Remember a proof, or raise InvalidProofError: of parallel requests with it one goes on."""
+def consume_proof(proof: Proof, context: OAuthContext) -> None:
+    """Record that a proof is used; raise UsedProofError if it was used before.
+
+    Of parallel requests with the same proof one goes on.
+    """
     dialect_name = context.hot.dialect_name
-    statement = remembering(proof, dialect_name, keyring=context.keyring, now=context.now)
+    statement = consuming_statement(proof, dialect_name, keyring=context.keyring, now=context.now)
     if not list(context.run(statement, None)):
         raise UsedProofError
 
 
-def remembering(proof: Proof, dialect: str, *, keyring: Keyring, now: datetime) -> Executable:
-    """Return the statement that remembers a proof, and gives a row for a new one only.
+def consuming_statement(
+    proof: Proof, dialect: str, *, keyring: Keyring, now: datetime
+) -> Executable:
+    """Return the statement that stores a proof as used; it returns a row for a new one only.
 
-    It can be forgotten when it is too old in any case.
+    A stored proof is pruned once it is too old to be accepted in any case.
     """
     digest = keyring.digest(f"DPoP proof {proof.jti} of {proof.thumbprint}")
     row = {"digest": digest, "expires_at": now + 2 * _WINDOW}

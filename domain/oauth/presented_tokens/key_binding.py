@@ -1,4 +1,4 @@
-"""Whether who shows a token that is bound to a key has the key (RFC 9449 section 7)."""
+"""Checks that a request with a key-bound token proves that key (RFC 9449 section 7)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +15,7 @@ from domain.oauth.presented_tokens.dpop import (
     Target,
     UsedProofError,
     check_proof,
-    remembering,
+    consuming_statement,
 )
 
 
@@ -35,8 +35,8 @@ class KeyNotProvedError(OAuth2Error):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
-    """How a token was shown."""
+class PresentedToken:
+    """How a token was presented, with its scheme and its proof."""
 
     target: Target
     #: By the scheme DPoP, and not as a bearer token.
@@ -45,28 +45,33 @@ class Shown:
 
 
 def check_bound(
-    bearer: Bearer, shown: Shown, *, hot: HotConnection, keyring: Keyring, now: datetime
+    bearer: Bearer,
+    presented: PresentedToken,
+    *,
+    hot: HotConnection,
+    keyring: Keyring,
+    now: datetime,
 ) -> None:
     """Raise KeyNotProvedError unless an unbound token comes alone and a bound one with its key."""
     if bearer.key_thumbprint is None:
-        if shown.is_with_proof:
+        if presented.is_with_proof:
             raise KeyNotProvedError("The access token is not bound to a key.")
         return
-    if not shown.is_with_proof:
+    if not presented.is_with_proof:
         raise KeyNotProvedError("The access token is bound to a key: show it with the scheme DPoP.")
     try:
-        proof = _proof_of(bearer, shown, now)
-        if not hot.all(remembering(proof, hot.dialect_name, keyring=keyring, now=now)):
+        proof = _proof_of(bearer, presented, now)
+        if not hot.all(consuming_statement(proof, hot.dialect_name, keyring=keyring, now=now)):
             raise UsedProofError
     except InvalidProofError as error:
         raise KeyNotProvedError(error.description, error=error.error) from error
 
 
-def _proof_of(bearer: Bearer, shown: Shown, now: datetime) -> Proof:
+def _proof_of(bearer: Bearer, presented: PresentedToken, now: datetime) -> Proof:
     """Return the proof of the token's own key."""
-    if shown.proof is None:
+    if presented.proof is None:
         raise InvalidProofError("The request needs the header DPoP with a proof.")
-    proof = check_proof(shown.proof, shown.target, now=now)
+    proof = check_proof(presented.proof, presented.target, now=now)
     if proof.thumbprint != bearer.key_thumbprint:
         raise KeyNotProvedError("The access token is bound to another key.")
     return proof

@@ -17,7 +17,7 @@ from domain.oauth.clients import applications
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.secrets import is_live, renew_secret
 from domain.oauth.context import OAuthContext
-from domain.oauth.messages import NO_STORE, Answer
+from domain.oauth.messages import NO_STORE, OAuthResponse
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.registration.metadata import ClientMetadata, read_metadata
 from models import Application, ApplicationSecret, User
@@ -32,8 +32,10 @@ _OURS = (
 )
 
 
-def register(body: Mapping[str, Any], registrar_id: int | None, *, context: OAuthContext) -> Answer:
-    """Register a client and answer with all it has to know (RFC 7591 section 3.2.1).
+def register(
+    body: Mapping[str, Any], registrar_id: int | None, *, context: OAuthContext
+) -> OAuthResponse:
+    """Register a client and return its information response (RFC 7591 section 3.2.1).
 
     `registrar_id` is whose token came along; without one the instance itself keeps the client.
     """
@@ -41,7 +43,7 @@ def register(body: Mapping[str, Any], registrar_id: int | None, *, context: OAut
     token = context.keyring.issue(Kind.REGISTRATION)
     registered = applications.register(
         wanted.details,
-        owner_id=registrar_id or _keeper_id(context),
+        owner_id=registrar_id or _instance_owner_id(context),
         session=context.session,
         keyring=context.keyring,
         now=context.now,
@@ -52,7 +54,7 @@ def register(body: Mapping[str, Any], registrar_id: int | None, *, context: OAut
     application.client_metadata = dict(wanted.own_words)
     _note(EventKind.APPLICATION_REGISTERED, application, context)
     secret = registered.secret if application.confidential else None
-    return _answer(201, application, token.clear, context, secret=secret)
+    return _response(201, application, token.clear, context, secret=secret)
 
 
 def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
@@ -64,7 +66,7 @@ def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
     )
 
 
-def _keeper_id(context: OAuthContext) -> int:
+def _instance_owner_id(context: OAuthContext) -> int:
     """Return in whose name the instance keeps what nobody registered: its first administrator."""
     found = context.session.scalar(
         select(User.id)
@@ -96,14 +98,14 @@ def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> App
     return application
 
 
-def tell(application: Application, token: str, *, context: OAuthContext) -> Answer:
-    """Answer with the registration as it is (RFC 7592 section 2.1); secrets are shown only once."""
-    return _answer(200, application, token, context)
+def read(application: Application, token: str, *, context: OAuthContext) -> OAuthResponse:
+    """Return the registration as it is, without the secret (RFC 7592 section 2.1)."""
+    return _response(200, application, token, context)
 
 
 def change(
     application: Application, body: Mapping[str, Any], token: str, *, context: OAuthContext
-) -> Answer:
+) -> OAuthResponse:
     """Put other metadata in the place of a client's (RFC 7592 section 2.2).
 
     What is no metadata of its own stays as the client's owner has set it.
@@ -125,7 +127,7 @@ def change(
     if application.confidential and not had_secret:
         keyring, now = context.keyring, context.now
         secret = renew_secret(application, session=context.session, keyring=keyring, now=now)
-    return _answer(200, application, token, context, secret=secret)
+    return _response(200, application, token, context, secret=secret)
 
 
 def _check_identity(
@@ -151,11 +153,11 @@ def _is_secret_of(application: Application, secret: Any, context: OAuthContext) 
     return isinstance(secret, str) and context.keyring.matches(secret, digests)
 
 
-def remove(application: Application, *, context: OAuthContext) -> Answer:
+def remove(application: Application, *, context: OAuthContext) -> OAuthResponse:
     """Forget a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
     _note(EventKind.APPLICATION_REMOVED, application, context)
     applications.remove(application, session=context.session)
-    return Answer(status=204, headers=NO_STORE)
+    return OAuthResponse(status=204, headers=NO_STORE)
 
 
 def _note(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
@@ -169,14 +171,14 @@ def _note(kind: EventKind, application: Application, context: OAuthContext, **mo
     )
 
 
-def _answer(
+def _response(
     status: int,
     application: Application,
     token: str,
     context: OAuthContext,
     *,
     secret: str | None = None,
-) -> Answer:
+) -> OAuthResponse:
     """Return the client information response (RFC 7591 section 3.2.1, RFC 7592 section 3)."""
     new_secret = {"client_secret": secret, "client_secret_expires_at": 0} if secret else {}
     body = {
@@ -187,7 +189,7 @@ def _answer(
         "registration_client_uri": f"{context.policy.issuer}{PATH}/{application.uid}",
         **_described(application),
     }
-    return Answer(status=status, body=body, headers=NO_STORE)
+    return OAuthResponse(status=status, body=body, headers=NO_STORE)
 
 
 def _described(application: Application) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Issues and kills pairs of access and refresh tokens."""
+"""Issues and revokes pairs of access and refresh tokens."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,7 +35,7 @@ class Grant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class TokenPair:
     """An access token and its refresh token, in the clear."""
 
     access: str = field(repr=False)
@@ -55,13 +55,13 @@ def grant_in(found: HotRow, *, is_renewable: bool = True, nonce: str | None = No
     )
 
 
-def new_pair(*, is_renewable: bool = True) -> Pair:
+def new_pair(*, is_renewable: bool = True) -> TokenPair:
     """Make a pair that has to do with no other."""
     refresh = random_credential(Kind.REFRESH_TOKEN) if is_renewable else None
-    return Pair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh)
+    return TokenPair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh)
 
 
-def pair_values(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
     """Return the columns of a new pair."""
     digest, origin = context.keyring.digest, context.origin
     return {
@@ -86,7 +86,7 @@ def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, Any]:
     return token_response(pair, grant, context)
 
 
-def token_response(pair: Pair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
     """Return the answer that hands out a stored pair (RFC 6749 section 5.1).
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.
@@ -126,15 +126,15 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
 
 
 def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
-    """Kill one pair; tell whether it was alive (of parallel callers one is told so)."""
-    killed = session.execute(
+    """Revoke one pair; return whether it was live (of parallel callers one gets True)."""
+    revoked = session.execute(
         update(AccessToken)
         .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(AccessToken.id)
         .execution_options(synchronize_session=False)
     )
-    return killed.first() is not None
+    return revoked.first() is not None
 
 
 def may_refresh(application: Application | HotRow, scopes: str) -> bool:
@@ -160,9 +160,9 @@ def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthC
 
 
 def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> bool:
-    """Kill a grant and all that descends from it (RFC 9700 section 4.14.2).
+    """Revoke a grant and all tokens that descend from it (RFC 9700 section 4.14.2).
 
-    Tells whether a pair was alive (of parallel callers one is told so).
+    Returns whether a pair was live (of parallel callers one gets True).
     """
     session.execute(
         update(Authorization)
@@ -170,7 +170,7 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
         .values(revoked_at=now)
         .execution_options(synchronize_session=False)
     )
-    killed = session.execute(
+    revoked = session.execute(
         update(AccessToken)
         .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
@@ -179,4 +179,4 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
     ).all()
     ended = select(Authorization.id).where(Authorization.id == authorization_id)
     end_made_tokens(ended, session=session, now=now)
-    return bool(killed)
+    return bool(revoked)

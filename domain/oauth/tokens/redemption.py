@@ -1,4 +1,4 @@
-"""Spends what a client comes with and stores the pair that it gets for it: both, or neither.
+"""Redeems a credential: consumes it and stores the pair issued for it, both or neither.
 
 On Postgres that is one statement, and of parallel ones with the same credential one finds it
 unspent; on SQLite, which has no statement for both, it is one transaction.
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Update, bindparam, exists, insert, select, update
 
 from domain.oauth.context import OAuthContext
-from domain.oauth.tokens.issuing import Grant, Pair, pair_values
+from domain.oauth.tokens.issuing import Grant, TokenPair, pair_values
 from models import AccessToken, Authorization, DeviceAuthorization
 
 _PAIRS = AccessToken.__table__.c
@@ -39,7 +39,7 @@ _FAMILY = (
     .with_for_update(key_share=True)
     .cte("family")
 )
-_SPEND_PAIR = (
+_CONSUME_PAIR = (
     update(AccessToken)
     .where(
         AccessToken.id == bindparam("spent_token"),
@@ -49,7 +49,7 @@ _SPEND_PAIR = (
     .values(revoked_at=_NOW, refreshed_at=_NOW)
     .returning(AccessToken.id)
 )
-_SPEND_GRANT = (
+_CONSUME_CODE = (
     update(Authorization)
     .where(
         Authorization.id == bindparam("spent_grant"),
@@ -66,8 +66,8 @@ _END_DEVICE = (
 )
 
 
-class Exchange:
-    """A way to spend something: the first step says whether there was something to spend."""
+class Redemption:
+    """How one kind of credential is redeemed; the first step returns a row if it was valid."""
 
     def __init__(self, *steps: Update) -> None:
         #: Each with the names of its values.
@@ -82,41 +82,45 @@ class Exchange:
         self.at_once = store.returning(AccessToken.id)
 
 
-FOR_REFRESH_TOKEN = Exchange(_SPEND_PAIR)
-FOR_CODE = Exchange(_SPEND_GRANT)
-FOR_DEVICE_CODE = Exchange(_SPEND_GRANT, _END_DEVICE)
+FOR_REFRESH_TOKEN = Redemption(_CONSUME_PAIR)
+FOR_CODE = Redemption(_CONSUME_CODE)
+FOR_DEVICE_CODE = Redemption(_CONSUME_CODE, _END_DEVICE)
 
 
-def exchange_refresh_token(token_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
-    """Put a pair in the place of another one; tell whether that one and its family were alive."""
+def redeem_refresh_token(
+    token_id: int, pair: TokenPair, grant: Grant, context: OAuthContext
+) -> bool:
+    """Replace a pair by a new one; return whether the old one and its grant were live."""
     spent = {"spent_token": token_id, "spent_grant": grant.authorization_id}
     return _run(FOR_REFRESH_TOKEN, spent, pair_values(pair, grant, context), context)
 
 
-def exchange_code(pair: Pair, grant: Grant, context: OAuthContext) -> bool:
-    """Store the pair for the code of the grant; tell whether it was good for one."""
+def redeem_code(pair: TokenPair, grant: Grant, context: OAuthContext) -> bool:
+    """Store the pair for an authorization code; return whether the code was unused."""
     spent = {"spent_grant": grant.authorization_id}
     return _run(FOR_CODE, spent, pair_values(pair, grant, context), context)
 
 
-def exchange_device_code(device_id: int, pair: Pair, grant: Grant, context: OAuthContext) -> bool:
-    """Store the pair for what a device's user approved; tell whether it was good for one."""
+def redeem_device_code(
+    device_id: int, pair: TokenPair, grant: Grant, context: OAuthContext
+) -> bool:
+    """Store the pair for a device code; return whether the approval was unused."""
     spent = {"spent_grant": grant.authorization_id, "spent_device": device_id}
     return _run(FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
 
 
 def end_device(device_id: int, context: OAuthContext) -> None:
-    """Let a device that gets nothing ask for a new code."""
+    """Mark a device request as finished without tokens, so that the device asks for a new code."""
     context.hot.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
 
 
 def _run(
-    exchange: Exchange, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
+    redemption: Redemption, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
 ) -> bool:
     hot, spending = context.hot, {**spent, "spent_at": context.now}
 
     def in_turn() -> bool:
-        (spend, names), *more = exchange.steps
+        (spend, names), *more = redemption.steps
         if not hot.all(spend, {name: spending[name] for name in names}):
             return False
         for step, names in more:
@@ -125,5 +129,5 @@ def _run(
         return True
 
     if hot.dialect_name == "postgresql":
-        return bool(hot.all(exchange.at_once, {**pair, **spending}))
+        return bool(hot.all(redemption.at_once, {**pair, **spending}))
     return hot.transact(in_turn)

@@ -12,32 +12,32 @@ from sqlalchemy import select
 
 from domain.keyring import Kind
 from domain.oauth.context import OAuthContext
-from domain.oauth.tokens.issuing import Grant, Pair, id_token_of, new_pair, token_type_of
+from domain.oauth.tokens.issuing import Grant, TokenPair, id_token_of, new_pair, token_type_of
 from models import AccessToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class Successor:
-    """A pair that took the place of another, and its row."""
+class RefreshReplay:
+    """The pair that a refresh token was redeemed for, and its row."""
 
-    pair: Pair
+    pair: TokenPair
     token: AccessToken
 
 
-def successor_of(refresh_token: str, context: OAuthContext) -> Pair:
-    """Return the pair that follows; one that can be made again only where the instance wants it.
+def replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
+    """Return the new pair for a refresh token: derived from it if responses may be replayed.
 
-    Without a window there is no reason why two tokens should have to do with each other.
+    Without a replay window the pair is random.
     """
     if not context.policy.refresh_replay:
         return new_pair()
     return _pairs_after(refresh_token, context)[0]
 
 
-def find_successor(
+def find_replay(
     refresh_token: str, refreshed_at: datetime | None, context: OAuthContext
-) -> Successor | None:
-    """Return the pair that this token was exchanged for, if it may be sent once more.
+) -> RefreshReplay | None:
+    """Return the pair that this token was redeemed for, if the response may be sent again.
 
     Its time has not run out, and nobody has refreshed or revoked the new pair: who has shown the
     new one has received it, and then whoever comes with the old one is a thief.
@@ -53,16 +53,16 @@ def find_successor(
             )
         )
         if found is not None:
-            return Successor(pair=pair, token=found)
+            return RefreshReplay(pair=pair, token=found)
     return None
 
 
-def send_again(successor: Successor, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def replayed_response(replay: RefreshReplay, grant: Grant, context: OAuthContext) -> dict[str, Any]:
     """Return the token response once more; `expires_in` is what is left, in seconds.
 
     `scope` is that of the pair, which may be less than this request would have got.
     """
-    token, pair = successor.token, successor.pair
+    token, pair = replay.token, replay.pair
     left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
     return {
         "access_token": pair.access,
@@ -75,12 +75,12 @@ def send_again(successor: Successor, grant: Grant, context: OAuthContext) -> dic
     }
 
 
-def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[Pair, ...]:
+def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
     """Return the pair under each key, the newest first."""
-    successors = context.keyring.successors
-    accesses = successors(refresh_token, Kind.ACCESS_TOKEN)
-    refreshes = successors(refresh_token, Kind.REFRESH_TOKEN)
+    derived = context.keyring.derived_tokens
+    accesses = derived(refresh_token, Kind.ACCESS_TOKEN)
+    refreshes = derived(refresh_token, Kind.REFRESH_TOKEN)
     return tuple(
-        Pair(access=access, refresh=refresh)
+        TokenPair(access=access, refresh=refresh)
         for access, refresh in zip(accesses, refreshes, strict=True)
     )

@@ -16,7 +16,7 @@ from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.openid.keys import (
     LONGEST_ID_TOKEN,
     NOTICE,
-    Handover,
+    KeyRotation,
     check_size,
     find_public_key,
     get_signing_key,
@@ -58,7 +58,7 @@ def signer(session: Session) -> Signer:
 
 @pytest.fixture
 def hand_over(session: Session) -> Rotate:
-    def hand_over_at(moment: datetime, how: Handover = Handover.AFTER_NOTICE) -> str:
+    def hand_over_at(moment: datetime, how: KeyRotation = KeyRotation.AFTER_NOTICE) -> str:
         return rotate(how, session=session, keyring=KEYRING, now=moment)
 
     return hand_over_at
@@ -130,7 +130,7 @@ def test_rotating_again_before_the_new_key_signs_loses_none(
 def test_a_new_key_may_sign_at_once(session: Session, signer: Signer, hand_over: Rotate) -> None:
     old = signer(NOON)
     waiting = hand_over(NOON)
-    new = hand_over(NOON, Handover.AT_ONCE)
+    new = hand_over(NOON, KeyRotation.AT_ONCE)
     assert signer(NOON) == new
     assert published(session, NOON) == [old, waiting, new]
 
@@ -139,7 +139,7 @@ def test_a_leaked_key_is_good_for_nothing_any_more(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
     old = signer(NOON)
-    new = hand_over(NOON, Handover.OLD_KEYS_LEAKED)
+    new = hand_over(NOON, KeyRotation.OLD_KEYS_LEAKED)
     assert published(session, NOON) == [new]
     assert find_public_key(old, session=session) is None
 
@@ -177,7 +177,7 @@ def test_keys_that_are_too_short_or_too_long_are_refused(bits: int) -> None:
 @pytest.mark.spec("L5")
 def test_no_key_of_a_wrong_size_is_made(session: Session) -> None:
     with pytest.raises(InvalidError, match="2048 to 8192"):
-        rotate(Handover.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON)
+        rotate(KeyRotation.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON)
     assert published(session, NOON) == []
 
 

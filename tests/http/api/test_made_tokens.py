@@ -15,7 +15,7 @@ from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
-    Pair,
+    TokenPair,
     age_refreshes,
     ask,
     decide,
@@ -38,8 +38,8 @@ from tests.support.people import (
     sign_in,
 )
 from tests.support.personal_tokens import Api, make_token
-from tests.support.place_tokens import Place, day, make_bot_token, place_of, post, script_of
 from tests.support.proofs import Prover, redeem_with_key
+from tests.support.resource_tokens import Place, day, make_bot_token, place_of, post, script_of
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -53,7 +53,7 @@ class Case:
     browser: requests.Session
     project: Place
     client: ClientCredentials
-    pair: Pair
+    pair: TokenPair
 
     @property
     def application(self) -> Api:

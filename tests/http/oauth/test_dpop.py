@@ -14,7 +14,7 @@ from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
-    Pair,
+    TokenPair,
     ask,
     assert_refused,
     landing,
@@ -46,7 +46,7 @@ def phone_code(gatebell: LiveGatebell, **changes: str) -> str:
     return new_code(gatebell, phone_application(gatebell), **PKCE, **changes)
 
 
-def bound_pair(gatebell: LiveGatebell, key: Prover) -> Pair:
+def bound_pair(gatebell: LiveGatebell, key: Prover) -> TokenPair:
     phone = phone_application(gatebell)
     return pair_in(redeem_with_key(gatebell, phone, phone_code(gatebell), key))
 

@@ -15,7 +15,7 @@ from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
     Changes,
-    Pair,
+    TokenPair,
     age_refreshes,
     ask,
     assert_refused,
@@ -54,7 +54,7 @@ def introspected(
     return found
 
 
-def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: Pair) -> Pair:
+def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: TokenPair) -> TokenPair:
     return pair_in(refresh(gatebell, client, pair.refresh))
 
 

@@ -17,7 +17,7 @@ from tests.support.live_settings import changed_settings
 from tests.support.oauth_wire import (
     PKCE,
     VERIFIER,
-    Pair,
+    TokenPair,
     age_refreshes,
     assert_refused,
     changed,
@@ -47,7 +47,7 @@ def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
         yield live
 
 
-def refresh_publicly(gatebell: LiveGatebell, pair: Pair) -> requests.Response:
+def refresh_publicly(gatebell: LiveGatebell, pair: TokenPair) -> requests.Response:
     return refresh(gatebell, phone_application(gatebell), pair.refresh, client_secret=None)
 
 

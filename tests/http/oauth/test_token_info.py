@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from models import AccessToken, User
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
-    Pair,
+    TokenPair,
     machine,
     new_pair,
     revoke,
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.fixture
-def pair(gatebell: LiveGatebell) -> Pair:
+def pair(gatebell: LiveGatebell) -> TokenPair:
     """A pair of tokens of Alice's."""
     return new_pair(gatebell, server_application(gatebell))
 
@@ -40,7 +40,7 @@ def assert_invalid(answer: requests.Response) -> None:
 @pytest.mark.both_databases
 @pytest.mark.spec("D1", "D2")
 def test_it_says_whose_token_it_is_what_for_and_for_how_long(
-    gatebell: LiveGatebell, pair: Pair
+    gatebell: LiveGatebell, pair: TokenPair
 ) -> None:
     answer = token_info(gatebell, pair.access)
     assert answer.headers["Cache-Control"] == "no-store"
@@ -60,14 +60,14 @@ def test_it_says_whose_token_it_is_what_for_and_for_how_long(
 
 @pytest.mark.spec("D1")
 @pytest.mark.rfc("rfc6750-2.3-a")
-def test_the_token_may_stand_in_the_address(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_the_token_may_stand_in_the_address(gatebell: LiveGatebell, pair: TokenPair) -> None:
     address = f"{gatebell.url}/oauth/token/info"
     answer = machine(gatebell).get(address, params={"access_token": pair.access})
     assert answer.json()["scope"] == ["read_api", "read_user"]
 
 
 @pytest.mark.rfc("rfc6750-2-a")
-def test_two_tokens_at_once_are_an_invalid_request(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_two_tokens_at_once_are_an_invalid_request(gatebell: LiveGatebell, pair: TokenPair) -> None:
     answer = machine(gatebell).get(
         f"{gatebell.url}/oauth/token/info",
         params={"access_token": pair.access},
@@ -78,7 +78,7 @@ def test_two_tokens_at_once_are_an_invalid_request(gatebell: LiveGatebell, pair:
 
 @pytest.mark.spec("D1")
 @pytest.mark.rfc("rfc6750-5.2-b")
-def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: TokenPair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=now() + timedelta(seconds=60)))
     assert 50 <= token_info(gatebell, pair.access).json()["expires_in"] <= 60
@@ -86,7 +86,7 @@ def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D1")
-def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: TokenPair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=None))
     body = token_info(gatebell, pair.access).json()
@@ -95,7 +95,7 @@ def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: Pa
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-b")
-def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: TokenPair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=now() - timedelta(seconds=1)))
     answer = token_info(gatebell, pair.access)
@@ -104,7 +104,7 @@ def test_an_expired_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None
 
 
 @pytest.mark.both_databases
-def test_a_revoked_token_is_invalid(gatebell: LiveGatebell, pair: Pair) -> None:
+def test_a_revoked_token_is_invalid(gatebell: LiveGatebell, pair: TokenPair) -> None:
     revoke(gatebell, server_application(gatebell), pair.access)
     answer = token_info(gatebell, pair.access)
     assert_invalid(answer)

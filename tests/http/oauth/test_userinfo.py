@@ -9,7 +9,7 @@ from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_place
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import (
-    Pair,
+    TokenPair,
     ask,
     landing,
     machine,
@@ -25,7 +25,7 @@ from tests.support.people import Person, alice, database_of, make_user, now, sig
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> Pair:
+def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> TokenPair:
     client = openid_application(gatebell)
     code = landing(ask(sign_in(gatebell, person), gatebell, client, scope=scope))["code"]
     return pair_in(redeem(gatebell, client, code))

@@ -12,7 +12,7 @@ from tests.support.html_forms import form_to, form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, make_project, make_user, now, sign_in
 from tests.support.personal_tokens import Api, change
-from tests.support.place_tokens import Place, make_bot_token, place_of, script_of
+from tests.support.resource_tokens import Place, make_bot_token, place_of, script_of
 from tests.support.team import browser_of, give_role
 
 pytestmark = pytest.mark.one_database("sqlite")

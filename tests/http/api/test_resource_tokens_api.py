@@ -12,7 +12,7 @@ from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import machine
 from tests.support.people import Person, database_of, make_project, make_user, sign_in
 from tests.support.personal_tokens import Api
-from tests.support.place_tokens import (
+from tests.support.resource_tokens import (
     Place,
     day,
     make_bot_token,

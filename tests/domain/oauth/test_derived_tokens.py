@@ -1,4 +1,4 @@
-"""Credentials that follow from others."""
+"""Credentials that are derived from others."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,18 +10,18 @@ RING = Keyring("a master secret that is long enough")
 
 
 @given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
-def test_a_successor_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
+def test_a_derived_token_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
     for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN):
-        (successor,) = RING.successors(text, kind)
-        assert is_well_formed(successor, prefix=kind)
-        assert RING.successors(text, kind) == (successor,)
+        (derived,) = RING.derived_tokens(text, kind)
+        assert is_well_formed(derived, prefix=kind)
+        assert RING.derived_tokens(text, kind) == (derived,)
 
 
 def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_same() -> None:
     first, second = (random_credential(Kind.REFRESH_TOKEN) for _ in range(2))
     other_ring = Keyring("another master secret that is long enough")
     found = {
-        ring.successors(text, kind)[0][4:47]
+        ring.derived_tokens(text, kind)[0][4:47]
         for ring in (RING, other_ring)
         for text in (first, second)
         for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN)
@@ -29,9 +29,9 @@ def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_sam
     assert len(found) == 8
 
 
-def test_after_a_rotation_the_old_keys_successor_is_still_known() -> None:
+def test_after_a_rotation_the_token_derived_from_the_old_key_is_still_known() -> None:
     token = random_credential(Kind.REFRESH_TOKEN)
     rotated = Keyring("the newest master secret of all", "a master secret that is long enough")
-    newest, older = rotated.successors(token, Kind.ACCESS_TOKEN)
-    assert (older,) == RING.successors(token, Kind.ACCESS_TOKEN)
+    newest, older = rotated.derived_tokens(token, Kind.ACCESS_TOKEN)
+    assert (older,) == RING.derived_tokens(token, Kind.ACCESS_TOKEN)
     assert newest != older

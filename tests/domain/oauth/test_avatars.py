@@ -3,7 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from domain.oauth.openid.avatars import draw_picture, picture_path
+from domain.oauth.openid.avatars import avatar_path, draw_avatar
 
 
 @pytest.mark.parametrize(
@@ -26,27 +26,27 @@ from domain.oauth.openid.avatars import draw_picture, picture_path
     ],
 )
 def test_an_address_holds_the_initial(name: str, letter: str) -> None:
-    assert picture_path(name, 1) == f"/-/pictures/{letter}-137.svg"
+    assert avatar_path(name, 1) == f"/-/pictures/{letter}-137.svg"
 
 
 def test_neighbours_have_colours_of_their_own() -> None:
-    assert len({picture_path("a", user_id) for user_id in range(1, 100)}) == 99
+    assert len({avatar_path("a", user_id) for user_id in range(1, 100)}) == 99
 
 
 @pytest.mark.parametrize("letter", ["<", "&", "-", '"', "AB", "", "\u202e", "🦊"])
 def test_nothing_but_a_letter_or_digit_is_drawn(letter: str) -> None:
-    drawn = draw_picture(letter, 10)
+    drawn = draw_avatar(letter, 10)
     assert "<text" not in drawn
     assert "<circle" in drawn
 
 
 @pytest.mark.parametrize("letter", ["A", "Ж", "\u0645", "磁"])
 def test_the_letter_is_drawn(letter: str) -> None:
-    assert "hsl(10 " in draw_picture(letter, 370)
-    assert f">{letter}</text>" in draw_picture(letter, 10)
+    assert "hsl(10 " in draw_avatar(letter, 370)
+    assert f">{letter}</text>" in draw_avatar(letter, 10)
 
 
 def test_the_address_of_a_letter_of_any_writing_leads_to_its_picture(client: FlaskClient) -> None:
-    answer = client.get(picture_path("Жанна", 7))
+    answer = client.get(avatar_path("Жанна", 7))
     assert answer.status_code == 200
     assert ">Ж</text>" in answer.text

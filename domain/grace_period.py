@@ -1,11 +1,11 @@
-"""The time in which a replaced credential still works, so that senders can be changed in turn."""
+"""The grace period of a replaced credential, in which senders can change to the new one."""
 
 from datetime import timedelta
 from enum import Enum
 
 
-class Overlap(Enum):
-    """How long an old credential stays good beside a new one; the name is what a form sends."""
+class GracePeriod(Enum):
+    """How long a replaced credential stays valid; `key` is what a form sends."""
 
     NOW = ("now", "Not at all: it stops working now", timedelta(0))
     HOUR = ("1h", "One hour", timedelta(hours=1))
@@ -20,7 +20,7 @@ class Overlap(Enum):
         self.length = length
 
     @classmethod
-    def of(cls, key: str) -> "Overlap":
+    def of(cls, key: str) -> "GracePeriod":
         """Return the choice that a form sent; raise ValueError if it is none."""
         found = next((each for each in cls if each.key == key), None)
         if found is None:
