@@ -93,8 +93,6 @@ class OAuthContext:
     origin: Browser
     #: Writes an audit event in the same transaction, with who did it and from where.
     note: Callable[[Event], None]
-    #: Of the key that the client has proved in this request to have (RFC 9449), if it did.
-    key_thumbprint: str | None = None
 
     @property
     def run(self) -> Run:

@@ -1,7 +1,6 @@
-"""The authorization server: Authlib's, with our storage, our client check, our error answers."""
+"""The authorization server: Authlib's, with our storage, phases and error responses."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from authlib.oauth2.rfc6749 import (
@@ -10,12 +9,9 @@ from authlib.oauth2.rfc6749 import (
 from authlib.oauth2.rfc6749 import (
     InvalidRequestError,
     OAuth2Error,
-    UnauthorizedClientError,
 )
 
-from domain.database.statements import HotRow
-from domain.oauth.clients.authentication import Client, authenticate_with
-from domain.oauth.clients.credential_lookup import CredentialLookup
+from domain.oauth.client_requests import ClientEndpoint, TokenGrant
 from domain.oauth.clients.redirect_uris import with_parameters
 from domain.oauth.context import OAuthContext, OAuthPolicy
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
@@ -27,18 +23,11 @@ from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
 from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
-from domain.oauth.presented_tokens.dpop import (
-    InvalidProofError,
-    Proof,
-    Target,
-    consume_proof,
-    find_proof,
-)
 
 #: Every grant of this server, in the order of the specification.
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
 #: Everything else that clients post to, by the names that Authlib and RFC 9126 give it.
-ENDPOINTS: Mapping[str, Callable[[Any], Callable[[ProtocolRequest], Any]]] = {
+ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any]]] = {
     "device_authorization": DeviceAuthorizationEndpoint,
     "introspection": IntrospectionEndpoint,
     "pushed_authorization_request": PushedAuthorizationEndpoint,
@@ -62,30 +51,12 @@ class AuthorizationServer(AuthlibServer):
         """Work with these collaborators; grants and endpoints are those of the tables above."""
         super().__init__()
         self.context = context
-        #: Of the token request, if it is one.
-        self._grant_type: str | None = None
-
-    def authenticate_client(
-        self, request: ProtocolRequest, methods: Any, endpoint: str = "token"
-    ) -> Client:
-        """Authenticate by any method that the client may use (RFC 6749 section 2.3)."""
-        del methods, endpoint
-        return self.authenticate_with(request, None)[0]
-
-    def authenticate_with(
-        self, request: ProtocolRequest, lookup: CredentialLookup | None
-    ) -> tuple[Client, HotRow | None]:
-        """Authenticate, and find what the client comes with in the same breath."""
-        client, found = authenticate_with(request, self.context, lookup)
-        if self._grant_type is not None:
-            self._check_registration(client, self._grant_type)
-        return client, found
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
         """Return the one grant that has an authorization endpoint."""
         return AuthorizationCodeGrant(request, self)
 
-    def get_token_grant(self, request: ProtocolRequest) -> Any:
+    def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any]:
         """Return the grant of a token request, or raise (RFC 6749 section 5.2)."""
         wanted = request.value("grant_type")
         if "grant_type" in request.payload.repeated():
@@ -94,47 +65,23 @@ class AuthorizationServer(AuthlibServer):
             raise InvalidRequestError("Missing required parameter: grant_type.")
         for grant in offered_grants(self.context.policy):
             if wanted == grant.GRANT_TYPE:
-                return grant(request, self)
+                chosen: TokenGrant[Any] = grant(request, self)
+                return chosen
         raise UnknownGrantTypeError
 
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
-        """Answer a token request; every error is an answer, so that what it wrote is kept."""
+        """Respond to a token request; errors are responses too, so that their writes are kept."""
         try:
-            grant = self.get_token_grant(request)
-            proof = self._find_proof(request)
-            self._grant_type = grant.GRANT_TYPE
-            grant.validate_token_request()
-            if proof is not None:
-                consume_proof(proof, self.context)
-            return self.handle_response(*grant.create_token_response())
+            return self.handle_response(*self.get_token_grant(request).create_token_response())
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
-        """Answer a request to one of the endpoints; every error is an answer here as well."""
+        """Respond to a request to one of the endpoints; errors are responses here as well."""
         try:
-            return self.handle_response(*ENDPOINTS[name](self)(request))
+            return self.handle_response(*ENDPOINTS[name](self).respond(request))
         except OAuth2Error as error:
             return self.handle_error_response(request, error)
-
-    def _find_proof(self, request: ProtocolRequest) -> Proof | None:
-        """Return what the client brought to prove its key; what is issued now is bound to it.
-
-        The proof is used up no earlier than the request is found good: who has no client and no
-        grant shall not fill the table of used ones.
-        """
-        target = Target("POST", f"{self.context.policy.issuer}/oauth/token")
-        proof = find_proof(request, target, now=self.context.now)
-        if proof is not None:
-            self.context = replace(self.context, key_thumbprint=proof.thumbprint)
-        return proof
-
-    def _check_registration(self, client: Client, grant_type: str) -> None:
-        """Refuse a token request that the client's registration rules out."""
-        if not client.check_grant_type(grant_type):
-            raise UnauthorizedClientError("The application is not registered for this grant type.")
-        if client.application.require_dpop and self.context.key_thumbprint is None:
-            raise InvalidProofError("Tokens of this application are bound to a key: prove it.")
 
     def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
         """Take our own request as it is."""
@@ -144,7 +91,7 @@ class AuthorizationServer(AuthlibServer):
         """Send none: who needs to know is called by name."""
 
     def handle_response(self, status: int, body: Any, headers: Any) -> OAuthResponse:
-        """Turn Authlib's triple into an answer."""
+        """Return a response made of Authlib's status, body and headers."""
         return OAuthResponse(status=status, body=body, headers=tuple(headers))
 
     def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> OAuthResponse:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote_plus
 
-from authlib.oauth2.rfc6749 import ClientMixin, InvalidClientError, InvalidRequestError
+from authlib.oauth2.rfc6749 import (
+    ClientMixin,
+    InvalidClientError,
+    InvalidRequestError,
+    UnauthorizedClientError,
+)
 from sqlalchemy.exc import DBAPIError
 
 from domain.database.statements import HotRow
@@ -149,11 +154,8 @@ def authenticate_with(
     rows = _find(presented.client_id, lookup, request, context)
     if not rows or not _is_proven(rows, presented, context):
         raise _refusal(was_basic=was_basic)
-    client = Client(rows[0])
-    request.client = client
-    request.auth_method = presented.method.value
     is_found = lookup is not None and getattr(rows[0], "found_id", None) is not None
-    return client, rows[0] if is_found else None
+    return Client(rows[0]), rows[0] if is_found else None
 
 
 def _find(
@@ -188,6 +190,12 @@ def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthConte
         if newest := keyring.anew(secret, proof.secret_digest):
             client_secrets.rekey(proof, newest, run=context.run, now=context.now)
     return True
+
+
+def require_grant_type(client: Client, grant_type: str) -> None:
+    """Raise unauthorized_client for a grant that the registration of the client rules out."""
+    if not client.check_grant_type(grant_type):
+        raise UnauthorizedClientError("The application is not registered for this grant type.")
 
 
 def note_use(client: Client, context: OAuthContext) -> None:

@@ -1,37 +1,41 @@
 """A device asks for its codes: POST /oauth/authorize_device (RFC 8628 section 3.1)."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from authlib.oauth2.rfc6749 import UnauthorizedClientError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
-from domain.oauth.clients.authentication import note_use
-from domain.oauth.context import PartOfServer
+from domain.oauth.client_requests import ClientEndpoint, ClientRequest
+from domain.oauth.clients.authentication import Client, require_grant_type
 from domain.oauth.devices.authorizations import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.requested_scopes import allowed_scopes
 
 #: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
 DEFAULT_SCOPE = "read_user"
 
 
-class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoint):
-    """Answers with a code for the device and one for its user."""
+class DeviceAuthorizationEndpoint(ClientEndpoint[str], AuthlibDeviceAuthorizationEndpoint):
+    """POST /oauth/authorize_device: issues a code for the device and one for its user."""
 
-    def create_endpoint_response(self, request: ProtocolRequest) -> Any:
-        """Authenticate the client, check what it asks for, and issue the codes (3.2)."""
-        request.refuse_repeated_parameters()
-        client = self.server.authenticate_client(request, ())
-        if not client.check_grant_type(DeviceCodeGrant.GRANT_TYPE):
-            raise UnauthorizedClientError("The application is not registered for this grant type.")
-        scopes = allowed_scopes(request.value("scope") or DEFAULT_SCOPE, client)
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse a client whose registration rules devices out (RFC 7591 section 2)."""
+        del request
+        require_grant_type(client, DeviceCodeGrant.GRANT_TYPE)
+
+    def check(self, asked: ClientRequest) -> str:
+        """Return the scopes that the device asks for, if its application may have them."""
+        text = asked.request.value("scope") or DEFAULT_SCOPE
+        return allowed_scopes(text, asked.get_client())
+
+    def perform(self, asked: ClientRequest, checked: str) -> Mapping[str, Any]:
+        """Store the request of the device and return its codes (section 3.2)."""
         policy = self._context.policy
-        new = begin(client.application.id, scopes, context=self._context)
-        note_use(client, self._context)
+        new = begin(asked.get_client().application.id, checked, context=self._context)
         page = f"{policy.issuer}/oauth/device"
-        body = {
+        return {
             "device_code": new.device_code,
             "user_code": new.user_code,
             "verification_uri": page,
@@ -39,4 +43,3 @@ class DeviceAuthorizationEndpoint(PartOfServer, AuthlibDeviceAuthorizationEndpoi
             "expires_in": int(policy.devices.code_lifetime.total_seconds()),
             "interval": policy.devices.poll_interval,
         }
-        return 200, body, NO_STORE

@@ -1,5 +1,6 @@
 """Token introspection (RFC 7662): an application asks about tokens of its own."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,10 +9,14 @@ from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospection
 from domain.accounts.users import ACTIVE
 from domain.database.statements import HotRow
 from domain.keyring import Kind
-from domain.oauth.clients.authentication import ClientRefusedError
-from domain.oauth.clients.credential_lookup import ASKED_ACCESS_TOKEN, ASKED_REFRESH_TOKEN
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.client_requests import ClientEndpoint, ClientRequest
+from domain.oauth.clients.authentication import Client, ClientRefusedError
+from domain.oauth.clients.credential_lookup import (
+    ASKED_ACCESS_TOKEN,
+    ASKED_REFRESH_TOKEN,
+    CredentialLookup,
+)
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.tokens.issuing import token_type_of
 
@@ -19,28 +24,38 @@ from domain.oauth.tokens.issuing import token_type_of
 INACTIVE = {"active": False}
 
 
-class IntrospectionEndpoint(PartOfServer, AuthlibIntrospectionEndpoint):
+class IntrospectionEndpoint(ClientEndpoint[HotRow | None], AuthlibIntrospectionEndpoint):
     """POST /oauth/introspect."""
 
-    def create_endpoint_response(self, request: ProtocolRequest) -> Any:
-        """Authenticate the client, then say what its token is good for (section 2.2)."""
-        request.refuse_repeated_parameters()
-        # A token tells by its prefix what it is, so the hint (section 2.1) saves nothing.
-        is_refresh = (request.value("token") or "").startswith(Kind.REFRESH_TOKEN)
-        lookup = ASKED_REFRESH_TOKEN if is_refresh else ASKED_ACCESS_TOKEN
-        client, found = self.server.authenticate_with(request, lookup)
+    #: Resource servers ask once for each request that they get.
+    NOTES_USE = False
+
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup:
+        """Return the lookup of an access or a refresh token.
+
+        The prefix of a token says which it is, so the hint of section 2.1 is not needed.
+        """
+        return ASKED_REFRESH_TOKEN if _is_refresh_token(request) else ASKED_ACCESS_TOKEN
+
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse a public client: anybody could name one to try tokens here (section 4)."""
         if not client.application.confidential:
-            # Anybody can say that they are a public client, and would try tokens here (section 4).
             raise ClientRefusedError(was_basic="Authorization" in request.headers)
-        request.required("token")
-        if found is None or not _is_live(found):
-            return 200, INACTIVE, NO_STORE
-        if is_refresh:
+
+    def check(self, asked: ClientRequest) -> HotRow | None:
+        """Return the token if it is live and the client's own; an unknown one is no error."""
+        return asked.found if asked.found is not None and _is_live(asked.found) else None
+
+    def perform(self, asked: ClientRequest, checked: HotRow | None) -> Mapping[str, Any]:
+        """Return what the token is good for (section 2.2)."""
+        if checked is None:
+            return INACTIVE
+        if _is_refresh_token(asked.request):
             # It has no end, and no token_type: it is of no use as a bearer token.
-            return 200, self._describe(found, {"scope": found.grant_scopes}), NO_STORE
-        if found.token_expires_at is not None and found.token_expires_at <= self._context.now:
-            return 200, INACTIVE, NO_STORE
-        return 200, self._describe(found, _of_access(found)), NO_STORE
+            return self._describe(checked, {"scope": checked.grant_scopes})
+        if checked.token_expires_at is not None and checked.token_expires_at <= self._context.now:
+            return INACTIVE
+        return self._describe(checked, _of_access(checked))
 
     def _describe(self, token: HotRow, more: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -55,8 +70,12 @@ class IntrospectionEndpoint(PartOfServer, AuthlibIntrospectionEndpoint):
         }
 
 
+def _is_refresh_token(request: ProtocolRequest) -> bool:
+    return (request.value("token") or "").startswith(Kind.REFRESH_TOKEN)
+
+
 def _is_live(token: HotRow) -> bool:
-    """Tell whether the pair is its asker's, and neither dead nor of somebody who is locked."""
+    """Return whether the pair is the client's own, not revoked, and of an active user."""
     is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
     is_own = token.token_application_id == token.id
     return is_own and token.user_state == ACTIVE and not is_revoked

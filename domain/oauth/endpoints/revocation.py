@@ -1,5 +1,6 @@
 """Token revocation (RFC 7009): either token of a pair revokes both."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
@@ -8,9 +9,9 @@ from sqlalchemy import or_, select
 
 from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
-from domain.oauth.clients.authentication import Client, names_no_client
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.client_requests import ClientEndpoint, ClientRequest
+from domain.oauth.clients.authentication import names_no_client
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.tokens.issuing import revoke_family, revoke_pair
 from models import AccessToken
 
@@ -23,33 +24,36 @@ class ForeignTokenError(OAuth2Error):
     status_code = 403
 
 
-class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
+class RevocationEndpoint(ClientEndpoint[AccessToken | None], AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
-    def create_endpoint_response(self, request: ProtocolRequest) -> Any:
-        """Authenticate the client, then revoke the pair; an unknown token is no error (2.2).
+    #: The rows of the tokens are locked by now, and whoever deletes an application locks it first.
+    NOTES_USE = False
 
-        A token that was issued for a password alone has no client: whoever holds it may give it
-        back. Nobody without a client learns anything of other tokens.
+    def takes_no_client(self, request: ProtocolRequest) -> bool:
+        """Return whether the token was issued for a password alone, and so has no client.
+
+        Its holder may revoke it. Of other tokens nobody learns anything without a client.
         """
-        request.refuse_repeated_parameters()
-        if self._gives_back_its_own(request):
-            return 200, {}, NO_STORE
-        client = self.server.authenticate_client(request, ())
-        token = self._find(request.required("token"))
-        if token is not None:
-            self._revoke_own(token, client)
-        return 200, {}, NO_STORE
-
-    def _gives_back_its_own(self, request: ProtocolRequest) -> bool:
-        """Revoke a token without a client for who names no client; tell whether it was one."""
         if not names_no_client(request):
             return False
         token = self._find(request.value("token") or "")
-        if token is None or token.application_id is not None:
-            return False
-        self._revoke_pair(token, "password grant")
-        return True
+        return token is not None and token.application_id is None
+
+    def check(self, asked: ClientRequest) -> AccessToken | None:
+        """Return the token, which must be the client's own; an unknown one is no error (2.2)."""
+        token = self._find(asked.request.required("token"))
+        own_id = asked.client.application.id if asked.client else None
+        if token is not None and token.application_id != own_id:
+            raise ForeignTokenError
+        return token
+
+    def perform(self, asked: ClientRequest, checked: AccessToken | None) -> Mapping[str, Any]:
+        """Revoke the pair of the token."""
+        if checked is not None:
+            holder = asked.client.application.name if asked.client else "password grant"
+            self._revoke_pair(checked, holder)
+        return {}
 
     def _find(self, text: str) -> AccessToken | None:
         """Look for either kind; the hint would only save a comparison (section 2.1)."""
@@ -64,11 +68,6 @@ class RevocationEndpoint(PartOfServer, AuthlibRevocationEndpoint):
                 )
             )
         )
-
-    def _revoke_own(self, token: AccessToken, client: Client) -> None:
-        if token.application_id != client.application.id:
-            raise ForeignTokenError
-        self._revoke_pair(token, client.application.name)
 
     def _revoke_pair(self, token: AccessToken, holder: str) -> None:
         if token.revoked_at is None and self._end(token):

@@ -1,6 +1,7 @@
 """The authorization code grant (RFC 6749 section 4.1) with PKCE (RFC 7636)."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from authlib.oauth2.rfc6749 import (
@@ -10,7 +11,6 @@ from authlib.oauth2.rfc6749 import (
     InvalidRequestError,
     InvalidScopeError,
     OAuth2Error,
-    UnauthorizedClientError,
     UnsupportedResponseTypeError,
     grants,
 )
@@ -21,12 +21,12 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.database.statements import HotRow
 from domain.keyring import Kind
+from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.applications import find_by_uid
-from domain.oauth.clients.authentication import Client, note_use
+from domain.oauth.clients.authentication import Client, require_grant_type
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.redirect_uris import with_parameters
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.requested_scopes import allowed_scopes
@@ -57,10 +57,8 @@ class UnknownRedirectUriError(InvalidRequestError):
         self.application = application
 
 
-class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
+class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
     """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
-
-    request: ProtocolRequest
 
     # The authorization endpoint, section 4.1.1
 
@@ -104,8 +102,7 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
 
     def _check_the_rest(self) -> None:
         self.request.refuse_repeated_parameters()
-        if not self.request.client.check_grant_type(self.GRANT_TYPE):
-            raise UnauthorizedClientError("The application is not registered for this grant type.")
+        require_grant_type(self.request.client, self.GRANT_TYPE)
         if self.request.required("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
         if (self.request.value("response_mode") or "query") != "query":
@@ -187,49 +184,50 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
 
     # The token endpoint, section 4.1.3
 
-    def validate_token_request(self) -> None:
-        """Check client, code, redirect URI and verifier, in the order of the section."""
-        self.request.refuse_repeated_parameters()
-        client, found = self.server.authenticate_with(self.request, AUTHORIZATION_CODE)
-        self.request.required("code")
-        if found is None:
-            raise InvalidGrantError(UNKNOWN_CODE)
-        self._refuse_foreign_or_spent(found, client)
-        if self.request.required("redirect_uri") != found.grant_redirect_uri:
+    LOOKUP = AUTHORIZATION_CODE
+
+    def check(self, asked: ClientRequest) -> HotRow:
+        """Check code, redirect URI and verifier, in the order of the section; return the code."""
+        found = asked.get_credential(UNKNOWN_CODE)
+        self._refuse_foreign_or_used(found)
+        if asked.request.required("redirect_uri") != found.grant_redirect_uri:
             raise InvalidGrantError(OTHER_URI)
-        check_verifier(self.request.value("code_verifier"), found.grant_code_challenge)
-        if found.grant_key_thumbprint not in {None, self._context.key_thumbprint}:
+        check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
+        if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
             # Section 10 of RFC 9449.
             raise InvalidGrantError("The code needs a DPoP proof of the key that dpop_jkt named.")
-        self.request.authorization_code = found
+        if found.user_state != ACTIVE:
+            self._invalidate(found.grant_id)
+            raise InvalidGrantError(UNKNOWN_CODE)
+        return found
 
-    def _refuse_foreign_or_spent(self, found: HotRow, client: Client) -> None:
+    def _refuse_foreign_or_used(self, found: HotRow) -> None:
         context = self._context
         if found.grant_application_id != found.id:
-            # Whoever has it stole it: nobody may use it any more.
+            # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
-            self._note(EventKind.CODE_BURNT, found, client)
+            self._note(EventKind.CODE_BURNT, found)
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             revoke_family(found.grant_id, session=context.session, now=context.now)
-            self._note(EventKind.CODE_REUSED, found, client)
+            self._note(EventKind.CODE_REUSED, found)
             raise InvalidGrantError(USED_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(EXPIRED_CODE)
 
-    def _note(self, kind: EventKind, found: HotRow, client: Client) -> None:
-        """Keep what may have been a theft, for the user whose account the code was for.
+    def _note(self, kind: EventKind, found: HotRow) -> None:
+        """Record what may have been a theft, for the user whose account the code was for.
 
-        An ordinary redemption is not kept: there are too many, and the consent says it all.
+        An ordinary redemption is not recorded: there are too many, and the consent says it all.
         """
         self._context.note(
             Event(
                 kind=kind,
                 user_id=found.grant_user_id,
-                subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": found.grant_scopes},
+                subject=found.name,
+                details={"application_id": found.uid, "scopes": found.grant_scopes},
             )
         )
 
@@ -242,14 +240,10 @@ class AuthorizationCodeGrant(PartOfServer, grants.AuthorizationCodeGrant):
             .execution_options(synchronize_session=False)
         )
 
-    def create_token_response(self) -> Any:
-        """Spend the code and store the pair at once: what lost the race gets nothing."""
-        context, found = self._context, self.request.authorization_code
-        if found.user_state != ACTIVE:
-            self._invalidate(found.grant_id)
-            raise InvalidGrantError(UNKNOWN_CODE)
-        pair, grant = new_pair(), grant_in(found, nonce=found.grant_nonce)
-        if not redeem_code(pair, grant, context):
+    def redeem(self, asked: ClientRequest, checked: HotRow) -> Mapping[str, Any]:
+        """Consume the code and store the pair at once: of parallel requests one is served."""
+        grant = grant_in(checked, key_thumbprint=asked.key_thumbprint, nonce=checked.grant_nonce)
+        pair = new_pair()
+        if not redeem_code(pair, grant, self._context):
             raise InvalidGrantError(LOST_CODE)
-        note_use(self.request.client, context)
-        return 200, token_response(pair, grant, context), NO_STORE
+        return token_response(pair, grant, self._context)

@@ -1,5 +1,6 @@
 """The device authorization grant at the token endpoint (RFC 8628 sections 3.4 and 3.5)."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -14,10 +15,8 @@ from sqlalchemy import and_, bindparam, case, func, true, update
 
 from domain.accounts.users import ACTIVE
 from domain.database.statements import HotRow
-from domain.oauth.clients.authentication import note_use
+from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
@@ -54,28 +53,26 @@ _NOTE_POLL = (
 _NOTE_POLL_SOON = _NOTE_POLL.where(func.set_config("synchronous_commit", "off", true()) == "off")
 
 
-class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
+class DeviceCodeGrant(TokenGrant[HotRow], AuthlibDeviceCodeGrant):
     """Gives a device its tokens as soon as somebody has approved it."""
 
-    request: ProtocolRequest
+    LOOKUP = DEVICE_CODE
 
-    def validate_token_request(self) -> None:
-        """Check client and code, and how far the request has come.
+    def check(self, asked: ClientRequest) -> HotRow:
+        """Check the code, and how far the request has come; return the approved request.
 
         A code of another client is refused and lives on, like a refresh token: it has never been
         in a browser's address, where codes of redirects get lost.
         """
-        self.request.refuse_repeated_parameters()
-        _, found = self.server.authenticate_with(self.request, DEVICE_CODE)
-        self.request.required("device_code")
-        if found is None or found.device_application_id != found.id:
+        found = asked.get_credential(UNKNOWN_CODE)
+        if found.device_application_id != found.id:
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
             raise InvalidGrantError(REDEEMED_CODE)
         self._refuse_unless_approved(found)
         if found.grant_id is None:
             raise InvalidGrantError(WITHDRAWN_CODE)
-        self.request.credential = found
+        return found
 
     def _refuse_unless_approved(self, found: HotRow) -> None:
         """Say how it stands; who was approved is served however early the poll comes.
@@ -115,23 +112,22 @@ class DeviceCodeGrant(PartOfServer, AuthlibDeviceCodeGrant):
         interval: int = hot.all(statement, values)[0].interval
         return interval
 
-    def create_token_response(self) -> Any:
-        """Spend the approval and store the pair at once: of parallel polls one is served.
+    def redeem(self, asked: ClientRequest, checked: HotRow) -> Mapping[str, Any]:
+        """Consume the approval and store the pair at once: of parallel polls one is served.
 
-        Nothing is left to spend if the user has taken the approval back meanwhile.
+        Nothing is left to consume if the user has taken the approval back meanwhile.
         """
-        context, found = self._context, self.request.credential
+        context, found = self._context, checked
         is_renewable = may_refresh(found, found.grant_scopes)
-        grant = grant_in(found, is_renewable=is_renewable)
+        grant = grant_in(found, key_thumbprint=asked.key_thumbprint, is_renewable=is_renewable)
         pair = new_pair(is_renewable=is_renewable)
         is_active = found.user_state == ACTIVE
         if not is_active or not redeem_device_code(found.found_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
             end_device(found.found_id, context)
             raise InvalidGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
-        note_use(self.request.client, context)
         issued = token_response(pair, grant, context)
-        is_bound = context.key_thumbprint is not None
-        # The specification's example of this one answer writes it with a capital.
+        is_bound = asked.key_thumbprint is not None
+        # The specification's example of this one response writes it with a capital.
         kind = issued["token_type"] if is_bound else "Bearer"
-        return 200, {**issued, "token_type": kind}, NO_STORE
+        return {**issued, "token_type": kind}

@@ -4,6 +4,8 @@ It stays although OAuth 2.1 drops it, because scripts in the field use it. It wo
 client while the instance allows that.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
@@ -11,9 +13,9 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2E
 from domain.accounts.users import authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
-from domain.oauth.clients.authentication import Client, names_no_client, note_use
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth.clients.authentication import Client, names_no_client
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.scopes import in_order
@@ -47,32 +49,33 @@ class TooManyGuessesError(OAuth2Error):
         return [("Retry-After", str(self._retry_after))]
 
 
-class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
-    """Exchanges a user's name and password for an access token."""
+@dataclass(frozen=True, kw_only=True)
+class PasswordCheck:
+    """Whose name and password were right, and the scopes that the token gets."""
 
-    request: ProtocolRequest
+    user: User
+    #: Space-separated, in order.
+    scopes: str
 
-    def validate_token_request(self) -> None:
-        """Check the client, if there is one, the scope, and then who it is."""
-        self.request.refuse_repeated_parameters()
-        client = self._find_client()
-        self.request.scope = self._scopes(client)
-        self.request.user = self._get_owner()
 
-    def _find_client(self) -> Client | None:
-        """Return the client; one that is named has to prove itself, as everywhere."""
+class PasswordGrant(TokenGrant[PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
+    """Issues an access token for the name and the password of a user."""
+
+    def takes_no_client(self, request: ProtocolRequest) -> bool:
+        """Return whether the request names no client and the instance allows that."""
         may_be_nobody = self._context.policy.passwords.works_without_client
-        if may_be_nobody and names_no_client(self.request):
-            return None
-        client: Client = self.server.authenticate_client(self.request, ())
-        return client
+        return may_be_nobody and names_no_client(request)
 
-    def _scopes(self, client: Client | None) -> str:
-        """Return the asked scopes, or what there is by default (section 3.3).
+    def check(self, asked: ClientRequest) -> PasswordCheck:
+        """Check the scope, and then name and password, which counts as an attempt."""
+        scopes = self._scopes(asked.request.value("scope"), asked.client)
+        return PasswordCheck(user=self._get_owner(asked.request), scopes=scopes)
+
+    def _scopes(self, text: str | None, client: Client | None) -> str:
+        """Return the asked scopes, or the default ones (section 3.3).
 
         That is api; for a client that is not registered for it, all that it is registered for.
         """
-        text = self.request.value("scope")
         if text is None:
             return _default_scopes(client)
         if client is not None:
@@ -83,12 +86,12 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
             raise InvalidScopeError("The request asks for no scope at all.")
         return " ".join(scopes)
 
-    def _get_owner(self) -> User:
-        """Return whose name and password these are, counted together with sign-ins."""
+    def _get_owner(self, request: ProtocolRequest) -> User:
+        """Return the user of this name and password; attempts count together with sign-ins."""
         context = self._context
         knock = context.policy.passwords.limits.knock(
-            self.request.required("username"),
-            self.request.required("password"),
+            request.required("username"),
+            request.required("password"),
             address=context.origin.address,
         )
         try:
@@ -101,19 +104,16 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
             raise InvalidGrantError(REFUSED)
         return user
 
-    def create_token_response(self) -> Any:
-        """Issue a token; a family to revoke is needed only where it can be refreshed."""
-        context, client = self._context, self.request.client
-        grant = self._grant(client.application if client else None)
-        if client is not None:
-            note_use(client, context)
-        self._note_issue(client)
-        issued = issue_pair(grant, context)
-        return 200, {name: issued[name] for name in _SHOWN if name in issued}, NO_STORE
+    def redeem(self, asked: ClientRequest, checked: PasswordCheck) -> Mapping[str, Any]:
+        """Issue a token; a family to revoke is stored only where the token can be refreshed."""
+        grant = self._grant(asked, checked)
+        self._note_issue(asked.client, checked)
+        issued = issue_pair(grant, self._context)
+        return {name: issued[name] for name in _SHOWN if name in issued}
 
-    def _note_issue(self, client: Client | None) -> None:
-        """Keep that a token came from a password alone: nobody was asked on a page."""
-        user, application = self.request.user, client.application if client else None
+    def _note_issue(self, client: Client | None, checked: PasswordCheck) -> None:
+        """Record that a token came from a password alone: nobody was asked on a page."""
+        user, application = checked.user, client.application if client else None
         self._context.note(
             Event(
                 kind=EventKind.TOKEN_ISSUED,
@@ -122,24 +122,25 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
                 details={
                     "grant_type": "password",
                     "application_id": application.uid if application else None,
-                    "scopes": self.request.scope,
+                    "scopes": checked.scopes,
                 },
                 actor=Actor(id=user.id, name=user.username),
             )
         )
 
-    def _grant(self, application: Any) -> Grant:
-        context, user_id, scopes = self._context, self.request.user.id, self.request.scope
-        authentication = Authentication(auth_time=context.now)
-        if application is None:
+    def _grant(self, asked: ClientRequest, checked: PasswordCheck) -> Grant:
+        context, user_id, scopes = self._context, checked.user.id, checked.scopes
+        if asked.client is None:
             return Grant(
                 user_id=user_id,
                 application_id=None,
                 application_uid=None,
                 authorization_id=None,
                 scopes=scopes,
+                key_thumbprint=asked.key_thumbprint,
                 is_renewable=False,
             )
+        application = asked.client.application
         is_renewable = may_refresh(application, scopes)
         family = begin_family(application.id, user_id, scopes, context) if is_renewable else None
         return Grant(
@@ -148,8 +149,9 @@ class PasswordGrant(PartOfServer, grants.ResourceOwnerPasswordCredentialsGrant):
             application_uid=application.uid,
             authorization_id=family,
             scopes=scopes,
+            key_thumbprint=asked.key_thumbprint,
             is_renewable=is_renewable,
-            authentication=authentication,
+            authentication=Authentication(auth_time=context.now),
         )
 
 

@@ -1,5 +1,7 @@
 """Refreshing (RFC 6749 section 6) with rotation and reuse detection (RFC 9700 section 4.14)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +11,9 @@ from sqlalchemy import select
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.database.statements import HotRow
-from domain.oauth.clients.authentication import Client, note_use
+from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
-from domain.oauth.context import PartOfServer
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.requested_scopes import known_scopes, refuse_others
@@ -30,120 +31,128 @@ STOLEN_TOKEN = (
 )
 
 
-class RefreshTokenGrant(PartOfServer, grants.RefreshTokenGrant):
-    """Replaces a pair by a new one; the old one dies at once."""
+@dataclass(frozen=True, kw_only=True)
+class RefreshCheck:
+    """The pair whose refresh token was presented, and the scope that the new pair gets."""
 
-    request: ProtocolRequest
+    found: HotRow
+    #: Space-separated, in order.
+    scopes: str
 
-    def validate_token_request(self) -> None:
-        """Check client, token, what came with it, and scope."""
-        self.request.refuse_repeated_parameters()
-        client, found = self.server.authenticate_with(self.request, REFRESH_TOKEN)
-        self.request.required("refresh_token")
-        if found is None or found.token_application_id != found.id or found.user_state != ACTIVE:
+
+class RefreshTokenGrant(TokenGrant[RefreshCheck], grants.RefreshTokenGrant):
+    """Replaces a pair by a new one; the old one is revoked at once."""
+
+    LOOKUP = REFRESH_TOKEN
+
+    def check(self, asked: ClientRequest) -> RefreshCheck:
+        """Check the token, the key that it is bound to, what came with it, and the scope."""
+        found = asked.get_credential(UNKNOWN_TOKEN)
+        if found.token_application_id != found.id or found.user_state != ACTIVE:
             raise InvalidGrantError(UNKNOWN_TOKEN)
         if found.token_revoked_at is not None:
-            self._refuse_reuse(found, client)
-        self._check_key(found)
-        self._check_origin(found)
-        self.request.scope = self._narrowed_scope(found.grant_scopes)
-        self.request.refresh_token = found
+            self._refuse_reuse(found, asked.request)
+        self._check_key(found, asked.key_thumbprint)
+        self._check_origin(found, asked.request)
+        scopes = self._narrowed_scope(asked.request.value("scope"), found.grant_scopes)
+        return RefreshCheck(found=found, scopes=scopes)
 
-    def _refuse_reuse(self, found: HotRow, client: Client) -> None:
-        """Refuse a dead token, unless its answer may be sent once more.
+    def _refuse_reuse(self, found: HotRow, request: ProtocolRequest) -> None:
+        """Refuse a revoked token, unless its response may be sent once more.
 
         The whole family ends where the client cannot prove that the token is its own.
         """
-        context, presented = self._context, self.request.required("refresh_token")
+        context, presented = self._context, request.required("refresh_token")
         if find_replay(presented, found.token_refreshed_at, context) is not None:
             return
         is_family_over = not found.confidential and found.token_authorization_id is not None
         if is_family_over:
             revoke_family(found.token_authorization_id, session=context.session, now=context.now)
-        self._note_reuse(found, client)
+        self._note_reuse(found)
         if found.token_refreshed_at is None:
             raise InvalidGrantError(REVOKED_TOKEN)
         raise InvalidGrantError(STOLEN_TOKEN if is_family_over else USED_TOKEN)
 
-    def _note_reuse(self, found: HotRow, client: Client) -> None:
-        """Keep what may have been a theft; an ordinary refresh is not kept, there are too many."""
+    def _note_reuse(self, found: HotRow) -> None:
+        """Record what may have been a theft; ordinary refreshes are too many to be recorded."""
         self._context.note(
             Event(
                 kind=EventKind.REFRESH_REUSED,
                 user_id=found.token_user_id,
-                subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": found.token_scopes},
+                subject=found.name,
+                details={"application_id": found.uid, "scopes": found.token_scopes},
             )
         )
 
-    def _check_key(self, found: HotRow) -> None:
+    def _check_key(self, found: HotRow, key_thumbprint: str | None) -> None:
         """Refuse a public client without the key of its pair (RFC 9449 section 5).
 
         A secret binds the refresh token of a confidential one already; its key may change.
         """
         is_bound = found.token_key_thumbprint is not None and not found.confidential
-        if is_bound and found.token_key_thumbprint != self._context.key_thumbprint:
+        if is_bound and found.token_key_thumbprint != key_thumbprint:
             raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
-    def _check_origin(self, found: HotRow) -> None:
+    def _check_origin(self, found: HotRow, request: ProtocolRequest) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
-        redirect_uri = self.request.value("redirect_uri")
+        redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
             raise InvalidGrantError("The redirect_uri is not that of the authorization request.")
-        verifier = self.request.value("code_verifier")
+        verifier = request.value("code_verifier")
         if verifier is not None:
             check_verifier(verifier, found.grant_code_challenge)
 
-    def _narrowed_scope(self, granted: str) -> str:
+    def _narrowed_scope(self, text: str | None, granted: str) -> str:
         """Return the asked scope if it is within what was granted (section 6).
 
         It is that of the access token alone: a refresh token always has the scope of the one
         that it replaces, and so that of the grant.
         """
-        text = self.request.value("scope")
         if text is None:
             return granted
         scopes = known_scopes(text)
         refuse_others(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def create_token_response(self) -> Any:
-        """Put a new pair in the place of the old one: of parallel refreshes one does.
+    def redeem(self, asked: ClientRequest, checked: RefreshCheck) -> Mapping[str, Any]:
+        """Replace the old pair by a new one: of parallel refreshes one does.
 
         The others get the winner's pair if the instance lets answers be sent again.
         """
-        context, found = self._context, self.request.refresh_token
-        presented, grant = self.request.required("refresh_token"), self._grant(found)
+        context, found = self._context, checked.found
+        presented = asked.request.required("refresh_token")
+        grant = self._grant(checked, asked.key_thumbprint)
         if found.token_revoked_at is None:
             pair = replayable_pair(presented, context)
             if redeem_refresh_token(found.found_id, pair, grant, context):
-                note_use(self.request.client, context)
-                return 200, token_response(pair, grant, context), NO_STORE
+                return token_response(pair, grant, context)
         refreshed_at = self._refreshed_at(found.found_id)
         replay = find_replay(presented, refreshed_at, context)
-        if replay is None or replay.token.key_thumbprint != context.key_thumbprint:
-            self._note_reuse(found, self.request.client)
+        if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
+            self._note_reuse(found)
             raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
-        is_asked = self.request.value("scope") is not None
+        is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # Who asks for little shall not be handed much.
             raise InvalidScopeError(
                 "The refresh token was used for a wider scope a moment ago. Use the new one."
             )
-        return 200, replayed_response(replay, grant, context), NO_STORE
+        return replayed_response(replay, grant, context)
 
     def _refreshed_at(self, token_id: int) -> datetime | None:
         """Return when the refresh was that came first."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self._context.session.scalar(asked)
 
-    def _grant(self, found: HotRow) -> Grant:
+    def _grant(self, checked: RefreshCheck, key_thumbprint: str | None) -> Grant:
+        found = checked.found
         return Grant(
             user_id=found.token_user_id,
             application_id=found.id,
             application_uid=found.uid,
             authorization_id=found.token_authorization_id,
-            scopes=self.request.scope,
+            scopes=checked.scopes,
+            key_thumbprint=key_thumbprint,
             # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
             authentication=Authentication(auth_time=found.grant_auth_time),
         )

@@ -95,17 +95,6 @@ class Proof:
     jti: str
 
 
-def prove_key(request: ProtocolRequest, target: Target, context: OAuthContext) -> str | None:
-    """Return the thumbprint of the key that a request proves, or None if it brings no proof.
-
-    Raises InvalidProofError for a proof that is not good, or not new.
-    """
-    proof = find_proof(request, target, now=context.now)
-    if proof is not None:
-        consume_proof(proof, context)
-    return proof.thumbprint if proof else None
-
-
 def find_proof(request: ProtocolRequest, target: Target, *, now: datetime) -> Proof | None:
     """Return the proof that a request brings, or None; raises InvalidProofError for a wrong one."""
     text = request.header("DPoP")

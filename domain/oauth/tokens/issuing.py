@@ -28,6 +28,8 @@ class Grant:
     application_uid: str | None
     authorization_id: int | None
     scopes: str
+    #: Of the key that the pair is bound to (RFC 9449), if it is.
+    key_thumbprint: str | None
     #: A refresh token comes with the access token.
     is_renewable: bool = True
     #: How the user signed in; without it there is no ID token, whatever the scopes.
@@ -42,7 +44,13 @@ class TokenPair:
     refresh: str | None = field(repr=False)
 
 
-def grant_in(found: HotRow, *, is_renewable: bool = True, nonce: str | None = None) -> Grant:
+def grant_in(
+    found: HotRow,
+    *,
+    key_thumbprint: str | None,
+    is_renewable: bool = True,
+    nonce: str | None = None,
+) -> Grant:
     """Return what an authorization is good for that was looked up with its client."""
     return Grant(
         user_id=found.grant_user_id,
@@ -50,6 +58,7 @@ def grant_in(found: HotRow, *, is_renewable: bool = True, nonce: str | None = No
         application_uid=found.uid,
         authorization_id=found.grant_id,
         scopes=found.grant_scopes,
+        key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
         authentication=Authentication(auth_time=found.grant_auth_time, nonce=nonce),
     )
@@ -75,7 +84,7 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
         "expires_at": context.now + context.policy.access_token_lifetime,
         "address": origin.address,
         "user_agent": (origin.user_agent or "")[:255] or None,
-        "key_thumbprint": context.key_thumbprint,
+        "key_thumbprint": grant.key_thumbprint,
     }
 
 
@@ -93,7 +102,7 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
     """
     return {
         "access_token": pair.access,
-        "token_type": token_type_of(context.key_thumbprint),
+        "token_type": token_type_of(grant.key_thumbprint),
         "expires_in": int(context.policy.access_token_lifetime.total_seconds()),
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
