@@ -19,8 +19,8 @@ class HotRow(Protocol):
     def __getattr__(self, name: str) -> Any:
         """Return the value of a column."""
 
-    def __getitem__(self, index: int) -> Any:
-        """Return the value of a column."""
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return the value of a column, or those of several as a tuple."""
 
     def __len__(self) -> int:
         """Return how many columns there are."""

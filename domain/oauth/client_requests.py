@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, TypeVar, final
 
 from authlib.oauth2.rfc6749 import InvalidGrantError
 
-from domain.database.statements import HotRow
 from domain.oauth.clients.authentication import (
     MISSING,
     Client,
@@ -20,7 +19,7 @@ from domain.oauth.clients.authentication import (
     note_use,
     require_grant_type,
 )
-from domain.oauth.clients.credential_lookup import CredentialLookup
+from domain.oauth.clients.credential_lookup import CredentialLookup, Found
 from domain.oauth.context import PartOfServer
 from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.presented_tokens.dpop import (
@@ -37,14 +36,14 @@ ResponseParts = tuple[int, Mapping[str, Any], Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientRequest:
+class ClientRequest(Generic[Found]):
     """A request whose client is authenticated, with what was found on the way."""
 
     request: ProtocolRequest
     #: None only where the endpoint takes requests that name no client.
     client: Client | None
-    #: The row that the lookup found: a credential, beside the client that brings it.
-    found: HotRow | None
+    #: The credential that the lookup found.
+    found: Found | None
     #: Of the key that the request proves to have (RFC 7638, RFC 9449); None without a proof.
     key_thumbprint: str | None
 
@@ -54,18 +53,18 @@ class ClientRequest:
             raise ClientRefusedError(was_basic=False, sentence=MISSING)
         return self.client
 
-    def get_credential(self, unknown: str) -> HotRow:
+    def get_credential(self, unknown: str) -> Found:
         """Return the credential that was found, or raise invalid_grant with this sentence."""
         if self.found is None:
             raise InvalidGrantError(unknown)
         return self.found
 
 
-class ClientEndpoint(PartOfServer, Generic[Checked]):
+class ClientEndpoint(PartOfServer, Generic[Found, Checked]):
     """What a grant or an endpoint adds to the phases that all requests of clients share."""
 
     #: None where a request brings no credential beside that of its client.
-    LOOKUP: ClassVar[CredentialLookup | None] = None
+    LOOKUP: CredentialLookup[Found] | None = None
     #: The path for which a DPoP proof must be made; None where a proof has no meaning.
     PROOF_PATH: ClassVar[str | None] = None
     #: An application that registered for bound tokens has to prove its key here (RFC 9449, 5.2).
@@ -103,7 +102,7 @@ class ClientEndpoint(PartOfServer, Generic[Checked]):
 
     # The hooks
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup | None:
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup[Found] | None:
         """Return how the credential in the request is found, together with its client."""
         del request
         return self.LOOKUP
@@ -116,19 +115,19 @@ class ClientEndpoint(PartOfServer, Generic[Checked]):
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Refuse a client that may not use this endpoint."""
 
-    def check(self, asked: ClientRequest) -> Checked:
+    def check(self, asked: ClientRequest[Found]) -> Checked:
         """Refuse what cannot be granted; return what `perform` works with."""
         raise NotImplementedError
 
-    def perform(self, asked: ClientRequest, checked: Checked) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Do what was asked for and return the body of the response."""
         raise NotImplementedError
 
     # The phases that nobody overrides
 
     def _authenticate(
-        self, request: ProtocolRequest, lookup: CredentialLookup | None
-    ) -> tuple[Client | None, HotRow | None]:
+        self, request: ProtocolRequest, lookup: CredentialLookup[Found] | None
+    ) -> tuple[Client | None, Found | None]:
         if self.takes_no_client(request):
             return None, None
         return authenticate_with(request, self._context, lookup)
@@ -146,7 +145,7 @@ class ClientEndpoint(PartOfServer, Generic[Checked]):
         return proof
 
 
-class TokenGrant(ClientEndpoint[Checked]):
+class TokenGrant(ClientEndpoint[Found, Checked]):
     """A grant at the token endpoint (RFC 6749 section 3.2): its lookup, its check, its redeem.
 
     Mixed into the grant of Authlib that has the GRANT_TYPE.
@@ -166,10 +165,10 @@ class TokenGrant(ClientEndpoint[Checked]):
         del request
         require_grant_type(client, self.GRANT_TYPE)
 
-    def perform(self, asked: ClientRequest, checked: Checked) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Redeem what the client brings."""
         return self.redeem(asked, checked)
 
-    def redeem(self, asked: ClientRequest, checked: Checked) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Consume the credential, store the pair, and return the body of the token response."""
         raise NotImplementedError

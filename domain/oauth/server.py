@@ -27,7 +27,7 @@ from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
 #: Every grant of this server, in the order of the specification.
 GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
 #: Everything else that clients post to, by the names that Authlib and RFC 9126 give it.
-ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any]]] = {
+ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "device_authorization": DeviceAuthorizationEndpoint,
     "introspection": IntrospectionEndpoint,
     "pushed_authorization_request": PushedAuthorizationEndpoint,
@@ -56,7 +56,7 @@ class AuthorizationServer(AuthlibServer):
         """Return the one grant that has an authorization endpoint."""
         return AuthorizationCodeGrant(request, self)
 
-    def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any]:
+    def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any, Any]:
         """Return the grant of a token request, or raise (RFC 6749 section 5.2)."""
         wanted = request.value("grant_type")
         if "grant_type" in request.payload.repeated():
@@ -65,7 +65,7 @@ class AuthorizationServer(AuthlibServer):
             raise InvalidRequestError("Missing required parameter: grant_type.")
         for grant in offered_grants(self.context.policy):
             if wanted == grant.GRANT_TYPE:
-                chosen: TokenGrant[Any] = grant(request, self)
+                chosen: TokenGrant[Any, Any] = grant(request, self)
                 return chosen
         raise UnknownGrantTypeError
 

@@ -40,7 +40,7 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
     ],
 )
 def test_a_client_and_what_it_comes_with_are_found_by_index(
-    app: Flask, lookup: credential_lookup.CredentialLookup, indexes: list[str]
+    app: Flask, lookup: credential_lookup.CredentialLookup[Any], indexes: list[str]
 ) -> None:
     values = {"client_id": "x", "now": NOW, "digest": b"x" * 32}
     shown = plan(app, lookup.statement, **values)
@@ -59,7 +59,7 @@ def test_a_client_and_what_it_comes_with_are_found_by_index(
     ],
 )
 def test_sqlite_reads_no_whole_table_for_it(
-    app: Flask, lookup: credential_lookup.CredentialLookup
+    app: Flask, lookup: credential_lookup.CredentialLookup[Any]
 ) -> None:
     with app.app_context():
         compiled = lookup.statement.compile(dialect=db.engine.dialect)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import (
@@ -17,8 +18,14 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.database.statements import HotRow
 from domain.oauth.clients import secrets as client_secrets
-from domain.oauth.clients.credential_lookup import CLIENT_ALONE, CredentialLookup
-from domain.oauth.clients.redirect_uris import is_registered
+from domain.oauth.clients.credential_lookup import (
+    CLIENT_ALONE,
+    CredentialLookup,
+    Found,
+    client_in,
+    has_credential,
+)
+from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_noted
 from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest
@@ -46,7 +53,7 @@ class Method(StrEnum):
 class Client(ClientMixin):
     """An application in the role that Authlib gives it."""
 
-    def __init__(self, application: Application | HotRow) -> None:
+    def __init__(self, application: Application | FoundClient) -> None:
         """Wrap a row."""
         self.application = application
 
@@ -72,10 +79,6 @@ class Client(ClientMixin):
         """Return those of the asked scopes that the application may ask for."""
         allowed = {*self.application.scopes.split(), *FREE}
         return " ".join(in_order(set(scope.split()) & allowed))
-
-    def check_redirect_uri(self, redirect_uri: str) -> bool:
-        """Tell whether the URI is registered (RFC 9700 section 2.1)."""
-        return is_registered(redirect_uri, self.application.redirect_uris)
 
     def check_response_type(self, response_type: str) -> bool:
         """Tell whether the response type is code, the only one there is."""
@@ -139,11 +142,11 @@ def _basic_credentials(header: str | None) -> tuple[str, str] | None:
 
 
 def authenticate_with(
-    request: ProtocolRequest, context: OAuthContext, lookup: CredentialLookup | None
-) -> tuple[Client, HotRow | None]:
+    request: ProtocolRequest, context: OAuthContext, lookup: CredentialLookup[Found] | None
+) -> tuple[Client, Found | None]:
     """Return the client that a request proves to come from, or raise invalid_client (401).
 
-    With it comes what a lookup finds, if one is wanted and finds something.
+    With it comes the credential that a lookup finds, if one is wanted and finds something.
     """
     presented = presented_by(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
@@ -151,30 +154,35 @@ def authenticate_with(
         raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
     if "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
-    rows = _find(presented.client_id, lookup, request, context)
-    if not rows or not _is_proven(rows, presented, context):
+    rows, is_found = _find(presented.client_id, lookup, request, context)
+    clients = [client_in(row) for row in rows]
+    if not clients or not _is_proven(clients, presented, context):
         raise _refusal(was_basic=was_basic)
-    is_found = lookup is not None and getattr(rows[0], "found_id", None) is not None
-    return Client(rows[0]), rows[0] if is_found else None
+    found = lookup.credential_in(rows[0]) if lookup is not None and is_found else None
+    return Client(clients[0]), found
 
 
 def _find(
-    client_id: str, lookup: CredentialLookup | None, request: ProtocolRequest, context: OAuthContext
-) -> Sequence[HotRow]:
+    client_id: str,
+    lookup: CredentialLookup[Any] | None,
+    request: ProtocolRequest,
+    context: OAuthContext,
+) -> tuple[Sequence[HotRow], bool]:
+    """Return a row for each live secret of the client, and whether they hold a credential."""
     values = {"client_id": client_id, "now": context.now}
     digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
     if lookup is None or not digests:
-        return context.hot.look_up(CLIENT_ALONE, values)
+        return context.hot.look_up(CLIENT_ALONE, values), False
     rows: Sequence[HotRow] = ()
     for digest in digests:
         rows = context.hot.look_up(lookup.statement, {**values, "digest": digest})
-        if not rows or rows[0].found_id is not None:
+        if not rows or has_credential(rows[0]):
             break
-    return rows
+    return rows, bool(rows) and has_credential(rows[0])
 
 
-def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthContext) -> bool:
-    """Tell whether the client is who it says; a secret that is given must be a live one."""
+def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuthContext) -> bool:
+    """Return whether the client is who it says; a secret that is given must be a live one."""
     if presented.secret is None:
         return not rows[0].confidential
     # All are compared, so that the time does not tell which of them it was.
@@ -187,7 +195,7 @@ def _is_proven(rows: Sequence[HotRow], presented: Presented, context: OAuthConte
     with suppress(DBAPIError):
         if not is_noted(proof.secret_last_used_at, context.now):
             client_secrets.note_use(proof.id, proof.secret_id, run=context.run, now=context.now)
-        if newest := keyring.anew(secret, proof.secret_digest):
+        if newest := keyring.anew(secret, proof.secret_digest or b""):
             client_secrets.rekey(proof, newest, run=context.run, now=context.now)
     return True
 

@@ -1,12 +1,12 @@
 """What the endpoints of clients look up: the client, and what it comes with, in one statement.
 
-What is found may be dead, spent, or somebody else's: whoever asks has to see to that. Names of
-columns tell whose they are: `token_…` of the pair, `grant_…` of the authorization, `device_…`.
+What is found may be revoked, used or another client's: grants and endpoints check that. The columns
+are those of `found_rows`, in its order: first the client, then the credential.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,7 +19,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute
 
+from domain.database.statements import HotRow
 from domain.keyring import Keyring, Kind
+from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
 from models import (
     AccessToken,
@@ -30,19 +32,27 @@ from models import (
     User,
 )
 
+Found = TypeVar("Found")
+
 
 @dataclass(frozen=True, kw_only=True)
-class CredentialLookup:
+class CredentialLookup(Generic[Found]):
     """How a credential in a parameter is found, together with the client that brings it.
 
-    The statement takes `client_id`, `now` and `digest`. A row for each live secret, each with the
-    same credential; without one whose `found_id` is empty.
+    The statement takes `client_id`, `now` and `digest`. It returns a row for each live secret of
+    the client, each with the same credential; the columns of a credential are NULL without one.
     """
 
     statement: Select[Any]
     parameter: str
+    #: Makes the credential of the columns that follow those of the client.
+    read: Callable[[Sequence[Any]], Found]
     #: Nothing for codes of devices, which have no prefix.
     kind: Kind | None = None
+
+    def credential_in(self, row: HotRow) -> Found:
+        """Return the credential in a row that has one."""
+        return self.read(row[_CLIENT_COLUMNS:])
 
     def digests(self, text: str | None, keyring: Keyring) -> tuple[bytes, ...]:
         """Return what to look for, the likeliest first; nothing if there cannot be such a thing."""
@@ -65,12 +75,24 @@ _CLIENT = (
     ApplicationSecret.digest.label("secret_digest"),
     ApplicationSecret.last_used_at.label("secret_last_used_at"),
 )
+_CLIENT_COLUMNS = len(_CLIENT)
 _SECRETS = outerjoin(
     Application,
     ApplicationSecret,
     and_(ApplicationSecret.application_id == Application.id, is_live(bindparam("now"))),
 )
 _IS_NAMED = Application.uid == bindparam("client_id")
+
+
+def client_in(row: HotRow) -> FoundClient:
+    """Return the client in a row of any of these statements."""
+    return FoundClient._make(row[:_CLIENT_COLUMNS])
+
+
+def has_credential(row: HotRow) -> bool:
+    """Return whether the lookup found more than the client."""
+    return row[_CLIENT_COLUMNS] is not None
+
 
 #: Takes `client_id` and `now`.
 CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
@@ -102,9 +124,9 @@ _WITH_PAIR = (
     (Authorization, Authorization.id == AccessToken.authorization_id),
 )
 _OF_PAIR = (
-    AccessToken.id.label("found_id"),
     *_labelled(
         "token",
+        AccessToken.id,
         AccessToken.application_id,
         AccessToken.authorization_id,
         AccessToken.user_id,
@@ -117,9 +139,9 @@ _OF_PAIR = (
     ),
     *_labelled(
         "grant",
+        Authorization.scopes,
         Authorization.redirect_uri,
         Authorization.code_challenge,
-        Authorization.scopes,
         Authorization.auth_time,
         Authorization.revoked_at,
     ),
@@ -129,13 +151,22 @@ _BY_ACCESS_TOKEN = _with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR)
 _BY_REFRESH_TOKEN = _with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR)
 
 ASKED_ACCESS_TOKEN = CredentialLookup(
-    statement=_BY_ACCESS_TOKEN, parameter="token", kind=Kind.ACCESS_TOKEN
+    statement=_BY_ACCESS_TOKEN,
+    parameter="token",
+    read=FoundPair._make,
+    kind=Kind.ACCESS_TOKEN,
 )
 ASKED_REFRESH_TOKEN = CredentialLookup(
-    statement=_BY_REFRESH_TOKEN, parameter="token", kind=Kind.REFRESH_TOKEN
+    statement=_BY_REFRESH_TOKEN,
+    parameter="token",
+    read=FoundPair._make,
+    kind=Kind.REFRESH_TOKEN,
 )
 REFRESH_TOKEN = CredentialLookup(
-    statement=_BY_REFRESH_TOKEN, parameter="refresh_token", kind=Kind.REFRESH_TOKEN
+    statement=_BY_REFRESH_TOKEN,
+    parameter="refresh_token",
+    read=FoundPair._make,
+    kind=Kind.REFRESH_TOKEN,
 )
 
 _OF_GRANT = (
@@ -161,17 +192,18 @@ _GRANT_USER = (User, User.id == Authorization.user_id)
 AUTHORIZATION_CODE = CredentialLookup(
     statement=_with(
         Authorization.code_digest,
-        (Authorization.id.label("found_id"), *_OF_GRANT),
+        _OF_GRANT,
         _GRANT_USER,
     ),
     parameter="code",
+    read=FoundGrant._make,
     kind=Kind.AUTHORIZATION_CODE,
 )
 
 _OF_DEVICE = (
-    DeviceAuthorization.id.label("found_id"),
     *_labelled(
         "device",
+        DeviceAuthorization.id,
         DeviceAuthorization.application_id,
         DeviceAuthorization.expires_at,
         DeviceAuthorization.interval,
@@ -182,6 +214,12 @@ _OF_DEVICE = (
     ),
 )
 
+
+def _device_in(columns: Sequence[Any]) -> FoundDevice:
+    device, grant = columns[: len(_OF_DEVICE)], columns[len(_OF_DEVICE) :]
+    return FoundDevice._make((*device, None if grant[0] is None else FoundGrant._make(grant)))
+
+
 #: With what its user has granted, if they have.
 DEVICE_CODE = CredentialLookup(
     statement=_with(
@@ -191,4 +229,5 @@ DEVICE_CODE = CredentialLookup(
         _GRANT_USER,
     ),
     parameter="device_code",
+    read=_device_in,
 )

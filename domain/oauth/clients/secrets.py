@@ -14,10 +14,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.database.statements import HotRow, Run
+from domain.database.statements import Run
 from domain.errors import NotFoundError
 from domain.grace_period import GracePeriod
 from domain.keyring import Keyring, Kind
+from domain.oauth.clients.found_rows import FoundClient
 from models import Application, ApplicationSecret
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
@@ -160,7 +161,7 @@ _REKEY = (
 )
 
 
-def rekey(proof: HotRow, newest: bytes, *, run: Run, now: datetime) -> None:
+def rekey(proof: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
     """Keep the hash of a secret that was just presented under the newest key."""
     values = {"secret_id": proof.secret_id, "former": proof.secret_digest}
     run(_REKEY, {**values, "newest": newest, "moment": now})

@@ -17,7 +17,7 @@ from domain.oauth.requested_scopes import allowed_scopes
 DEFAULT_SCOPE = "read_user"
 
 
-class DeviceAuthorizationEndpoint(ClientEndpoint[str], AuthlibDeviceAuthorizationEndpoint):
+class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
     """POST /oauth/authorize_device: issues a code for the device and one for its user."""
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
@@ -25,12 +25,12 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[str], AuthlibDeviceAuthorizatio
         del request
         require_grant_type(client, DeviceCodeGrant.GRANT_TYPE)
 
-    def check(self, asked: ClientRequest) -> str:
+    def check(self, asked: ClientRequest[None]) -> str:
         """Return the scopes that the device asks for, if its application may have them."""
         text = asked.request.value("scope") or DEFAULT_SCOPE
         return allowed_scopes(text, asked.get_client())
 
-    def perform(self, asked: ClientRequest, checked: str) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, Any]:
         """Store the request of the device and return its codes (section 3.2)."""
         policy = self._context.policy
         new = begin(asked.get_client().application.id, checked, context=self._context)

@@ -7,7 +7,6 @@ from typing import Any
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
 
 from domain.accounts.users import ACTIVE
-from domain.database.statements import HotRow
 from domain.keyring import Kind
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client, ClientRefusedError
@@ -16,6 +15,7 @@ from domain.oauth.clients.credential_lookup import (
     ASKED_REFRESH_TOKEN,
     CredentialLookup,
 )
+from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.tokens.issuing import token_type_of
@@ -24,13 +24,15 @@ from domain.oauth.tokens.issuing import token_type_of
 INACTIVE = {"active": False}
 
 
-class IntrospectionEndpoint(ClientEndpoint[HotRow | None], AuthlibIntrospectionEndpoint):
+class IntrospectionEndpoint(
+    ClientEndpoint[FoundPair, FoundPair | None], AuthlibIntrospectionEndpoint
+):
     """POST /oauth/introspect."""
 
     #: Resource servers ask once for each request that they get.
     NOTES_USE = False
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup:
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup[FoundPair]:
         """Return the lookup of an access or a refresh token.
 
         The prefix of a token says which it is, so the hint of section 2.1 is not needed.
@@ -42,26 +44,33 @@ class IntrospectionEndpoint(ClientEndpoint[HotRow | None], AuthlibIntrospectionE
         if not client.application.confidential:
             raise ClientRefusedError(was_basic="Authorization" in request.headers)
 
-    def check(self, asked: ClientRequest) -> HotRow | None:
+    def check(self, asked: ClientRequest[FoundPair]) -> FoundPair | None:
         """Return the token if it is live and the client's own; an unknown one is no error."""
-        return asked.found if asked.found is not None and _is_live(asked.found) else None
+        found, own_id = asked.found, asked.get_client().application.id
+        if found is None or found.token_application_id != own_id or not _is_live(found):
+            return None
+        return found
 
-    def perform(self, asked: ClientRequest, checked: HotRow | None) -> Mapping[str, Any]:
+    def perform(
+        self, asked: ClientRequest[FoundPair], checked: FoundPair | None
+    ) -> Mapping[str, Any]:
         """Return what the token is good for (section 2.2)."""
         if checked is None:
             return INACTIVE
         if _is_refresh_token(asked.request):
             # It has no end, and no token_type: it is of no use as a bearer token.
-            return self._describe(checked, {"scope": checked.grant_scopes})
+            return self._describe(asked, checked, {"scope": checked.grant_scopes})
         if checked.token_expires_at is not None and checked.token_expires_at <= self._context.now:
             return INACTIVE
-        return self._describe(checked, _of_access(checked))
+        return self._describe(asked, checked, _of_access(checked))
 
-    def _describe(self, token: HotRow, more: dict[str, Any]) -> dict[str, Any]:
+    def _describe(
+        self, asked: ClientRequest[FoundPair], token: FoundPair, more: dict[str, Any]
+    ) -> dict[str, Any]:
         return {
             "active": True,
             "scope": token.token_scopes,
-            "client_id": token.uid,
+            "client_id": asked.get_client().get_client_id(),
             "username": token.username,
             **more,
             "iat": _seconds(token.token_created_at),
@@ -74,14 +83,13 @@ def _is_refresh_token(request: ProtocolRequest) -> bool:
     return (request.value("token") or "").startswith(Kind.REFRESH_TOKEN)
 
 
-def _is_live(token: HotRow) -> bool:
-    """Return whether the pair is the client's own, not revoked, and of an active user."""
+def _is_live(token: FoundPair) -> bool:
+    """Return whether the pair is not revoked and its user is active."""
     is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
-    is_own = token.token_application_id == token.id
-    return is_own and token.user_state == ACTIVE and not is_revoked
+    return token.user_state == ACTIVE and not is_revoked
 
 
-def _of_access(token: HotRow) -> dict[str, Any]:
+def _of_access(token: FoundPair) -> dict[str, Any]:
     thumbprint, expires_at = token.token_key_thumbprint, token.token_expires_at
     ends = {} if expires_at is None else {"exp": _seconds(expires_at)}
     bound = {} if thumbprint is None else {"cnf": {"jkt": thumbprint}}

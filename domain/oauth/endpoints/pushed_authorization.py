@@ -11,13 +11,13 @@ from domain.oauth.messages import ProtocolRequest
 from domain.oauth.presented_tokens.dpop import InvalidProofError
 
 
-class PushedAuthorizationEndpoint(ClientEndpoint[ProtocolRequest], Endpoint):
+class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoint):
     """POST /oauth/par."""
 
     PROOF_PATH = "/oauth/par"
     STATUS = 201
 
-    def check(self, asked: ClientRequest) -> ProtocolRequest:
+    def check(self, asked: ClientRequest[None]) -> ProtocolRequest:
         """Check the request as the authorization endpoint would, and return it (section 2.1).
 
         Every error goes to the client, and none to a redirect URI.
@@ -32,14 +32,14 @@ class PushedAuthorizationEndpoint(ClientEndpoint[ProtocolRequest], Endpoint):
             raise
         return pushed
 
-    def perform(self, asked: ClientRequest, checked: ProtocolRequest) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, Any]:
         """Store the request; `expires_in` is in seconds (section 2.2)."""
         request_uri = store(checked, asked.get_client(), self._context)
         lifetime = self._context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 
-def _authorization_request(asked: ClientRequest) -> ProtocolRequest:
+def _authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
     """Return the authorization request, bound to the key that is proved (RFC 9449, 10.1)."""
     named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
     if thumbprint is not None and named not in {None, thumbprint}:

@@ -24,7 +24,7 @@ class ForeignTokenError(OAuth2Error):
     status_code = 403
 
 
-class RevocationEndpoint(ClientEndpoint[AccessToken | None], AuthlibRevocationEndpoint):
+class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
     #: The rows of the tokens are locked by now, and whoever deletes an application locks it first.
@@ -40,7 +40,7 @@ class RevocationEndpoint(ClientEndpoint[AccessToken | None], AuthlibRevocationEn
         token = self._find(request.value("token") or "")
         return token is not None and token.application_id is None
 
-    def check(self, asked: ClientRequest) -> AccessToken | None:
+    def check(self, asked: ClientRequest[None]) -> AccessToken | None:
         """Return the token, which must be the client's own; an unknown one is no error (2.2)."""
         token = self._find(asked.request.required("token"))
         own_id = asked.client.application.id if asked.client else None
@@ -48,7 +48,7 @@ class RevocationEndpoint(ClientEndpoint[AccessToken | None], AuthlibRevocationEn
             raise ForeignTokenError
         return token
 
-    def perform(self, asked: ClientRequest, checked: AccessToken | None) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[None], checked: AccessToken | None) -> Mapping[str, Any]:
         """Revoke the pair of the token."""
         if checked is not None:
             holder = asked.client.application.name if asked.client else "password grant"

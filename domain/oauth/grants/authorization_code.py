@@ -19,13 +19,13 @@ from sqlalchemy import update
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.database.statements import HotRow
 from domain.keyring import Kind
 from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.clients.authentication import Client, require_grant_type
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
-from domain.oauth.clients.redirect_uris import with_parameters
+from domain.oauth.clients.found_rows import FoundGrant
+from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
@@ -57,7 +57,7 @@ class UnknownRedirectUriError(InvalidRequestError):
         self.application = application
 
 
-class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
+class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
     """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
 
     # The authorization endpoint, section 4.1.1
@@ -93,11 +93,10 @@ class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
         application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
         if application is None:
             raise InvalidClientError("No application with this client_id is registered here.")
-        client = Client(application)
         redirect_uri = self.request.required("redirect_uri")
-        if not client.check_redirect_uri(redirect_uri):
+        if not is_registered(redirect_uri, application.redirect_uris):
             raise UnknownRedirectUriError(redirect_uri, application)
-        self.request.client = client
+        self.request.client = Client(application)
         return redirect_uri
 
     def _check_the_rest(self) -> None:
@@ -186,10 +185,10 @@ class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
 
     LOOKUP = AUTHORIZATION_CODE
 
-    def check(self, asked: ClientRequest) -> HotRow:
+    def check(self, asked: ClientRequest[FoundGrant]) -> FoundGrant:
         """Check code, redirect URI and verifier, in the order of the section; return the code."""
         found = asked.get_credential(UNKNOWN_CODE)
-        self._refuse_foreign_or_used(found)
+        self._refuse_foreign_or_used(found, asked.get_client())
         if asked.request.required("redirect_uri") != found.grant_redirect_uri:
             raise InvalidGrantError(OTHER_URI)
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
@@ -201,23 +200,23 @@ class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
             raise InvalidGrantError(UNKNOWN_CODE)
         return found
 
-    def _refuse_foreign_or_used(self, found: HotRow) -> None:
+    def _refuse_foreign_or_used(self, found: FoundGrant, client: Client) -> None:
         context = self._context
-        if found.grant_application_id != found.id:
+        if found.grant_application_id != client.application.id:
             # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
-            self._note(EventKind.CODE_BURNT, found)
+            self._note(EventKind.CODE_BURNT, found, client)
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             revoke_family(found.grant_id, session=context.session, now=context.now)
-            self._note(EventKind.CODE_REUSED, found)
+            self._note(EventKind.CODE_REUSED, found, client)
             raise InvalidGrantError(USED_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(EXPIRED_CODE)
 
-    def _note(self, kind: EventKind, found: HotRow) -> None:
+    def _note(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
         """Record what may have been a theft, for the user whose account the code was for.
 
         An ordinary redemption is not recorded: there are too many, and the consent says it all.
@@ -226,8 +225,8 @@ class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
             Event(
                 kind=kind,
                 user_id=found.grant_user_id,
-                subject=found.name,
-                details={"application_id": found.uid, "scopes": found.grant_scopes},
+                subject=client.application.name,
+                details={"application_id": client.application.uid, "scopes": found.grant_scopes},
             )
         )
 
@@ -240,9 +239,14 @@ class AuthorizationCodeGrant(TokenGrant[HotRow], grants.AuthorizationCodeGrant):
             .execution_options(synchronize_session=False)
         )
 
-    def redeem(self, asked: ClientRequest, checked: HotRow) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[FoundGrant], checked: FoundGrant) -> Mapping[str, Any]:
         """Consume the code and store the pair at once: of parallel requests one is served."""
-        grant = grant_in(checked, key_thumbprint=asked.key_thumbprint, nonce=checked.grant_nonce)
+        grant = grant_in(
+            checked,
+            asked.get_client(),
+            key_thumbprint=asked.key_thumbprint,
+            nonce=checked.grant_nonce,
+        )
         pair = new_pair()
         if not redeem_code(pair, grant, self._context):
             raise InvalidGrantError(LOST_CODE)

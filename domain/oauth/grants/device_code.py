@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from authlib.oauth2.rfc6749 import AccessDeniedError, InvalidGrantError
 from authlib.oauth2.rfc8628 import (
@@ -14,9 +14,9 @@ from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
 from sqlalchemy import and_, bindparam, case, func, true, update
 
 from domain.accounts.users import ACTIVE
-from domain.database.statements import HotRow
 from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
+from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
@@ -53,28 +53,35 @@ _NOTE_POLL = (
 _NOTE_POLL_SOON = _NOTE_POLL.where(func.set_config("synchronous_commit", "off", true()) == "off")
 
 
-class DeviceCodeGrant(TokenGrant[HotRow], AuthlibDeviceCodeGrant):
+class ApprovedDevice(NamedTuple):
+    """The request of a device, and what its user has granted."""
+
+    device: FoundDevice
+    grant: FoundGrant
+
+
+class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
     """Gives a device its tokens as soon as somebody has approved it."""
 
     LOOKUP = DEVICE_CODE
 
-    def check(self, asked: ClientRequest) -> HotRow:
+    def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
         """Check the code, and how far the request has come; return the approved request.
 
         A code of another client is refused and lives on, like a refresh token: it has never been
         in a browser's address, where codes of redirects get lost.
         """
         found = asked.get_credential(UNKNOWN_CODE)
-        if found.device_application_id != found.id:
+        if found.device_application_id != asked.get_client().application.id:
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
             raise InvalidGrantError(REDEEMED_CODE)
         self._refuse_unless_approved(found)
-        if found.grant_id is None:
+        if found.grant is None:
             raise InvalidGrantError(WITHDRAWN_CODE)
-        return found
+        return ApprovedDevice(device=found, grant=found.grant)
 
-    def _refuse_unless_approved(self, found: HotRow) -> None:
+    def _refuse_unless_approved(self, found: FoundDevice) -> None:
         """Say how it stands; who was approved is served however early the poll comes.
 
         Whoever approves in the last second is told that the device is connected: its next poll
@@ -89,7 +96,7 @@ class DeviceCodeGrant(TokenGrant[HotRow], AuthlibDeviceCodeGrant):
         if found.device_approved_at is None:
             self._refuse_to_wait(found)
 
-    def _refuse_to_wait(self, found: HotRow) -> NoReturn:
+    def _refuse_to_wait(self, found: FoundDevice) -> NoReturn:
         """Note the poll, and say whether it came too early.
 
         The database decides that: of several polls at once each makes the pause longer. Only what
@@ -103,28 +110,35 @@ class DeviceCodeGrant(TokenGrant[HotRow], AuthlibDeviceCodeGrant):
             raise SlowDownError(f"Poll every {interval} seconds from now on.")
         raise AuthorizationPendingError("The user has not decided yet.")
 
-    def _note_poll(self, found: HotRow) -> int:
+    def _note_poll(self, found: FoundDevice) -> int:
         """Return how many seconds there have to be between polls from now on."""
         hot, now = self._context.hot, self._context.now
         begin = now - timedelta(seconds=found.device_interval)
         statement = _NOTE_POLL_SOON if hot.dialect_name == "postgresql" else _NOTE_POLL
-        values = {"device_id": found.found_id, "now": now, "begin": begin}
+        values = {"device_id": found.device_id, "now": now, "begin": begin}
         interval: int = hot.all(statement, values)[0].interval
         return interval
 
-    def redeem(self, asked: ClientRequest, checked: HotRow) -> Mapping[str, Any]:
+    def redeem(
+        self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
+    ) -> Mapping[str, Any]:
         """Consume the approval and store the pair at once: of parallel polls one is served.
 
         Nothing is left to consume if the user has taken the approval back meanwhile.
         """
-        context, found = self._context, checked
-        is_renewable = may_refresh(found, found.grant_scopes)
-        grant = grant_in(found, key_thumbprint=asked.key_thumbprint, is_renewable=is_renewable)
+        context, client, device_id = self._context, asked.get_client(), checked.device.device_id
+        is_renewable = may_refresh(client.application, checked.grant.grant_scopes)
+        grant = grant_in(
+            checked.grant,
+            client,
+            key_thumbprint=asked.key_thumbprint,
+            is_renewable=is_renewable,
+        )
         pair = new_pair(is_renewable=is_renewable)
-        is_active = found.user_state == ACTIVE
-        if not is_active or not redeem_device_code(found.found_id, pair, grant, context):
+        is_active = checked.grant.user_state == ACTIVE
+        if not is_active or not redeem_device_code(device_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
-            end_device(found.found_id, context)
+            end_device(device_id, context)
             raise InvalidGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
         issued = token_response(pair, grant, context)
         is_bound = asked.key_thumbprint is not None

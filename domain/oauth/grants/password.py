@@ -58,7 +58,7 @@ class PasswordCheck:
     scopes: str
 
 
-class PasswordGrant(TokenGrant[PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
+class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
     """Issues an access token for the name and the password of a user."""
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
@@ -66,7 +66,7 @@ class PasswordGrant(TokenGrant[PasswordCheck], grants.ResourceOwnerPasswordCrede
         may_be_nobody = self._context.policy.passwords.works_without_client
         return may_be_nobody and names_no_client(request)
 
-    def check(self, asked: ClientRequest) -> PasswordCheck:
+    def check(self, asked: ClientRequest[None]) -> PasswordCheck:
         """Check the scope, and then name and password, which counts as an attempt."""
         scopes = self._scopes(asked.request.value("scope"), asked.client)
         return PasswordCheck(user=self._get_owner(asked.request), scopes=scopes)
@@ -104,7 +104,7 @@ class PasswordGrant(TokenGrant[PasswordCheck], grants.ResourceOwnerPasswordCrede
             raise InvalidGrantError(REFUSED)
         return user
 
-    def redeem(self, asked: ClientRequest, checked: PasswordCheck) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, Any]:
         """Issue a token; a family to revoke is stored only where the token can be refreshed."""
         grant = self._grant(asked, checked)
         self._note_issue(asked.client, checked)
@@ -128,7 +128,7 @@ class PasswordGrant(TokenGrant[PasswordCheck], grants.ResourceOwnerPasswordCrede
             )
         )
 
-    def _grant(self, asked: ClientRequest, checked: PasswordCheck) -> Grant:
+    def _grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:
         context, user_id, scopes = self._context, checked.user.id, checked.scopes
         if asked.client is None:
             return Grant(

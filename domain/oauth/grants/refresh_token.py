@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.database.statements import HotRow
 from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
+from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
@@ -35,65 +36,73 @@ STOLEN_TOKEN = (
 class RefreshCheck:
     """The pair whose refresh token was presented, and the scope that the new pair gets."""
 
-    found: HotRow
+    found: FoundPair
+    #: When the user signed in for the grant.
+    auth_time: datetime
     #: Space-separated, in order.
     scopes: str
 
 
-class RefreshTokenGrant(TokenGrant[RefreshCheck], grants.RefreshTokenGrant):
+class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one is revoked at once."""
 
     LOOKUP = REFRESH_TOKEN
 
-    def check(self, asked: ClientRequest) -> RefreshCheck:
+    def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
         """Check the token, the key that it is bound to, what came with it, and the scope."""
-        found = asked.get_credential(UNKNOWN_TOKEN)
-        if found.token_application_id != found.id or found.user_state != ACTIVE:
+        found, client = asked.get_credential(UNKNOWN_TOKEN), asked.get_client()
+        is_own = found.token_application_id == client.application.id
+        if not is_own or found.user_state != ACTIVE:
             raise InvalidGrantError(UNKNOWN_TOKEN)
         if found.token_revoked_at is not None:
-            self._refuse_reuse(found, asked.request)
-        self._check_key(found, asked.key_thumbprint)
+            self._refuse_reuse(found, asked)
+        self._check_key(found, asked)
         self._check_origin(found, asked.request)
-        scopes = self._narrowed_scope(asked.request.value("scope"), found.grant_scopes)
-        return RefreshCheck(found=found, scopes=scopes)
+        granted, auth_time = found.grant_scopes, found.grant_auth_time
+        if granted is None or auth_time is None:  # there is no grant that could go on
+            raise InvalidGrantError(UNKNOWN_TOKEN)
+        scopes = self._narrowed_scope(asked.request.value("scope"), granted)
+        return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
-    def _refuse_reuse(self, found: HotRow, request: ProtocolRequest) -> None:
+    def _refuse_reuse(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
         """Refuse a revoked token, unless its response may be sent once more.
 
         The whole family ends where the client cannot prove that the token is its own.
         """
-        context, presented = self._context, request.required("refresh_token")
+        context, client = self._context, asked.get_client()
+        presented = asked.request.required("refresh_token")
         if find_replay(presented, found.token_refreshed_at, context) is not None:
             return
-        is_family_over = not found.confidential and found.token_authorization_id is not None
-        if is_family_over:
-            revoke_family(found.token_authorization_id, session=context.session, now=context.now)
-        self._note_reuse(found)
+        family = None if client.application.confidential else found.token_authorization_id
+        if family is not None:
+            revoke_family(family, session=context.session, now=context.now)
+        self._note_reuse(found, client)
         if found.token_refreshed_at is None:
             raise InvalidGrantError(REVOKED_TOKEN)
-        raise InvalidGrantError(STOLEN_TOKEN if is_family_over else USED_TOKEN)
+        raise InvalidGrantError(STOLEN_TOKEN if family is not None else USED_TOKEN)
 
-    def _note_reuse(self, found: HotRow) -> None:
+    def _note_reuse(self, found: FoundPair, client: Client) -> None:
         """Record what may have been a theft; ordinary refreshes are too many to be recorded."""
         self._context.note(
             Event(
                 kind=EventKind.REFRESH_REUSED,
                 user_id=found.token_user_id,
-                subject=found.name,
-                details={"application_id": found.uid, "scopes": found.token_scopes},
+                subject=client.application.name,
+                details={"application_id": client.application.uid, "scopes": found.token_scopes},
             )
         )
 
-    def _check_key(self, found: HotRow, key_thumbprint: str | None) -> None:
+    def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
         """Refuse a public client without the key of its pair (RFC 9449 section 5).
 
         A secret binds the refresh token of a confidential one already; its key may change.
         """
-        is_bound = found.token_key_thumbprint is not None and not found.confidential
-        if is_bound and found.token_key_thumbprint != key_thumbprint:
+        bound_to, application = found.token_key_thumbprint, asked.get_client().application
+        is_bound = bound_to is not None and not application.confidential
+        if is_bound and bound_to != asked.key_thumbprint:
             raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
-    def _check_origin(self, found: HotRow, request: ProtocolRequest) -> None:
+    def _check_origin(self, found: FoundPair, request: ProtocolRequest) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
@@ -114,22 +123,22 @@ class RefreshTokenGrant(TokenGrant[RefreshCheck], grants.RefreshTokenGrant):
         refuse_others(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def redeem(self, asked: ClientRequest, checked: RefreshCheck) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[FoundPair], checked: RefreshCheck) -> Mapping[str, Any]:
         """Replace the old pair by a new one: of parallel refreshes one does.
 
         The others get the winner's pair if the instance lets answers be sent again.
         """
         context, found = self._context, checked.found
         presented = asked.request.required("refresh_token")
-        grant = self._grant(checked, asked.key_thumbprint)
+        grant = self._grant(checked, asked)
         if found.token_revoked_at is None:
             pair = replayable_pair(presented, context)
-            if redeem_refresh_token(found.found_id, pair, grant, context):
+            if redeem_refresh_token(found.token_id, pair, grant, context):
                 return token_response(pair, grant, context)
-        refreshed_at = self._refreshed_at(found.found_id)
+        refreshed_at = self._refreshed_at(found.token_id)
         replay = find_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
-            self._note_reuse(found)
+            self._note_reuse(found, asked.get_client())
             raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
@@ -144,15 +153,15 @@ class RefreshTokenGrant(TokenGrant[RefreshCheck], grants.RefreshTokenGrant):
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self._context.session.scalar(asked)
 
-    def _grant(self, checked: RefreshCheck, key_thumbprint: str | None) -> Grant:
-        found = checked.found
+    def _grant(self, checked: RefreshCheck, asked: ClientRequest[FoundPair]) -> Grant:
+        found, application = checked.found, asked.get_client().application
         return Grant(
             user_id=found.token_user_id,
-            application_id=found.id,
-            application_uid=found.uid,
+            application_id=application.id,
+            application_uid=application.uid,
             authorization_id=found.token_authorization_id,
             scopes=checked.scopes,
-            key_thumbprint=key_thumbprint,
+            key_thumbprint=asked.key_thumbprint,
             # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
-            authentication=Authentication(auth_time=found.grant_auth_time),
+            authentication=Authentication(auth_time=checked.auth_time),
         )

@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from domain.database.statements import HotRow
 from domain.keyring import Kind
+from domain.oauth.clients.authentication import Client
+from domain.oauth.clients.found_rows import FoundClient, FoundGrant
 from domain.oauth.context import OAuthContext
 from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_token
 from domain.oauth.openid.userinfo import claims_of
@@ -45,7 +46,8 @@ class TokenPair:
 
 
 def grant_in(
-    found: HotRow,
+    found: FoundGrant,
+    client: Client,
     *,
     key_thumbprint: str | None,
     is_renewable: bool = True,
@@ -54,8 +56,8 @@ def grant_in(
     """Return what an authorization is good for that was looked up with its client."""
     return Grant(
         user_id=found.grant_user_id,
-        application_id=found.id,
-        application_uid=found.uid,
+        application_id=client.application.id,
+        application_uid=client.application.uid,
         authorization_id=found.grant_id,
         scopes=found.grant_scopes,
         key_thumbprint=key_thumbprint,
@@ -146,7 +148,7 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     return revoked.first() is not None
 
 
-def may_refresh(application: Application | HotRow, scopes: str) -> bool:
+def may_refresh(application: Application | FoundClient, scopes: str) -> bool:
     """Tell whether a device or a password gets a refresh token as well; a code always does."""
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 

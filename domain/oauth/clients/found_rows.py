@@ -1,0 +1,83 @@
+"""What `credential_lookup` finds, typed: a client, and the credential that it brings.
+
+Each is a slice of one row, in the order of the columns; a test compares the names.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+
+class FoundClient(NamedTuple):
+    """A registered application with one of its live secrets, if it has any."""
+
+    id: int
+    #: The client_id.
+    uid: str
+    name: str
+    #: Space-separated.
+    scopes: str
+    confidential: bool
+    refresh_for_devices: bool
+    require_dpop: bool
+    client_metadata: dict[str, Any] | None
+    last_used_at: datetime | None
+    secret_id: int | None
+    secret_digest: bytes | None
+    secret_last_used_at: datetime | None
+
+
+class FoundPair(NamedTuple):
+    """A pair of tokens, found by either of them, with its grant and its user."""
+
+    token_id: int
+    token_application_id: int | None
+    token_authorization_id: int | None
+    token_user_id: int
+    token_scopes: str
+    token_created_at: datetime
+    token_expires_at: datetime | None
+    token_revoked_at: datetime | None
+    token_refreshed_at: datetime | None
+    token_key_thumbprint: str | None
+    #: None without a grant: what was issued for a password, and cannot be refreshed.
+    grant_scopes: str | None
+    grant_redirect_uri: str | None
+    grant_code_challenge: str | None
+    grant_auth_time: datetime | None
+    grant_revoked_at: datetime | None
+    username: str
+    user_state: str
+
+
+class FoundGrant(NamedTuple):
+    """What a user has granted, found by its authorization code or its device code."""
+
+    grant_id: int
+    grant_application_id: int
+    grant_user_id: int
+    grant_scopes: str
+    grant_redirect_uri: str | None
+    grant_code_challenge: str | None
+    grant_nonce: str | None
+    grant_auth_time: datetime
+    grant_code_expires_at: datetime | None
+    grant_code_used_at: datetime | None
+    grant_key_thumbprint: str | None
+    username: str
+    user_state: str
+
+
+class FoundDevice(NamedTuple):
+    """The request of a device, found by its device code."""
+
+    device_id: int
+    device_application_id: int
+    device_expires_at: datetime
+    #: In seconds.
+    device_interval: int
+    device_last_polled_at: datetime | None
+    device_approved_at: datetime | None
+    device_denied_at: datetime | None
+    device_redeemed_at: datetime | None
+    #: None before the approval, and after it was withdrawn.
+    grant: FoundGrant | None
