@@ -110,7 +110,7 @@ def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
 @applications.route("/<int:application_id>/delete", methods=["GET"])
 @signed_in
 def delete(application_id: int) -> ResponseReturnValue:
-    """Ask whether the application shall really go."""
+    """Ask for confirmation before the application is deleted."""
     seen = view_of(_own(application_id), session=db.session(), now=now())
     return render_template("applications/delete.html", application=seen)
 

@@ -39,7 +39,7 @@ def index(bearer: Bearer) -> Response:
 @applications.post("/applications")
 @with_bearer("api")
 def create(bearer: Bearer) -> Response:
-    """Register an application of the instance; its secret is in the answer this once."""
+    """Register an application of the instance; only this response contains its secret."""
     _require_administrator(bearer)
     registered = domain.register(
         _details(),

@@ -105,7 +105,7 @@ def _follow(
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Come back here afterwards; nobody is signed out by an address alone, whatever it asks for."""
+    """Redirect to the sign-in, which leads back here; no URL signs a user out by itself."""
     asked = request.args.to_dict(flat=False)
     way_back = address_for(asked_now(asked) if checked.may_need_new_sign_in else asked)
     again = "yes" if is_known else None

@@ -25,7 +25,7 @@ device = Blueprint("device", __name__, url_prefix="/oauth/device")
 
 @device.before_request
 def only_while_it_is_on() -> None:
-    """Answer 404 before anything else while the instance does not offer this."""
+    """Respond 404 while the instance does not offer the device grant."""
     if not settings().oauth2_device_grant_flow:
         message = "This instance does not let devices ask for access."
         raise NotFoundError(message)
@@ -34,7 +34,7 @@ def only_while_it_is_on() -> None:
 @device.get("")
 @signed_in
 def enter() -> ResponseReturnValue:
-    """Ask for the code; one in the address is filled in, but has to be sent by hand."""
+    """Ask for the user code; one in the URL is filled in, but the user has to send the form."""
     typed = request.args.get("user_code", "")[:LONGEST_TYPED]
     code = read_user_code(typed)
     return _code_page(UserCodeForm(formdata=None, user_code=shown(code) if code else typed))
@@ -59,10 +59,10 @@ def open_request() -> ResponseReturnValue:
 @device.get("/phone")
 @open_to_anyone
 def ask_for_phone() -> ResponseReturnValue:
-    """Ask for the code that is to go to a phone; never one from an address.
+    """Ask for the user code that goes to a phone; never one from the URL.
 
-    Whoever scans a picture does not read the code any more. So no link may lead to one: only
-    whoever has the device in front of them, and types its code, sees it.
+    A user who scans a QR code does not compare the code with the device. So no link may lead to
+    one: only a user who has the device at hand, and types its code, sees it.
     """
     return _phone_page(UserCodeForm(formdata=None))
 
@@ -70,7 +70,7 @@ def ask_for_phone() -> ResponseReturnValue:
 @device.post("/phone")
 @open_to_anyone
 def show_to_phone() -> ResponseReturnValue:
-    """Draw the address of the code; whether there is such a request is not looked up."""
+    """Show a QR code with the URL of the user code, without looking the code up."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _phone_page(form), 422
@@ -85,14 +85,14 @@ def show_to_phone() -> ResponseReturnValue:
 @device.get("/decision")
 @signed_in
 def begin_again() -> ResponseReturnValue:
-    """Lead back who signed in anew instead of deciding."""
+    """Redirect to the first page after a new sign-in instead of a decision."""
     return redirect(url_for("device.enter"))
 
 
 @device.post("/decision")
 @open_to_anyone
 def decide() -> ResponseReturnValue:
-    """Take the answer; whatever is not the button Approve is a no."""
+    """Store the decision; anything but the button Approve is a refusal."""
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
     decision = _pressed()

@@ -16,7 +16,7 @@ from web.oauth.signing_keys import key_set
 from web.services import services, settings
 
 openid = Blueprint("openid", __name__)
-#: From here on the older address of the key set is gone.
+#: The release that removes the older URL of the key set.
 _WITHOUT_ALIAS = Release(17, 0)
 _A_DAY = 86_400
 
@@ -50,7 +50,7 @@ def keys() -> Response:
 @openid.get("/-/jwks")
 @open_to_anyone
 def jwks() -> Response:
-    """Publish them at the older address, in releases that still have it."""
+    """Publish them at the older URL, in releases that still have it."""
     if release_shown() >= _WITHOUT_ALIAS:
         message = f"Release {_WITHOUT_ALIAS} removed this address. Use /oauth/discovery/keys."
         raise NotFoundError(message)

@@ -23,7 +23,7 @@ _DEEPEST = 20
 
 @registration.before_request
 def only_while_it_is_on() -> None:
-    """Answer 404 before anything else while the instance does not offer this."""
+    """Respond 404 while the instance does not offer registration."""
     if not settings().dynamic_client_registration:
         message = "This instance does not let clients register themselves."
         raise NotFoundError(message)
@@ -53,7 +53,7 @@ def show(uid: str) -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def change(uid: str) -> ResponseReturnValue:
-    """Register a client anew in the place of what it was (RFC 7592 section 2.2)."""
+    """Replace the metadata of a client (RFC 7592 section 2.2)."""
     token, context = _token(), oauth_context()
     application = domain.get_registered(uid, token, context=context)
     return send(domain.change(application, _body(), token or "", context=context))
@@ -70,7 +70,7 @@ def remove(uid: str) -> ResponseReturnValue:
 
 
 def _registrar_id() -> int | None:
-    """Return whose token came along, or None where none is needed (RFC 7591 section 3)."""
+    """Return the user of the initial access token, or None where none is needed (RFC 7591, 3)."""
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
         message = "Applications belong to people: use a token of your own."

@@ -20,7 +20,7 @@ from web.oauth.binding import authorization_server, request_in_form, send
 from web.services import now, services, settings
 
 token = Blueprint("token", __name__, url_prefix="/oauth")
-#: Bytes of a pushed request, which is kept: far more than a browser's address can carry.
+#: In bytes, of a pushed request: far more than a URL can carry.
 _LONGEST_PUSH = 32_768
 
 
@@ -40,7 +40,7 @@ def issue() -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def push() -> ResponseReturnValue:
-    """Keep an authorization request for the browser to come (RFC 9126 section 2)."""
+    """Store an authorization request until the browser comes (RFC 9126 section 2)."""
     request.max_content_length = _LONGEST_PUSH
     server = authorization_server()
     return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))
@@ -50,7 +50,7 @@ def push() -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def authorize_device() -> ResponseReturnValue:
-    """Give a device its code and one for its user (RFC 8628 section 3.1)."""
+    """Issue a device code and a user code (RFC 8628 section 3.1)."""
     if not settings().oauth2_device_grant_flow:
         message = "This instance does not let devices ask for access."
         raise NotFoundError(message)
@@ -71,7 +71,7 @@ def revoke() -> ResponseReturnValue:
 @token.get("/token/info")
 @open_to_anyone
 def info() -> ResponseReturnValue:
-    """Say what the presented token is good for."""
+    """Return the scopes and the lifetime of the presented token."""
     presented = presented_token(*OAUTH_PLACES)
     if presented is None:
         raise BearerRefusedError(Refusal.UNKNOWN)

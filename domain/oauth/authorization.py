@@ -89,7 +89,7 @@ class CheckedRequest:
         return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
 
     def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
-        """Tell whether the client wants the user to prove again who they are."""
+        """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
         max_age = self.request.value("max_age")
         if self._was_signed_in_for(auth_time):
             return False
@@ -98,12 +98,12 @@ class CheckedRequest:
         return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
 
     def wants_question(self, auth_time: datetime) -> bool:
-        """Tell whether the client wants the user asked, whatever they approved before."""
+        """Return whether the client wants the user asked, whatever they approved before."""
         done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
         return bool((self.prompts & _ASKING) - done)
 
     def _was_signed_in_for(self, auth_time: datetime) -> bool:
-        """Tell whether the user signed in since this was asked: its parameters stay what they were.
+        """Return whether the user signed in since this was asked, so that nothing more is needed.
 
         Whoever did so has chosen the account as well.
         """
@@ -111,7 +111,7 @@ class CheckedRequest:
 
 
 def may_be_told(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
-    """Tell whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
+    """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
     Anybody can register a client where that is open: its redirect URI would be where our address
     leads whoever follows a link. Who is signed in has shown to be somebody who uses this service.
@@ -131,7 +131,7 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
 
 
 def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
-    """Tell whether the instance, or the client of itself, wants it so (RFC 9126 section 5)."""
+    """Return whether the instance, or the client of itself, wants it so (RFC 9126 section 5)."""
     own_words = client.application.client_metadata or {}
     is_own_wish = bool(own_words.get("require_pushed_authorization_requests"))
     return server.context.policy.pushed_requests.is_required or is_own_wish
@@ -168,7 +168,7 @@ def next_step(
 
 
 def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
-    """Raise login_required if the client means somebody else (id_token_hint, section 3.1.2.1)."""
+    """Raise login_required if id_token_hint is about another user (section 3.1.2.1)."""
     hint = checked.request.value("id_token_hint")
     if hint is None:
         return
@@ -194,7 +194,7 @@ def _unless_silent(
 def accept(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Keep what the user has just approved, and send the browser back with a code."""
+    """Store the consent of the user and send the browser back with a code."""
     context = server.context
     consume(checked.request, context)
     remember(
@@ -211,7 +211,7 @@ def accept(
 def refuse(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Send the browser back without a code: the user, who could have approved, did not."""
+    """Send the browser back with access_denied: the user refused the request."""
     consume(checked.request, server.context)
     _note(EventKind.CONSENT_REFUSED, checked, approval, server)
     return _send_back(checked, None, server)

@@ -96,7 +96,7 @@ class OAuthContext:
 
     @property
     def run(self) -> Run:
-        """What to write through: on SQLite a session that has begun keeps all others waiting."""
+        """Runs a write: through the session if it has begun, as that locks SQLite for others."""
         return self.session.execute if self.has_begun() else self.hot.all
 
 

@@ -15,7 +15,7 @@ _CLIENT_METHODS = [*_SECRET_METHODS, "none"]
 
 
 def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
-    """Return the metadata of RFC 8414 section 2; every address begins with the issuer."""
+    """Return the metadata of RFC 8414 section 2; every URL begins with the issuer."""
     issuer = policy.issuer
     return {
         "issuer": issuer,
@@ -75,7 +75,7 @@ def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
 
 
 def protected_resource(resource: str, *, issuer: str) -> dict[str, Any]:
-    """Return the metadata of what begins with an address (RFC 9728 section 2)."""
+    """Return the metadata of the protected resource below a URL (RFC 9728 section 2)."""
     return {
         "resource": resource,
         "authorization_servers": [issuer],

@@ -1,4 +1,4 @@
-"""What each error of the OAuth endpoints means, and what to do about it, for those who meet one."""
+"""The meaning of each error of the OAuth endpoints, and what a developer can do about it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Parameters in a JSON object in the place of a form, as clients of GitLab send them.
+"""Parameters in a JSON object instead of a form, as clients of GitLab send them.
 
 RFC 6749 knows forms alone; what holds for them holds here: every value is a text, and none is
 given twice.

@@ -72,7 +72,7 @@ class ProtocolRequest(OAuth2Request):
         self.payload = Parameters(parameters)
         #: Set if the parameters were pushed, and not brought by the browser.
         self.pushed: Pushed | None = None
-        #: When it was first made, as far as that is known: who signs in later did so for it.
+        #: When it was first made, if that is known: a later sign-in was made for this request.
         self.asked_at: datetime | None = None
 
     def header(self, name: str) -> str | None:

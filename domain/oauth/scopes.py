@@ -1,4 +1,4 @@
-"""What an application may ask for. The table is the order in which scopes are shown and stored."""
+"""The scopes, in the order in which they are shown and stored."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

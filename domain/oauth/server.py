@@ -88,7 +88,7 @@ class AuthorizationServer(AuthlibServer):
         return request
 
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Send none: who needs to know is called by name."""
+        """Send no signal: nothing listens to them here."""
 
     def handle_response(self, status: int, body: Any, headers: Any) -> OAuthResponse:
         """Return a response made of Authlib's status, body and headers."""
@@ -114,7 +114,7 @@ class AuthorizationServer(AuthlibServer):
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """unsupported_grant_type, without echoing what was asked for: an answer cannot hold it all."""
+    """unsupported_grant_type, without echoing the grant_type, which may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."

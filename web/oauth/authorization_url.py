@@ -28,7 +28,7 @@ _LIFETIME = timedelta(hours=1)
 
 
 class LongRequestError(DomainError):
-    """The parameters do not fit into an address."""
+    """The parameters do not fit into a URL."""
 
     def __init__(self) -> None:
         """Say what is wrong."""
@@ -36,7 +36,7 @@ class LongRequestError(DomainError):
 
 
 def address_for(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return the address, with every value of every parameter, or raise LongRequestError."""
+    """Return the URL, with every value of every parameter, or raise LongRequestError."""
     address = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
     if len(address) > _LONGEST:
         raise LongRequestError

@@ -65,7 +65,7 @@ def authorization_server() -> AuthorizationServer:
 
 
 def request_in_form() -> ProtocolRequest:
-    """Return the request of a JSON endpoint: what counts is in the body, never in the address."""
+    """Return the request of a JSON endpoint: its parameters are in the body, never in the URL."""
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
     return ProtocolRequest("POST", _parameters(), headers)
@@ -98,7 +98,7 @@ def request_in_query() -> ProtocolRequest:
 
 
 def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
-    """Return an authorization request that was checked before and kept meanwhile."""
+    """Return an authorization request that was checked before and stored since."""
     return ProtocolRequest("GET", parameters, {})
 
 
@@ -107,10 +107,10 @@ def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
 
 
 class _RedirectToTheLetter(Response):
-    """Goes to the application's address as it was registered; Werkzeug would rewrite it."""
+    """Redirects to the URI of the application as registered; Werkzeug would rewrite it."""
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
-        """Leave the address alone."""
+        """Return the headers with Location as it was set."""
         headers = super().get_wsgi_headers(environ)
         headers["Location"] = self.headers["Location"]
         return headers

@@ -41,15 +41,15 @@ class ApplicationDetails:
     #: Its tokens have to be bound to a key (RFC 9449).
     require_dpop: bool = False
     #: Users are not asked for consent. For administrators alone to choose, and for applications of
-    #: the instance alone; None says that somebody else is choosing.
+    #: the instance alone; None leaves it as it is.
     trusted: bool | None = None
-    #: Of the instance rather than of who registers it; once it is, it stays so.
+    #: Belongs to the instance and not to the user who registers it; this cannot be undone.
     is_instance_wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registered:
-    """A new application and the only sight of its secret."""
+    """A new application and its secret, which is stored only as a hash."""
 
     application: Application
     secret: str
@@ -102,7 +102,7 @@ def register(
     now: datetime,
     require_https: bool = False,
 ) -> Registered:
-    """Store a new application and return it with its secret, which is shown this once."""
+    """Store a new application and return it with its secret, which is stored only as a hash."""
     scopes = check_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
@@ -133,7 +133,7 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
 
 
 def is_trusted(application: Application) -> bool:
-    """Tell whether users are not asked for consent: its owner could change where codes go."""
+    """Return whether users are not asked for consent: its owner could change where codes go."""
     return application.trusted and application.is_instance_wide
 
 
@@ -142,14 +142,14 @@ TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
 def is_unchecked(application: Application) -> bool:
-    """Tell whether anybody may have registered it, without an account, and nobody looked at it."""
+    """Return whether it registered itself without an account and no administrator trusted it."""
     registered_itself = application.client_metadata is not None
     is_nobodys = registered_itself and application.is_instance_wide
     return is_nobodys and not is_trusted(application)
 
 
 def is_own(application: Application, *, owner_id: int) -> bool:
-    """Tell whether an application is somebody's; the instance's are nobody's."""
+    """Return whether a user owns an application; those of the instance have no owner."""
     return application.owner_id == owner_id and not application.is_instance_wide
 
 
@@ -181,7 +181,7 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
 def _is_another(
     application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
 ) -> bool:
-    """Tell whether an edit touches what trust rests on."""
+    """Return whether an edit touches what trust rests on."""
     return (
         set(details.redirect_uris) != set(application.redirect_uris)
         or " ".join(scopes) != application.scopes
@@ -205,12 +205,12 @@ def get_instance_wide(application_id: int, *, session: Session) -> Application:
 
 
 def get_any(application_id: int, *, session: Session) -> Application:
-    """Return an application, whoever owns it, or raise NotFoundError; for administrators."""
+    """Return an application of any owner, or raise NotFoundError; for administrators."""
     return _get(application_id, true(), session=session)
 
 
 def own_by(owner_id: int) -> ColumnElement[bool]:
-    """Return the condition that an application is somebody's; the instance's are nobody's."""
+    """Return the condition that a user owns an application; those of the instance have no owner."""
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 
 
@@ -224,5 +224,5 @@ def _get(application_id: int, condition: Any, *, session: Session) -> Applicatio
 
 
 def find_by_uid(uid: str, *, session: Session) -> Application | None:
-    """Return the application whose client_id this is."""
+    """Return the application with this client_id, or None."""
     return session.scalar(select(Application).where(Application.uid == uid))

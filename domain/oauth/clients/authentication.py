@@ -1,4 +1,4 @@
-"""Who is asking: client authentication (RFC 6749 section 2.3)."""
+"""Client authentication (RFC 6749 section 2.3)."""
 
 import base64
 from collections.abc import Sequence
@@ -81,11 +81,11 @@ class Client(ClientMixin):
         return " ".join(in_order(set(scope.split()) & allowed))
 
     def check_response_type(self, response_type: str) -> bool:
-        """Tell whether the response type is code, the only one there is."""
+        """Return whether the response type is code, the only one there is."""
         return response_type == "code"
 
     def check_grant_type(self, grant_type: str) -> bool:
-        """Tell whether the application may use a grant.
+        """Return whether the application may use a grant.
 
         That is any, unless it registered itself and said what it would use (RFC 7591 section 2).
         """
@@ -121,7 +121,7 @@ def presented_by(request: ProtocolRequest) -> Presented:
 
 
 def names_no_client(request: ProtocolRequest) -> bool:
-    """Tell whether a request says nothing at all of a client."""
+    """Return whether a request says nothing at all of a client."""
     presented = presented_by(request)
     return presented.client_id is None and presented.secret is None
 
@@ -182,7 +182,7 @@ def _find(
 
 
 def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuthContext) -> bool:
-    """Return whether the client is who it says; a secret that is given must be a live one."""
+    """Return whether the client is authenticated; a secret that is sent must be a live one."""
     if presented.secret is None:
         return not rows[0].confidential
     # All are compared, so that the time does not tell which of them it was.
@@ -224,7 +224,7 @@ class ClientRefusedError(InvalidClientError):
         self._was_basic = was_basic
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer."""
+        """Return the headers of the response."""
         headers = [("Content-Type", "application/json")]
         if self._was_basic:
             headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))

@@ -4,7 +4,7 @@ What is left are https, http and private-use schemes. RFC 8252 section 7.1 wants
 domain name turned around (com.example.app); many in the field have no dot, and work here as well.
 """
 
-#: They run code, or show something inside the browser in the place of leaving it.
+#: They run code, or show something inside the browser instead of leaving it.
 _IN_THE_BROWSER = (
     "about blob brave chrome chrome-error chrome-search chrome-untrusted data devtools edge feed"
     " file filesystem jar javascript livescript mhtml mk mocha moz-icon ms-its opera pcast res"

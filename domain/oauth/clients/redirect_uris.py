@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from domain.oauth.clients import redirect_schemes as schemes
 
-#: Parameters of our own answer: a registered one would hide or forge it.
+#: Parameters of our own response: a registered one would hide or forge it.
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
@@ -82,7 +82,7 @@ def _is_loopback_literal(host: str | None) -> bool:
 
 
 def is_insecure(uri: str) -> bool:
-    """Tell whether a code sent there crosses a network in the clear."""
+    """Return whether a code sent there crosses a network in the clear."""
     parts = urlsplit(uri)
     is_local = _is_loopback_literal(parts.hostname) or parts.hostname == "localhost"
     return parts.scheme == "http" and not is_local
@@ -97,7 +97,7 @@ def _without_port(uri: str) -> tuple[str, str] | None:
 
 
 def is_registered(requested: str, registered: list[str]) -> bool:
-    """Tell whether a URI is registered: the same string, or the same loopback literal.
+    """Return whether a URI is registered: the same string, or the same loopback literal.
 
     RFC 8252 section 7.3 lets the port of 127.0.0.1 and [::1] vary; everything else is compared
     character by character (RFC 9700 section 2.1).
@@ -117,7 +117,7 @@ def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
 
 
 def destination_of(uri: str) -> Destination:
-    """Say where a redirect leads, for who is asked about it."""
+    """Return where a redirect leads, in words for the consent page."""
     parts = urlsplit(uri)
     words = f"the app “{parts.scheme}:”"
     if parts.scheme in {"http", "https"}:

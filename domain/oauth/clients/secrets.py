@@ -120,7 +120,7 @@ def end_secret(application: Application, secret_id: int, *, session: Session) ->
 
 
 def _hold(application_id: int, *, session: Session) -> None:
-    """Let nobody else change the secrets before this transaction ends (SQLite has one writer)."""
+    """Lock the secrets against others until this transaction ends (SQLite has one writer)."""
     held = session.scalar(
         select(Application.id)
         .where(Application.id == application_id)
@@ -162,13 +162,13 @@ _REKEY = (
 
 
 def rekey(proof: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
-    """Keep the hash of a secret that was just presented under the newest key."""
+    """Store the hash of a secret that was just presented under the newest key."""
     values = {"secret_id": proof.secret_id, "former": proof.secret_digest}
     run(_REKEY, {**values, "newest": newest, "moment": now})
 
 
 def is_noted(last_used_at: datetime | None, now: datetime) -> bool:
-    """Tell whether a use need not be written down: one was within the last minute."""
+    """Return whether a use need not be written down: one was within the last minute."""
     return last_used_at is not None and last_used_at > _stale(now)
 
 

@@ -1,4 +1,4 @@
-"""Applications as pages show them, with who uses them."""
+"""Applications as pages show them, with the number of their users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ApplicationView:
 
     @property
     def registered_itself(self) -> bool:
-        """Whether nobody but the client says what it is (RFC 7591)."""
+        """Whether its name and addresses come from the client alone (RFC 7591)."""
         return self.own_words is not None
 
     @property
@@ -51,7 +51,7 @@ class ApplicationView:
 
 
 def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationView, ...]:
-    """Return the applications that somebody registered for themselves, the newest first."""
+    """Return the applications that a user owns, the newest first."""
     return _views(own_by(owner_id), session=session, now=now)
 
 
@@ -116,7 +116,7 @@ def _live(ids: Sequence[int], now: datetime) -> tuple[ColumnElement[bool], ...]:
 
 
 def _count_tokens(ids: Sequence[int], *, session: Session, now: datetime) -> dict[int, int]:
-    """Count pairs of which at least one half is of use, by application."""
+    """Count the pairs of which at least one token is valid, by application."""
     return _counted(
         select(AccessToken.application_id, func.count())
         .where(*_live(ids, now))
@@ -126,7 +126,7 @@ def _count_tokens(ids: Sequence[int], *, session: Session, now: datetime) -> dic
 
 
 def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dict[int, int]:
-    """Count who has granted something, is remembered for it, or gave a password for a token."""
+    """Count the users with a grant, a stored consent or a token, by application."""
     granted = select(Authorization.application_id, Authorization.user_id).where(
         Authorization.application_id.in_(ids), Authorization.revoked_at.is_(None)
     )

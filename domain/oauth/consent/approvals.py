@@ -14,7 +14,7 @@ from models import Application, Consent
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """A user's yes: who, and when they last proved who they are."""
+    """A user's approval: the user, and the time of their last sign-in."""
 
     user_id: int
     auth_time: datetime
@@ -54,7 +54,7 @@ def question_for(
 def remember(
     application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
 ) -> None:
-    """Add the approved scopes to what is remembered; for those only who will be spared by it."""
+    """Add the approved scopes to the stored consent, where a consent counts for later requests."""
     if not application.confidential:
         return
     insert = insert_into(Consent, session=session).values(

@@ -1,4 +1,4 @@
-"""Who acts for a user: applications, and what came by with a password; and how to end it."""
+"""Lists and revokes the access that applications, and tokens for a password, have to a user."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ class _Held:
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
-    """Return who holds live tokens of this user or gets some unasked, the latest used first."""
+    """Return the applications with live tokens or a stored consent, the latest used first."""
     live = _live(user_id, now)
     held = _held(user_id, live, session=session)
     origins = _origins(live, session=session)
@@ -204,7 +204,7 @@ def _origins(
 
 
 def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
-    """Return when the user first said yes to each application, as far back as grants are kept."""
+    """Return when the user first approved each application, as far as grants are stored."""
     rows = session.execute(
         select(Authorization.application_id, func.min(Authorization.created_at))
         .where(Authorization.user_id == user_id)
@@ -214,7 +214,7 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
 
 
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
-    """Kill every token and code of this user at an application and forget the consent.
+    """Revoke every token and code of this user at an application and delete the consent.
 
     The tokens that the application made with them end as well.
 
@@ -224,7 +224,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     if name is None:
         message = "There is no such application."
         raise NotFoundError(message)
-    # The consent first, as approving holds it: a code that is about to be stored dies too.
+    # The consent first, as approving locks it: a code that is about to be stored is revoked too.
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
@@ -263,7 +263,7 @@ def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
 
 
 def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
-    """Kill every token that this user's name and password got without an application."""
+    """Revoke every token that was issued for this user's password without an application."""
     session.execute(
         update(AccessToken)
         .where(

@@ -1,8 +1,8 @@
-"""Authorization requests that clients leave with us (RFC 9126): kept, opened by a browser, used up.
+"""Pushed authorization requests (RFC 9126): stored, opened by a browser, consumed by an answer.
 
 A request waits for its browser for a short while only. Once that has come, the person has as long
-as for any other question: signing in, with a second factor or a new password, takes its time. What
-uses it up is the answer, so that a page may be loaded again.
+as for any other question: signing in, with a second factor or a new password, takes its time. Only
+the answer consumes it, so that a page may be loaded again.
 """
 
 from datetime import timedelta
@@ -19,9 +19,9 @@ from models import Application, PushedRequest
 
 #: RFC 9126 section 2.2, before the credential.
 PREFIX = "urn:ietf:params:oauth:request_uri:"
-#: From the push on, if the browser came in time: as long as a consent page can be answered.
+#: Counted from the push, once a browser has opened it: as long as a consent page is valid.
 _OPENED_FOR = timedelta(hours=1)
-#: What an authorization request may say; nothing else that came along is kept.
+#: The parameters of an authorization request; nothing else is stored.
 _KEPT = frozenset(
     {
         "client_id",
@@ -69,7 +69,7 @@ def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> st
 
 
 def is_pushed(request: ProtocolRequest) -> bool:
-    """Tell whether a browser brings a request_uri of ours instead of the parameters."""
+    """Return whether a browser brings a request_uri of ours instead of the parameters."""
     uris = request.payload.datalist["request_uri"]
     return any(uri.startswith(PREFIX) for uri in uris)
 

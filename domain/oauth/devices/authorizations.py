@@ -1,4 +1,4 @@
-"""Devices that ask for access, and the people who decide it (RFC 8628).
+"""Requests of devices for access, and the decisions of users about them (RFC 8628).
 
 A device's row goes from waiting to opened (one person has typed the code; from then on nobody
 else can), to approved or denied, to redeemed. The approval also makes an authorization, the same as
@@ -31,7 +31,7 @@ class UnknownUserCodeError(InvalidError):
     """No device waits with this code for this person."""
 
     def __init__(self) -> None:
-        """Say the same of all: unknown, expired, decided, and opened by somebody else."""
+        """Give the same message for an unknown, expired, decided or otherwise opened code."""
         super().__init__(
             "No device is waiting with this code. Compare it with the device; if it has been a "
             "few minutes, ask the device for a new one.",
@@ -52,7 +52,7 @@ class DecidedError(ConflictError):
 
 
 class Decision(Enum):
-    """What somebody says to a device's request."""
+    """The decision of a user about a device's request."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -79,7 +79,7 @@ _STORED = (
 
 @dataclass(frozen=True, kw_only=True)
 class NewDevice:
-    """What a device is told, and shows to its user."""
+    """The two codes of a device authorization response."""
 
     device_code: str = field(repr=False)
     #: As people see it.
@@ -139,10 +139,10 @@ def _storing(dialect_name: str) -> Executable:
 
 
 def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
-    """Return the request behind a code and keep it for this user (section 5.1).
+    """Return the request of a user code and reserve it for this user (section 5.1).
 
-    Raises UnknownUserCodeError, and TooManyAttemptsError for who guesses. Both are to be answered
-    without rolling back: guesses count.
+    Raises UnknownUserCodeError, and TooManyAttemptsError after too many guesses. Neither may roll
+    back the transaction: guesses count.
     """
     code = read_user_code(typed)
     if code is None:

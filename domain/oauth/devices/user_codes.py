@@ -8,7 +8,7 @@ from domain.randomness import random_letters
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 #: 20**8 codes are 34.5 bits: enough with a short life and few guesses.
 LENGTH = 8
-#: Nobody needs more to type one, however many spaces and dashes they put in.
+#: In characters: enough for any number of spaces and dashes that people type.
 LONGEST_TYPED = 64
 
 
@@ -23,7 +23,7 @@ def shown(code: str) -> str:
 
 
 def read_user_code(typed: str) -> str | None:
-    """Return the code that somebody typed, or None if it cannot be one.
+    """Return the code in what a user typed, or None if it cannot be one.
 
     Case, spaces and dashes do not count, and neither does the width of the letters.
     """
@@ -35,5 +35,5 @@ def read_user_code(typed: str) -> str | None:
 
 
 def _is_between(character: str) -> bool:
-    """Tell whether this only separates: spaces, dashes of all lengths, what nobody sees."""
+    """Return whether this only separates: spaces, dashes of all lengths, invisible characters."""
     return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}

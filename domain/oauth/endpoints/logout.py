@@ -1,4 +1,4 @@
-"""Signing out at the wish of an application (OpenID Connect RP-Initiated Logout 1.0)."""
+"""Logout at the request of an application (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +26,7 @@ class Step(Enum):
 class LogoutRequest:
     """A request whose parameters are all in order."""
 
-    #: Whom a valid id_token_hint is about; nobody without one.
+    #: The user of a valid id_token_hint; None without one.
     user_id: int | None
     application_name: str | None
     #: Registered by the application.
@@ -81,7 +81,7 @@ def _redirect_uri(uri: str | None, application: Application | None) -> str | Non
 
 
 def next_step(asked: LogoutRequest, *, user_id: int | None) -> Step:
-    """Decide what comes next; `user_id` is who is signed in, if anybody.
+    """Return what comes next; `user_id` is the user who is signed in, if any.
 
     Without a hint about the very user that is signed in, the user has to be asked (section 2):
     any page could send the browser here. For the same reason nobody is sent on without a hint
@@ -94,7 +94,7 @@ def next_step(asked: LogoutRequest, *, user_id: int | None) -> Step:
 
 
 def way_back(asked: LogoutRequest) -> str | None:
-    """Return the address to go on to, with the state of the request (section 3)."""
+    """Return the URL to continue at, with the state of the request (section 3)."""
     if asked.redirect_uri is None or asked.state is None:
         return asked.redirect_uri
     return with_parameters(asked.redirect_uri, [("state", asked.state)])

@@ -27,7 +27,7 @@ class ForeignTokenError(OAuth2Error):
 class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevocationEndpoint):
     """POST /oauth/revoke."""
 
-    #: The rows of the tokens are locked by now, and whoever deletes an application locks it first.
+    #: The rows of the tokens are locked by now, and a deletion locks the application before them.
     NOTES_USE = False
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:

@@ -1,4 +1,4 @@
-"""What a token is good for: GET /oauth/token/info."""
+"""The scopes and the lifetime of an access token: GET /oauth/token/info."""
 
 from datetime import datetime
 from typing import Any

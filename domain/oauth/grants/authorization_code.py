@@ -34,7 +34,7 @@ from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token
 from domain.oauth.tokens.redemption import redeem_code
 from models import Application, Authorization
 
-#: Who may have stolen a code learns no more than this.
+#: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The authorization code is not known here, or was issued to another client."
 EXPIRED_CODE = "The authorization code has expired. Send the browser for a new one."
 USED_CODE = "The authorization code was used already, and what it gave is revoked."
@@ -46,12 +46,12 @@ PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
 class UnknownRedirectUriError(InvalidRequestError):
-    """Where the browser should go is not registered; never to be redirected (section 4.1.2.1)."""
+    """The redirect URI is not registered; the error is never redirected (section 4.1.2.1)."""
 
     description = "The redirect_uri is not one of those that the application registered."
 
     def __init__(self, presented: str, application: Application) -> None:
-        """Remember what came, for who can tell what is wrong with it."""
+        """Keep the presented URI, which is explained to the owner of the application."""
         super().__init__()
         self.presented = presented
         self.application = application
@@ -137,7 +137,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidRequestError("max_age is a number of seconds.")
 
     def _check_request_objects(self) -> None:
-        """Refuse parameters inside of a JWT: who ignored them would answer something else."""
+        """Refuse parameters inside of a JWT: ignoring them would change what is asked for."""
         if self.request.value("request") is not None:
             raise RequestNotSupportedError("Parameters cannot be given as a request object here.")
         is_foreign = self.request.value("request_uri") is not None and not self.request.pushed

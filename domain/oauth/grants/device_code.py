@@ -21,7 +21,7 @@ from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_r
 from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
 
-#: Who may have stolen a code learns no more than this.
+#: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The device code is not known here, or was issued to another client."
 REDEEMED_CODE = "The device code was redeemed already."
 WITHDRAWN_CODE = "The approval of the device was taken back."
@@ -49,7 +49,7 @@ _NOTE_POLL = (
     )
     .returning(DeviceAuthorization.interval)
 )
-#: Nobody waits for the disk: a poll that a crash makes us forget harms nobody.
+#: Without waiting for the disk: a poll that is lost in a crash does no harm.
 _NOTE_POLL_SOON = _NOTE_POLL.where(func.set_config("synchronous_commit", "off", true()) == "off")
 
 
@@ -61,7 +61,7 @@ class ApprovedDevice(NamedTuple):
 
 
 class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
-    """Gives a device its tokens as soon as somebody has approved it."""
+    """Issues the tokens of a device once a user has approved its request."""
 
     LOOKUP = DEVICE_CODE
 
@@ -82,7 +82,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return ApprovedDevice(device=found, grant=found.grant)
 
     def _refuse_unless_approved(self, found: FoundDevice) -> None:
-        """Say how it stands; who was approved is served however early the poll comes.
+        """Raise the error of a request that is not approved; an approved one is served at any poll.
 
         Whoever approves in the last second is told that the device is connected: its next poll
         comes an interval later, and finds the approval still there.

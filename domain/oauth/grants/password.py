@@ -22,19 +22,19 @@ from domain.oauth.scopes import in_order
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
 from models import User
 
-#: One sentence for a wrong name, a wrong password, an account that is locked, and one that wants
-#: more than a password: which of them it is, is nobody's business.
+#: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
+#: the response must not reveal which of them it is.
 REFUSED = (
     "The user name or password is wrong, or this account cannot be used with a password alone. "
     "A personal access token may do."
 )
 DEFAULT_SCOPE = "api"
-#: What the answer has: the specification's examples show no scope and no time.
+#: The members of the response: the specification's examples show no scope and no time.
 _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
 
 class TooManyGuessesError(OAuth2Error):
-    """Somebody guesses passwords; right ones are not even looked at for a while."""
+    """Too many attempts with passwords; none is checked for some time."""
 
     error = "temporarily_unavailable"
     status_code = 429
@@ -45,7 +45,7 @@ class TooManyGuessesError(OAuth2Error):
         self._retry_after = cause.retry_after
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer."""
+        """Return the headers of the response."""
         return [("Retry-After", str(self._retry_after))]
 
 

@@ -23,7 +23,7 @@ from domain.oauth.tokens.redemption import redeem_refresh_token
 from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
 from models import AccessToken
 
-#: Who may have stolen a token learns no more than this.
+#: The same for all of these, since a thief of a token must learn no more.
 UNKNOWN_TOKEN = "The refresh token is not known here, or was issued to another client."  # noqa: S105
 REVOKED_TOKEN = "The refresh token was revoked."  # noqa: S105
 USED_TOKEN = "The refresh token was used already."  # noqa: S105
@@ -142,7 +142,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
-            # Who asks for little shall not be handed much.
+            # A replay must not widen the scope that was asked for.
             raise InvalidScopeError(
                 "The refresh token was used for a wider scope a moment ago. Use the new one."
             )

@@ -1,4 +1,4 @@
-"""ID tokens (OpenID Connect Core section 2): who signed in, when, and for which application."""
+"""ID tokens (OpenID Connect Core section 2)."""
 
 import base64
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _LONGEST_HINT = 8192
 class Authentication:
     """How the user came to grant something; a refresh later on says the same of it."""
 
-    #: When they last proved who they are.
+    #: When the user last signed in.
     auth_time: datetime
     #: What the application put into its request, to find it again in the first ID token.
     nonce: str | None = None
@@ -33,7 +33,7 @@ class Authentication:
 
 @dataclass(frozen=True, kw_only=True)
 class Audience:
-    """Who an ID token is about and for."""
+    """The subject and the audience of an ID token."""
 
     user_id: int
     #: client_id of the application.

@@ -37,7 +37,7 @@ ALGORITHM = "RS256"
 USUAL_BITS = 2048
 #: RFC 7518 section 3.3 asks for 2048 at least; larger ones than 8192 only keep processors busy.
 LEAST_BITS, MOST_BITS = 2048, 8192
-#: How long clients may keep the key set, and so how long before its first use a key is in it.
+#: How long clients may cache the key set, and so how long a key is published before it signs.
 NOTICE = timedelta(hours=1)
 #: No ID token lives longer: so long a key stays published that has ceased to sign.
 LONGEST_ID_TOKEN = timedelta(days=1)
@@ -137,12 +137,12 @@ def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None
 
 @lru_cache(maxsize=8)
 def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
-    """Decrypt a private key; kept, for checking one takes longer than a hundred signatures."""
+    """Return a decrypted private key; cached: checking one takes longer than 100 signatures."""
     return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
 
 
 def _lock(session: Session) -> None:
-    """Keep others from changing keys until this transaction ends; on SQLite it does so anyway."""
+    """Lock the keys until this transaction ends; on SQLite a write transaction does so anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.SIGNING_KEYS.value)))
 
@@ -213,6 +213,6 @@ def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKe
 
 
 def find_public_key(kid: str, *, session: Session) -> RSAKey | None:
-    """Return a key that signs or has signed, however long ago, as long as it is kept."""
+    """Return a stored key that signs or has ever signed, or None."""
     jwk = session.scalar(select(SigningKey.public_jwk).where(SigningKey.kid == kid))
     return RSAKey.import_key(dict(jwk)) if jwk is not None else None

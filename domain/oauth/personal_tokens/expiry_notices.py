@@ -15,12 +15,12 @@ from domain.projects.bots import Maintainer, maintainers_of
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)
-#: So many letters go into the outbox with one statement.
+#: The number of messages that one statement puts into the outbox.
 _SLICE = 200
 
 
 class Notice(StrEnum):
-    """Which of the two letters about a token."""
+    """Which of the two messages about a token."""
 
     EARLY = "early"
     LAST_DAY = "last day"
@@ -28,7 +28,7 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Sign:
-    """What letters say of this installation, and how long before the end the first one goes."""
+    """What messages say of this instance, and how long before the expiry the first one is sent."""
 
     instance_name: str
     #: Without a trailing slash.
@@ -64,7 +64,7 @@ class _Maintainers:
 
 
 def write_expiry_letters(sign: Sign, *, session: Session, now: datetime) -> int:
-    """Write the letters that are due and have not been written, and return how many."""
+    """Store the messages that are due and not stored yet, and return their number."""
     maintainers, written = _Maintainers(session=session), 0
     waiting: list[NewLetter] = []
     for ending in _endings(sign.ahead, session=session, now=now):
@@ -90,7 +90,7 @@ def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_
 
 
 def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice | None:
-    """Return the letter whose time has come; who made a token for a few days knows its end."""
+    """Return the message that is due, if any; tokens for a few days get none."""
     lifetime, left = token.expires_at - token.created_at, token.expires_at - now
     if left <= _A_DAY:
         return Notice.LAST_DAY if lifetime > 2 * _A_DAY else None

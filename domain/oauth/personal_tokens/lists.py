@@ -1,4 +1,4 @@
-"""Personal access tokens as pages and the API show them; the tokens themselves nobody can show."""
+"""Lists of personal access tokens for pages and the API, without their values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,11 +50,11 @@ class TokenView:
     ends_with_application: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
-        """Tell whether a live token has less than two weeks to go."""
+        """Return whether a live token has less than two weeks to go."""
         return self.is_active and self.expires_at - now < _SOON
 
     def event(self, kind: EventKind) -> Event:
-        """Return what happened to this token, as it is kept."""
+        """Return an audit event about this token."""
         details = {"token_id": self.id, "scopes": " ".join(self.scopes)}
         return Event(kind=kind, user_id=self.user_id, subject=self.name, details=details)
 
@@ -82,7 +82,7 @@ def _moment(moment: datetime | None) -> str | None:
 class TokenFilter:
     """Which tokens are wanted; what is None does not matter."""
 
-    #: Whose tokens the caller may see; None for administrators, who see everybody's.
+    #: The user whose tokens the caller may see; None for administrators, who see all.
     owner_id: int | None
     user_id: int | None = None
     #: Only the tokens of this place's bots.
@@ -183,7 +183,7 @@ def list_tokens(
 def list_expiring(
     owner_id: int, within: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return somebody's live tokens that end within a time, the first to end first; a few."""
+    """Return a few live tokens of a user that expire within a time, the first to expire first."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
     found = list_tokens(wanted, session=session, now=now, sort="expires_asc", limit=_MOST_EXPIRING)
     return found.items

@@ -76,7 +76,7 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
 
 
 def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
-    """Make worthless what was made with authorizations that have ended; bots leave."""
+    """Revoke the tokens that were made with authorizations that have ended; bots leave."""
     owners = session.scalars(
         update(PersonalAccessToken)
         .where(

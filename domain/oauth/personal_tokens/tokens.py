@@ -44,14 +44,14 @@ class TokenDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class NewToken:
-    """A new token and the only sight of it."""
+    """A new token and its value, which is stored only as a hash."""
 
     clear: str = field(repr=False)
     token: TokenView
 
 
 def expiry_on(day: date | None, *, longest: timedelta, now: datetime) -> datetime:
-    """Return when a token ends that shall end on a day, at 00:00 UTC; by default as late as may be.
+    """Return the expiry of a token on a day, at 00:00 UTC; by default the latest that is allowed.
 
     Raises InvalidError for a day that is not to come, or further away than `longest`.
     """
@@ -86,7 +86,7 @@ def create_token(
 
 
 def check_details(details: TokenDetails) -> TokenDetails:
-    """Return the details as they are kept, or raise InvalidError naming the field."""
+    """Return the details as they are stored, or raise InvalidError naming the field."""
     return TokenDetails(
         name=_checked_name(details.name),
         scopes=_checked_scopes(details.scopes),
@@ -179,7 +179,7 @@ def rotate_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Put a new token in the place of a live one, which is dead at once.
+    """Replace a live token by a new one; the old one is revoked at once.
 
     Raises NotFoundError for a token of somebody else unless `owner_id` is None, and InvalidError
     for one that cannot be used any more: of parallel rotations one wins.
@@ -216,7 +216,7 @@ def _source_of(token: PersonalAccessToken, *, session: Session) -> Source | None
 
 
 def _hold_family(family_id: int, *, session: Session) -> None:
-    """Let nobody rotate or end the family at the same time: a new member would escape its end."""
+    """Lock the family against others: a new token would escape the revocation of the family."""
     token = PersonalAccessToken
     session.execute(
         select(token.id)
@@ -229,7 +229,7 @@ def _hold_family(family_id: int, *, session: Session) -> None:
 def end_family(
     presented: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> TokenView | None:
-    """Revoke what came of a rotated token that somebody presents for another rotation.
+    """Revoke the family of a rotated token that is presented for another rotation.
 
     One of its two holders stole it, and nobody can tell which. Returns the token that was
     presented, or None if it is not one that was rotated: then nothing happens.
@@ -253,7 +253,7 @@ def end_family(
 
 
 def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
-    """Make all personal access tokens of a user worthless, and return how many there were."""
+    """Revoke all personal access tokens of a user, and return their number."""
     revoked = session.scalars(
         update(PersonalAccessToken)
         .where(PersonalAccessToken.user_id == user_id, PersonalAccessToken.revoked_at.is_(None))
@@ -267,7 +267,7 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
 def revoke_token(
     token_id: int, *, owner_id: int | None, session: Session, now: datetime
 ) -> TokenView:
-    """Make a token worthless and return it; one that is revoked already stays as it was.
+    """Revoke a token and return it; a token that is revoked already stays as it was.
 
     Raises NotFoundError for a token of somebody else unless `owner_id` is None.
     """

@@ -1,4 +1,4 @@
-"""Who a bearer token speaks for (RFC 6750): one statement, no ORM."""
+"""Finds a bearer token and its user (RFC 6750) with one statement, without the ORM."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class Bearer:
     personal_token_id: int | None = None
     #: Its keyed hash, of a personal token.
     digest: bytes = field(default=b"", repr=False)
-    #: The grant that it comes from; for a personal one, whose access made it, if one's did.
+    #: Its grant; of a personal token, the grant of the application that made it, if one did.
     authorization_id: int | None = None
     #: To the minute.
     last_used_at: datetime | None = None
@@ -164,12 +164,12 @@ _STATEMENTS = {Kind.ACCESS_TOKEN: _ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: _PE
 def get_access_token_bearer(
     token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
-    """Return who an OAuth access token speaks for, or raise BearerRefusedError."""
+    """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
     return _checked(_find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring), now)
 
 
 def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
-    """Return who an OAuth or a personal access token speaks for, or raise BearerRefusedError."""
+    """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
     row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
     if row is not None:
         return _checked(row, now)
@@ -207,7 +207,7 @@ def _find(token: str, kind: Kind, *, hot: HotConnection, keyring: Keyring) -> Ho
 def _rekey(
     token: str, bearer: Bearer, *, hot: HotConnection, keyring: Keyring, now: datetime
 ) -> None:
-    """Keep the hash of a personal token under the newest secret key: it may live for years."""
+    """Store the hash of a personal token under the newest secret key: it may live for years."""
     newest = keyring.anew(token, bearer.digest)
     if newest is None:
         return

@@ -1,7 +1,7 @@
-"""Tokens bound to a key (RFC 9449): who shows one proves anew, in each request, to have the key.
+"""DPoP (RFC 9449): each request with a bound token proves possession of its key.
 
-A proof is a small JWT in the header `DPoP`, signed by the key that it carries. It is good for one
-request: for its method, its address and its minute, and only once.
+A proof is a small JWT in the header `DPoP`, signed by the key that it carries. It is valid for
+one request: for its method, its URL and its minute, and only once.
 """
 
 import re
@@ -27,7 +27,7 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest
 from models import SeenProof
 
-#: Section 5.1: asymmetric ones only. RFC 9864 has put Ed25519 in the place of EdDSA.
+#: Section 5.1: asymmetric ones only. RFC 9864 has replaced EdDSA by Ed25519.
 ALGORITHMS = (
     "ES256",
     "ES384",
@@ -82,7 +82,7 @@ class Target:
     method: str
     #: Without query and fragment.
     url: str
-    #: The token that is shown with it, at a resource (section 7).
+    #: The access token that is presented with it, at a resource (section 7).
     access_token: str | None = None
 
 
@@ -153,7 +153,7 @@ def _key_in(header: Mapping[str, Any]) -> Key:
 
 
 def _is_at(htu: Any, url: str) -> bool:
-    """Tell whether two addresses are the same but for query and fragment (section 4.3)."""
+    """Return whether two URLs are the same but for query and fragment (section 4.3)."""
     try:
         return isinstance(htu, str) and _normalized(htu) == _normalized(url)
     except ValueError:
@@ -161,7 +161,7 @@ def _is_at(htu: Any, url: str) -> bool:
 
 
 def _normalized(url: str) -> tuple[str, str, int | None, str]:
-    """Return what an address is, however it is written (RFC 3986 sections 6.2.2 and 6.2.3)."""
+    """Return the normal form of a URL (RFC 3986 sections 6.2.2 and 6.2.3)."""
     parts = urlsplit(url)
     port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
     return parts.scheme, parts.hostname or "", port, unquote(parts.path) or "/"

@@ -20,13 +20,13 @@ from domain.oauth.presented_tokens.dpop import (
 
 
 class KeyNotProvedError(OAuth2Error):
-    """The token is good, and whoever shows it has not proved that it is theirs (section 7.1)."""
+    """The token is valid, but the request does not prove the key of the token (section 7.1)."""
 
     error = "invalid_token"
     status_code = 401
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer, with the challenge of section 7.1."""
+        """Return the headers of the response, with the challenge of section 7.1."""
         challenge = (
             f'DPoP realm="Gatebell", error="{self.error}", '
             f'error_description="{self.description}", algs="{" ".join(ALGORITHMS)}"'

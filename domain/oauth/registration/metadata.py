@@ -20,10 +20,10 @@ from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.redirect_uris import LONGEST_URI
 from domain.oauth.grants.device_code import DeviceCodeGrant
 
-#: What a client gets that names no scopes: enough to sign somebody in.
+#: The scopes of a client that names none: enough for sign-in.
 DEFAULT_SCOPES = "read_user openid profile email"
 UNNAMED = "Application without a name"
-#: Passwords are for clients that somebody knows.
+#: The password grant is only for clients that a user registered.
 GRANT_TYPES = ("authorization_code", "refresh_token", DeviceCodeGrant.GRANT_TYPE)
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 255
@@ -37,7 +37,7 @@ class ClientMetadata:
     """What a client wants to be registered with."""
 
     details: ApplicationDetails
-    #: What has no column of its own, as it is kept and told.
+    #: The metadata without a column of its own, as it is stored and returned.
     own_words: Mapping[str, Any]
 
 

@@ -67,7 +67,7 @@ def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
 
 
 def _instance_owner_id(context: OAuthContext) -> int:
-    """Return in whose name the instance keeps what nobody registered: its first administrator."""
+    """Return the owner of a client that registered without a token: the first administrator."""
     found = context.session.scalar(
         select(User.id)
         .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
@@ -81,7 +81,7 @@ def _instance_owner_id(context: OAuthContext) -> int:
 
 
 def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> Application:
-    """Return the client whose registration access token this is (RFC 7592 section 2).
+    """Return the client of a registration access token (RFC 7592 section 2).
 
     Raises BearerRefusedError for any other, and for a client that is gone.
     """
@@ -106,7 +106,7 @@ def read(application: Application, token: str, *, context: OAuthContext) -> OAut
 def change(
     application: Application, body: Mapping[str, Any], token: str, *, context: OAuthContext
 ) -> OAuthResponse:
-    """Put other metadata in the place of a client's (RFC 7592 section 2.2).
+    """Replace the metadata of a client (RFC 7592 section 2.2).
 
     What is no metadata of its own stays as the client's owner has set it.
     """
@@ -193,7 +193,7 @@ def _response(
 
 
 def _described(application: Application) -> dict[str, Any]:
-    """Return all metadata that is in force, whoever changed it last."""
+    """Return all metadata in force, changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != Method.NONE
     if has_secret != application.confidential:  # its owner has changed that on a page

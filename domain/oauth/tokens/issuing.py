@@ -91,14 +91,14 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
 
 
 def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Store a new pair together with what the session has written, and return the answer."""
+    """Store a new pair in the transaction of the session, and return the token response."""
     pair = new_pair(is_renewable=grant.is_renewable)
     context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
     return token_response(pair, grant, context)
 
 
 def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Return the answer that hands out a stored pair (RFC 6749 section 5.1).
+    """Return the token response for a stored pair (RFC 6749 section 5.1).
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.
     """
@@ -114,12 +114,12 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
 
 
 def token_type_of(key_thumbprint: str | None) -> str:
-    """Return how a token is shown: with a proof if it is bound to a key (RFC 9449 section 5)."""
+    """Return the token_type: DPoP for a token that is bound to a key (RFC 9449 section 5)."""
     return "bearer" if key_thumbprint is None else "DPoP"
 
 
 def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
-    """Return the `id_token` of an answer, if openid was granted (OpenID Connect Core 3.1.3.3)."""
+    """Return the `id_token` of a response, if openid was granted (OpenID Connect Core 3.1.3.3)."""
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
@@ -149,7 +149,7 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
 
 
 def may_refresh(application: Application | FoundClient, scopes: str) -> bool:
-    """Tell whether a device or a password gets a refresh token as well; a code always does."""
+    """Return whether a device or a password gets a refresh token as well; a code always does."""
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 

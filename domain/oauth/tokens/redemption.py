@@ -29,7 +29,7 @@ _COLUMNS = (
 _NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
 _STORE = insert(AccessToken)
 
-#: Whoever revokes the family at the same time goes first, or waits and finds the new pair.
+#: A revocation of the family at the same time goes first, or waits and finds the new pair.
 _FAMILY = (
     select(Authorization.id)
     .where(

@@ -1,4 +1,4 @@
-"""The same new pair for the same used refresh token, so that a lost answer signs nobody out.
+"""Refresh replay: a used refresh token gets its pair again, in case the response was lost.
 
 Nothing but hashes is kept, so the pair cannot be looked up. It is derived instead, from the
 instance's key and the refresh token that the client presents: again, if it presents it again.
