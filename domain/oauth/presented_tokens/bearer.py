@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.exc import DBAPIError
@@ -97,7 +98,38 @@ class Bearer:
             raise InsufficientScopeError(accepted)
 
 
-_ACCESS_TOKEN = (
+class FoundAccessToken(NamedTuple):
+    """An OAuth access token: the columns of `ACCESS_TOKEN` that follow those of PROFILE."""
+
+    access_token_id: int
+    authorization_id: int | None
+    last_used_at: datetime | None
+    scopes: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    key_thumbprint: str | None
+    #: The client_id of its application.
+    uid: str | None
+
+
+class FoundPersonalToken(NamedTuple):
+    """A personal access token: the columns of `PERSONAL_TOKEN` that follow those of PROFILE."""
+
+    kind: str
+    personal_token_id: int
+    digest: bytes
+    last_used_at: datetime | None
+    scopes: str
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    authorization_id: int | None
+    key_thumbprint: str | None
+    grant_revoked_at: datetime | None
+
+
+ACCESS_TOKEN = (
     select(
         *PROFILE,
         AccessToken.id.label("access_token_id"),
@@ -115,7 +147,7 @@ _ACCESS_TOKEN = (
     .where(AccessToken.digest == bindparam("digest"))
 )
 
-_PERSONAL_TOKEN = (
+PERSONAL_TOKEN = (
     select(
         *PROFILE,
         User.kind,
@@ -158,22 +190,29 @@ _REKEY = (
     )
     .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
 )
-_STATEMENTS = {Kind.ACCESS_TOKEN: _ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: _PERSONAL_TOKEN}
+_OF_PROFILE = len(PROFILE)
+_STATEMENTS = {Kind.ACCESS_TOKEN: ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: PERSONAL_TOKEN}
 
 
 def get_access_token_bearer(
     token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
-    return _checked(_find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring), now)
+    row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
+    if row is None:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    return _access_token_bearer(row, now)
 
 
 def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
     """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
     row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
     if row is not None:
-        return _checked(row, now)
-    found = _checked(_find(token, Kind.PERSONAL_ACCESS_TOKEN, hot=hot, keyring=keyring), now)
+        return _access_token_bearer(row, now)
+    row = _find(token, Kind.PERSONAL_ACCESS_TOKEN, hot=hot, keyring=keyring)
+    if row is None:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    found = _personal_token_bearer(row, now)
     _rekey(token, found, hot=hot, keyring=keyring, now=now)
     return found
 
@@ -217,25 +256,47 @@ def _rekey(
         hot.all(_REKEY, {**values, "newest": newest, "moment": now})
 
 
-def _checked(row: HotRow | None, now: datetime) -> Bearer:
-    if row is None or row.state != ACTIVE:
-        raise BearerRefusedError(Refusal.UNKNOWN)
-    more = row._asdict()
-    if row.revoked_at is not None or more.get("grant_revoked_at") is not None:
-        raise BearerRefusedError(Refusal.REVOKED)
-    if row.expires_at is not None and row.expires_at <= now:
-        raise BearerRefusedError(Refusal.EXPIRED)
+def _access_token_bearer(row: HotRow, now: datetime) -> Bearer:
+    profile, token = profile_of(row), FoundAccessToken._make(row[_OF_PROFILE:])
+    _check_live(profile, token.revoked_at, token.expires_at, now)
     return Bearer(
-        profile=profile_of(row),
-        scopes=tuple(row.scopes.split()),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        application_uid=more.get("uid"),
-        is_bot=more.get("kind") == BOT,
-        access_token_id=more.get("access_token_id"),
-        personal_token_id=more.get("personal_token_id"),
-        digest=more.get("digest", b""),
-        authorization_id=row.authorization_id,
-        last_used_at=more.get("last_used_at"),
-        key_thumbprint=more.get("key_thumbprint"),
+        profile=profile,
+        scopes=tuple(token.scopes.split()),
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        application_uid=token.uid,
+        access_token_id=token.access_token_id,
+        authorization_id=token.authorization_id,
+        last_used_at=token.last_used_at,
+        key_thumbprint=token.key_thumbprint,
     )
+
+
+def _personal_token_bearer(row: HotRow, now: datetime) -> Bearer:
+    profile, token = profile_of(row), FoundPersonalToken._make(row[_OF_PROFILE:])
+    _check_live(profile, token.revoked_at or token.grant_revoked_at, token.expires_at, now)
+    return Bearer(
+        profile=profile,
+        scopes=tuple(token.scopes.split()),
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        application_uid=None,
+        is_bot=token.kind == BOT,
+        personal_token_id=token.personal_token_id,
+        digest=token.digest,
+        authorization_id=token.authorization_id,
+        last_used_at=token.last_used_at,
+        key_thumbprint=token.key_thumbprint,
+    )
+
+
+def _check_live(
+    profile: Profile, revoked_at: datetime | None, expires_at: datetime | None, now: datetime
+) -> None:
+    """Raise BearerRefusedError for a token that is revoked or expired, or of an inactive user."""
+    if profile.state != ACTIVE:
+        raise BearerRefusedError(Refusal.UNKNOWN)
+    if revoked_at is not None:
+        raise BearerRefusedError(Refusal.REVOKED)
+    if expires_at is not None and expires_at <= now:
+        raise BearerRefusedError(Refusal.EXPIRED)

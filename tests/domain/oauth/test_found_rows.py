@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import Select
 
+from domain.accounts.profiles import PROFILE
 from domain.oauth.clients import credential_lookup
 from domain.oauth.clients.credential_lookup import CLIENT_ALONE, CredentialLookup
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
+from domain.oauth.presented_tokens import bearer
 
 #: The last field is the grant, which has columns of its own.
 OF_DEVICE = (*FoundDevice._fields[:-1], *FoundGrant._fields)
@@ -31,3 +34,16 @@ def test_a_credential_is_read_as_it_is_selected(
 ) -> None:
     selected = tuple(lookup.statement.selected_columns.keys())
     assert selected == (*FoundClient._fields, *fields)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fields"),
+    [
+        (bearer.ACCESS_TOKEN, bearer.FoundAccessToken._fields),
+        (bearer.PERSONAL_TOKEN, bearer.FoundPersonalToken._fields),
+    ],
+)
+def test_a_bearer_token_is_read_as_it_is_selected(
+    statement: Select[Any], fields: tuple[str, ...]
+) -> None:
+    assert tuple(statement.selected_columns.keys())[len(PROFILE) :] == fields
