@@ -204,7 +204,7 @@ def accept(
         session=context.session,
         now=context.now,
     )
-    _note(EventKind.CONSENT_GIVEN, checked, approval, server)
+    _record(EventKind.CONSENT_GIVEN, checked, approval, server)
     return _send_back(checked, approval, server)
 
 
@@ -213,15 +213,15 @@ def refuse(
 ) -> OAuthResponse:
     """Send the browser back with access_denied: the user refused the request."""
     consume(checked.request, server.context)
-    _note(EventKind.CONSENT_REFUSED, checked, approval, server)
+    _record(EventKind.CONSENT_REFUSED, checked, approval, server)
     return _send_back(checked, None, server)
 
 
-def _note(
+def _record(
     kind: EventKind, checked: CheckedRequest, approval: Approval, server: AuthorizationServer
 ) -> None:
     application = checked.application
-    server.context.note(
+    server.context.record_event(
         Event(
             kind=kind,
             user_id=approval.user_id,

@@ -92,7 +92,7 @@ class OAuthContext:
     #: Where the request comes from.
     origin: Browser
     #: Writes an audit event in the same transaction, with who did it and from where.
-    note: Callable[[Event], None]
+    record_event: Callable[[Event], None]
 
     @property
     def run(self) -> Run:

@@ -44,7 +44,7 @@ def oauth_context() -> OAuthContext:
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
         origin=_origin(),
-        note=note,
+        record_event=note,
     )
 
 

@@ -182,17 +182,17 @@ def decide(device_id: int, decision: Decision, approval: Approval, *, context: O
         _approve(device, approval, context)
     else:
         device.denied_at = context.now
-    _note(decision, device, application, context)
+    _record(decision, device, application, context)
     return str(application.name)
 
 
-def _note(
+def _record(
     decision: Decision,
     device: DeviceAuthorization,
     application: Application,
     context: OAuthContext,
 ) -> None:
-    context.note(
+    context.record_event(
         Event(
             kind=_KINDS[decision],
             user_id=device.user_id,

@@ -73,7 +73,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         if token.revoked_at is None and self._end(token):
             context = self._context
             details = {"by": "application", "scopes": token.scopes}
-            context.note(
+            context.record_event(
                 Event(
                     kind=EventKind.TOKEN_REVOKED,
                     user_id=token.user_id,

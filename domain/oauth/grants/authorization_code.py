@@ -205,23 +205,23 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if found.grant_application_id != client.application.id:
             # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
-            self._note(EventKind.CODE_BURNT, found, client)
+            self._record(EventKind.CODE_BURNT, found, client)
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             revoke_family(found.grant_id, session=context.session, now=context.now)
-            self._note(EventKind.CODE_REUSED, found, client)
+            self._record(EventKind.CODE_REUSED, found, client)
             raise InvalidGrantError(USED_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(EXPIRED_CODE)
 
-    def _note(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
+    def _record(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
         """Record what may have been a theft, for the user whose account the code was for.
 
         An ordinary redemption is not recorded: there are too many, and the consent says it all.
         """
-        self._context.note(
+        self._context.record_event(
             Event(
                 kind=kind,
                 user_id=found.grant_user_id,

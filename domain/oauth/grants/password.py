@@ -107,14 +107,14 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def redeem(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, Any]:
         """Issue a token; a family to revoke is stored only where the token can be refreshed."""
         grant = self._grant(asked, checked)
-        self._note_issue(asked.client, checked)
+        self._record_issue(asked.client, checked)
         issued = issue_pair(grant, self._context)
         return {name: issued[name] for name in _SHOWN if name in issued}
 
-    def _note_issue(self, client: Client | None, checked: PasswordCheck) -> None:
+    def _record_issue(self, client: Client | None, checked: PasswordCheck) -> None:
         """Record that a token came from a password alone: nobody was asked on a page."""
         user, application = checked.user, client.application if client else None
-        self._context.note(
+        self._context.record_event(
             Event(
                 kind=EventKind.TOKEN_ISSUED,
                 user_id=user.id,

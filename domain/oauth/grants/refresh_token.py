@@ -76,14 +76,14 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         family = None if client.application.confidential else found.token_authorization_id
         if family is not None:
             revoke_family(family, session=context.session, now=context.now)
-        self._note_reuse(found, client)
+        self._record_reuse(found, client)
         if found.token_refreshed_at is None:
             raise InvalidGrantError(REVOKED_TOKEN)
         raise InvalidGrantError(STOLEN_TOKEN if family is not None else USED_TOKEN)
 
-    def _note_reuse(self, found: FoundPair, client: Client) -> None:
+    def _record_reuse(self, found: FoundPair, client: Client) -> None:
         """Record what may have been a theft; ordinary refreshes are too many to be recorded."""
-        self._context.note(
+        self._context.record_event(
             Event(
                 kind=EventKind.REFRESH_REUSED,
                 user_id=found.token_user_id,
@@ -138,7 +138,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         refreshed_at = self._refreshed_at(found.token_id)
         replay = find_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
-            self._note_reuse(found, asked.get_client())
+            self._record_reuse(found, asked.get_client())
             raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):

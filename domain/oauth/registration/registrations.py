@@ -52,7 +52,7 @@ def register(
     application.is_instance_wide = registrar_id is None
     application.registration_digest = token.digest
     application.client_metadata = dict(wanted.own_words)
-    _note(EventKind.APPLICATION_REGISTERED, application, context)
+    _record(EventKind.APPLICATION_REGISTERED, application, context)
     secret = registered.secret if application.confidential else None
     return _response(201, application, token.clear, context, secret=secret)
 
@@ -122,7 +122,7 @@ def change(
     has_lost_trust = applications.change(application, details, require_https=https)
     application.client_metadata = dict(wanted.own_words)
     more = applications.ENDED_TRUST if has_lost_trust else {}
-    _note(EventKind.APPLICATION_CHANGED, application, context, **more)
+    _record(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
     if application.confidential and not had_secret:
         keyring, now = context.keyring, context.now
@@ -155,13 +155,13 @@ def _is_secret_of(application: Application, secret: Any, context: OAuthContext) 
 
 def remove(application: Application, *, context: OAuthContext) -> OAuthResponse:
     """Forget a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
-    _note(EventKind.APPLICATION_REMOVED, application, context)
+    _record(EventKind.APPLICATION_REMOVED, application, context)
     applications.remove(application, session=context.session)
     return OAuthResponse(status=204, headers=NO_STORE)
 
 
-def _note(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
-    context.note(
+def _record(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
+    context.record_event(
         Event(
             kind=kind,
             user_id=application.owner_id,
