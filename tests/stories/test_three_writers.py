@@ -183,7 +183,7 @@ def step(random: Random, houses: Sequence[House], moment: datetime) -> list[obje
     small, batch, single = houses
     answers = [small.take(kind, body, moment), single.take(kind, body, moment)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake, "_is_express", lambda _parsed: False)
+        patch.setattr(intake, "_is_single_alert", lambda _parsed: False)
         return [*answers, batch.take(kind, body, moment)]
 
 
