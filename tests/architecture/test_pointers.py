@@ -24,7 +24,7 @@ _SPAN = re.compile(r"`+([^`\n]+)`+")
 _ROOTED_PATH = re.compile(rf"(?<![\w./:{{<-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
 _FILE = re.compile(r"[\w./-]*\w\.(?:py|md|toml|html|css|js|mjs|ini|mako|txt)")
 _MODULE = re.compile(rf"(?:python -m )?((?:{'|'.join(FOLDERS)})(?:\.\w+)+)")
-_QUALIFIED = re.compile(r"([a-z]\w*)\.(\w+)(?:\(.*\))?")
+_QUALIFIED = re.compile(r"([A-Za-z]\w*)\.(\w+)(?:\(.*\))?")
 _IDENTIFIER = re.compile(r"(\w*[a-z]_[a-z]\w*|_*[A-Z][a-z0-9]+[A-Z]\w*|[a-z]\w*(?=\())(?:\(.*\))?")
 #: What stands at the beginning of a file, or below the line that ends with a colon.
 _DOCSTRING = re.compile(r'(\A|:(?:  #[^\n]*)?\n)\s*r?"""((?:.|\n)*?)"""')
@@ -35,6 +35,7 @@ _DEFINED = re.compile(
     r"|(?:from\s+\S+\s+)?import\s+(\([^)]*\)|.*)|(\w+):)",
     re.MULTILINE,
 )
+_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _QUOTED = re.compile(r'"([\w.]+)"')
 _WORD = re.compile(r"\w+")
 _RECORD = re.compile(r"\b(?:ADR|[Rr]ecord) (\d+)\b")
@@ -45,6 +46,7 @@ class Source(NamedTuple):
     """A file of code, with what it defines and every word that it uses."""
 
     path: Path
+    classes: frozenset[str]
     defined: frozenset[str]
     words: frozenset[str]
     #: Docstrings and comments.
@@ -76,7 +78,8 @@ def _read(file: Path) -> Source:
     words = {*_WORD.findall(code), *_QUOTED.findall(code)}
     docstrings = (found[2] for found in _DOCSTRING.finditer(text))
     prose = "\n".join((*docstrings, *_COMMENT.findall(without_docstrings)))
-    return Source(file, frozenset(defined), frozenset(words), prose)
+    classes = frozenset(_CLASS.findall(code))
+    return Source(file, classes, frozenset(defined), frozenset(words), prose)
 
 
 @cache
@@ -126,11 +129,12 @@ def _defines(file: Path, name: str) -> bool:
 
 
 def _is_qualified(owner: str, name: str) -> bool:
-    """Tell whether a module has the name, or a table the column; other owners are not known."""
+    """Tell whether the module, class or table has the name; other owners are not known here."""
     named = [
         source
         for source in _sources()
         if source.path.stem == owner
+        or (owner[0].isupper() and owner in source.classes)
         or (source.path.parent.name == "models" and owner in source.words)
     ]
     return not named or any(name in source.defined for source in named)
