@@ -49,7 +49,7 @@ def made(app: Flask, kind: str) -> dict[str, Any]:
         (
             "http",
             b'{"title": "new", "start_time": "2026-11-21T07:00:00Z"}',
-            "WITH ticket",
+            "WITH next_delivery",
             ["fingerprint = ", "fingerprint = "],
         ),
         (
