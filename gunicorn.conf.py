@@ -13,8 +13,8 @@ from typing import Any
 from web.database.start_checks import CannotStartError, check_if_it_answers
 from web.jobs.heartbeat import start_heartbeat
 from web.logging import logging_configuration
-from web.server.early_signals import hold_back_while_forking
-from web.server.gevent_worker import PunctualWorker
+from web.server.early_signals import hold_signals_while_forking
+from web.server.gevent_worker import DeadlineGeventWorker
 from web.server.memory import return_large_blocks
 from web.server.open_files import allow_connections
 from web.server.server_log import ServerLog
@@ -41,8 +41,8 @@ wsgi_app = "wsgi:app"
 # The app opens no connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
-PunctualWorker.request_seconds = _settings.request_timeout_seconds
-worker_class = PunctualWorker
+DeadlineGeventWorker.request_seconds = _settings.request_timeout_seconds
+worker_class = DeadlineGeventWorker
 workers = _settings.web_concurrency
 worker_connections = allow_connections(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
@@ -84,7 +84,7 @@ def on_starting(_server: Any) -> None:
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)
-    hold_back_while_forking()
+    hold_signals_while_forking()
 
 
 def post_fork(_server: Any, _worker: Any) -> None:
@@ -93,7 +93,7 @@ def post_fork(_server: Any, _worker: Any) -> None:
 
     if not reserve_counters(_counters, pid=os.getpid()):
         _log.warning("there is no room to count in: this process counts nothing")
-        metrics.count_nothing()
+        metrics.disable_counters()
 
 
 def post_worker_init(_worker: Any) -> None:

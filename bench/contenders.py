@@ -31,7 +31,7 @@ EMPTY_VIEW = "empty Flask view"
 #: The same, served by the worker that Gatebell has (decision record 27).
 EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
-_WORKER_HERE = "web.server.gevent_worker.PunctualWorker"
+_WORKER_HERE = "web.server.gevent_worker.DeadlineGeventWorker"
 #: What a view that asks nothing is the measure of.
 _OF_FLOOR = frozenset({Work.TOKEN_INFO, Work.USER})
 

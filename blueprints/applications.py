@@ -13,8 +13,8 @@ from domain.oauth.clients.views import view as view_of
 from domain.oauth.scopes import views
 from forms.application import ApplicationForm, RenewalForm
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.services import now, services, settings
 
@@ -27,7 +27,7 @@ _SHOWN_ONCE = "application_secret"
 @signed_in
 def index() -> ResponseReturnValue:
     """List the visitor's applications."""
-    mine = list_own(visitor().id, session=db.session(), now=now())
+    mine = list_own(get_current_user().id, session=db.session(), now=now())
     return render_template("applications/index.html", applications=mine)
 
 
@@ -41,7 +41,7 @@ def new() -> ResponseReturnValue:
     try:
         registered = domain.register(
             form.details,
-            owner_id=visitor().id,
+            owner_id=get_current_user().id,
             session=db.session(),
             keyring=services().keyring,
             now=now(),
@@ -127,12 +127,14 @@ def remove(application_id: int) -> ResponseReturnValue:
 
 
 def _own(application_id: int) -> domain.ApplicationRow:
-    return domain.get_own(application_id, owner_id=visitor().id, session=db.session())
+    return domain.get_own(application_id, owner_id=get_current_user().id, session=db.session())
 
 
 def _note(kind: EventKind, application: domain.ApplicationRow, **more: str) -> None:
     details = {"application_id": application.uid, **more}
-    note(Event(kind=kind, user_id=visitor().id, subject=application.name, details=details))
+    record_event(
+        Event(kind=kind, user_id=get_current_user().id, subject=application.name, details=details)
+    )
 
 
 def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> ResponseReturnValue:

@@ -10,7 +10,7 @@ from web.admin.instance_state import worker_seen_at
 from web.http.access import open_to_anyone
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_place
-from web.readiness import remark_on_clock, what_is_missing
+from web.readiness import clock_warning, readiness_problem
 from web.services import settings
 
 health = Blueprint("health", __name__)
@@ -30,9 +30,9 @@ def healthz() -> Response:
 @open_to_anyone
 def readyz() -> Response:
     """Say whether requests can be served: the database answers, and has the newest shape."""
-    missing = what_is_missing()
+    missing = readiness_problem()
     if missing is None:
-        remark = remark_on_clock()
+        remark = clock_warning()
         return jsonify(status="ok", database="ok", **({"clock": remark} if remark else {}))
     response = jsonify(status="unavailable", database=missing)
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE

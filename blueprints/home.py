@@ -9,7 +9,7 @@ from domain.alerts.listing.queries import open_alerts
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.projects.access import my_projects, visible_groups
 from web.extensions import db
-from web.http.access import open_to_anyone, signed_in, viewer, visitor
+from web.http.access import get_current_user, open_to_anyone, signed_in, viewer
 from web.server.bootstrap import has_first_password
 from web.services import now, settings
 
@@ -30,13 +30,13 @@ def index() -> ResponseReturnValue:
         projects=projects,
         expiring_tokens=_expiring_tokens(),
         is_first_visit=not projects,
-        first_password_hint=has_first_password(visitor().username),
+        first_password_hint=has_first_password(get_current_user().username),
     )
 
 
 def _expiring_tokens() -> tuple[TokenView, ...]:
     within = timedelta(days=settings().expiring_token_notice_days)
-    return list_expiring(visitor().id, within, session=db.session(), now=now())
+    return list_expiring(get_current_user().id, within, session=db.session(), now=now())
 
 
 @home.get("/groups")

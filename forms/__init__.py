@@ -1,1 +1,1 @@
-"""What people may fill in: one file a page; the rules themselves are the domain's."""
+"""Forms, one file for each page; the domain has the rules."""

@@ -1,4 +1,4 @@
-"""The forms that create access tokens: of a user, of a project or of a group."""
+"""Forms for new access tokens of a user, a project or a group."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from forms.base import Form, without_edges
 
 
 class DayField(DateField):
-    """A date that says how it is written when it is written otherwise."""
+    """A date field with an error message that describes the format."""
 
     def gettext(self, string: str) -> str:
-        """Say it in our words; the only sentence of a date field is that it cannot be read."""
+        """Replace the only message of a date field."""
         del string
         return "Write the day like 2027-05-31."
 
 
 class AccessTokenForm(Form):
-    """What a user chooses of a token."""
+    """The fields of a new personal access token."""
 
     name = StringField(
         "Name",
@@ -61,5 +61,5 @@ class ResourceTokenForm(AccessTokenForm):
 
     @property
     def chosen_role(self) -> Role:
-        """The role that was chosen."""
+        """The chosen role."""
         return Role(self.role.data)

@@ -1,4 +1,4 @@
-"""The form by which an administrator makes an account."""
+"""The form for a new account, for administrators."""
 
 from wtforms import BooleanField, EmailField, StringField
 from wtforms.validators import InputRequired, Length
@@ -10,7 +10,7 @@ from forms.base import Form, objections_beside_the_field, without_edges
 
 
 class AccountForm(Form):
-    """Who comes in."""
+    """The fields of a new account."""
 
     username = StringField(
         "User name",
@@ -36,7 +36,7 @@ class AccountForm(Form):
 
     @property
     def details(self) -> AccountDetails:
-        """What was filled in."""
+        """The details from the form."""
         return AccountDetails(
             username=self.username.data or "",
             email=self.email.data or "",
@@ -45,11 +45,11 @@ class AccountForm(Form):
         )
 
     def validate_username(self, field: StringField) -> None:
-        """Refuse what nobody can be called."""
+        """Check the user name."""
         with objections_beside_the_field():
             check_username(field.data or "")
 
     def validate_email(self, field: EmailField) -> None:
-        """Refuse what is no address."""
+        """Check the e-mail address."""
         with objections_beside_the_field():
             checked_email(field.data or "")

@@ -1,4 +1,4 @@
-"""The forms that register an application, change one, and renew its secret."""
+"""Forms to register an application, change it, and renew its secret."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -14,7 +14,7 @@ from forms.base import Form, objections_beside_the_field, without_edges
 
 
 class ApplicationForm(Form):
-    """What the owner of an application chooses."""
+    """The fields of an application."""
 
     name = StringField(
         "Name",
@@ -37,7 +37,7 @@ class ApplicationForm(Form):
 
     @classmethod
     def of(cls, application: ApplicationRow) -> Self:
-        """Return the form filled in with what an application is now."""
+        """Return the form with the current values of an application."""
         form = cls(
             name=application.name,
             redirect_uris="\n".join(application.redirect_uris),
@@ -51,18 +51,18 @@ class ApplicationForm(Form):
         return form
 
     def _offer(self, more: Iterable[str]) -> None:
-        """Offer what the application has already as well: saving shall not take it away."""
+        """Add the application's current scopes to the choices, so that saving keeps them."""
         names = in_order({*REGISTRABLE, *more})
         self.scopes.choices = [(name, BY_NAME[name].title) for name in names]
 
     @property
     def scope_choices(self) -> tuple[ScopeView, ...]:
-        """The scopes that can be chosen, in words."""
+        """The available scopes with their descriptions."""
         return views(choice[0] for choice in self.scopes.iter_choices())
 
     @property
     def details(self) -> ApplicationDetails:
-        """What was chosen."""
+        """The details from the form."""
         return ApplicationDetails(
             name=self.name.data or "",
             redirect_uris=self.uris,
@@ -75,18 +75,18 @@ class ApplicationForm(Form):
 
     @property
     def uris(self) -> tuple[str, ...]:
-        """The redirect URIs, each once, in the order in which they were written."""
+        """The redirect URIs without duplicates, in the given order."""
         return tuple(dict.fromkeys((self.redirect_uris.data or "").split()))
 
     def validate_redirect_uris(self, _field: TextAreaField) -> None:
-        """Refuse a URI that may not be registered."""
+        """Check every redirect URI."""
         with objections_beside_the_field():
             for uri in self.uris:
                 check_redirect_uri(uri)
 
 
 class RenewalForm(Form):
-    """How long the old secret stays good beside the new one."""
+    """How long the old secret stays valid beside the new one."""
 
     overlap = RadioField(
         "How long may the old secret still be used?",

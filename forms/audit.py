@@ -1,4 +1,4 @@
-"""The form that narrows the audit trail down."""
+"""The filter form of the audit log."""
 
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -14,7 +14,7 @@ _A_NAME = Length(max=255, message="A user name has at most 255 characters.")
 
 
 class AuditFilterForm(Form):
-    """What an administrator wants to see of it; every field may stay empty."""
+    """The filter of the audit log; every field is optional."""
 
     kind = SelectField("What happened", choices=[("", "Anything"), *KINDS], default="")
     actor = StringField("Done by", filters=[without_edges], validators=[Optional(), _A_NAME])
@@ -23,11 +23,11 @@ class AuditFilterForm(Form):
     until = DayField("Until", validators=[Optional()])
 
     def __init__(self) -> None:
-        """Take the values from the address: nothing is changed, so there is nothing to forge."""
+        """Read the values from the query, without CSRF protection."""
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def wanted(self) -> EventFilter:
-        """Return the filter; the last day is wanted with all its hours."""
+        """Return the filter; the last day is included."""
         return EventFilter(
             kind=self.kind.data or "",
             actor=self.actor.data or "",

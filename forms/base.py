@@ -1,4 +1,4 @@
-"""What all forms share."""
+"""The base of all forms."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from domain.errors import InvalidError
 
 
 class Form(FlaskForm):
-    """A form that knows its first error and takes the domain's objections."""
+    """A form with its first error, and errors added from the domain."""
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Check every field; no text may hold what no column can (a password is only hashed)."""
+        """Check every field; except in passwords, NUL characters are refused."""
         is_valid = bool(super().validate(extra_validators))
         for field in self:
             if isinstance(field, PasswordField) or not isinstance(field.data, str):
@@ -27,17 +27,17 @@ class Form(FlaskForm):
 
     @property
     def first_error(self) -> str | None:
-        """Name of the first field with an error: the page gives it the focus."""
+        """The name of the first field with an error, which gets the focus."""
         return next((field.name for field in self if field.errors), None)
 
     @property
     def needs_summary(self) -> bool:
-        """Whether what is wrong is said on top as well: a form of one field says it there alone."""
+        """Whether the page shows a summary of errors: not for a form with one field."""
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
     def object_to(self, field_name: str, sentence: str) -> None:
-        """Show what the domain has against a field, or against the whole form if it has none."""
+        """Add an error of the domain to a field, or to the form if it has no such field."""
         if field_name in self:
             field = self[field_name]
             field.errors = [*field.errors, sentence]
@@ -47,7 +47,7 @@ class Form(FlaskForm):
 
 @contextmanager
 def objections_beside_the_field() -> Iterator[None]:
-    """Let the sentence of a broken rule of the domain be shown where it was broken."""
+    """Show a domain error at the field that it names."""
     try:
         yield
     except (ValueError, InvalidError) as error:
@@ -55,5 +55,5 @@ def objections_beside_the_field() -> Iterator[None]:
 
 
 def without_edges(value: Any) -> Any:
-    """Return a text without the spaces that people paste around it."""
+    """Return a text without leading and trailing spaces."""
     return value.strip() if isinstance(value, str) else value

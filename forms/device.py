@@ -1,4 +1,4 @@
-"""The form that takes the code of a device."""
+"""The form for the user code of a device."""
 
 from wtforms import StringField
 from wtforms.validators import InputRequired, Length
@@ -8,7 +8,7 @@ from forms.base import Form, without_edges
 
 
 class UserCodeForm(Form):
-    """The code that the device shows."""
+    """The user code that the device shows."""
 
     user_code = StringField(
         "Code",

@@ -1,4 +1,4 @@
-"""The form that makes an environment by hand."""
+"""The form for a new environment."""
 
 from wtforms import StringField
 from wtforms.validators import InputRequired, Length
@@ -8,7 +8,7 @@ from forms.base import Form, without_edges
 
 
 class EnvironmentForm(Form):
-    """What the environment is called."""
+    """The name of the environment."""
 
     name = StringField(
         "Name",

@@ -1,4 +1,4 @@
-"""The form by which an administrator deletes an account."""
+"""The form to delete an account, for administrators."""
 
 from wtforms import RadioField, StringField
 from wtforms.validators import InputRequired, Optional
@@ -9,7 +9,7 @@ HAND_ON, DELETE = "hand_on", "delete"
 
 
 class ErasureForm(Form):
-    """Whose account goes, and what becomes of their applications."""
+    """The user name as confirmation, and what to do with the applications."""
 
     applications = RadioField(
         "Applications",
@@ -26,5 +26,5 @@ class ErasureForm(Form):
 
     @property
     def heir_name(self) -> str:
-        """Who takes the applications over; empty if they are deleted."""
+        """The new owner of the applications; empty if they are deleted."""
         return (self.heir.data or "") if self.applications.data == HAND_ON else ""

@@ -1,4 +1,4 @@
-"""The form that makes a group."""
+"""The form for a new group."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def _without_slashes(value: Any) -> Any:
 
 
 class GroupForm(Form):
-    """Where a group lives."""
+    """The path of a new group."""
 
     path = StringField(
         "Path",
@@ -26,11 +26,11 @@ class GroupForm(Form):
     )
 
     def __init__(self, *args: Any, reserved: frozenset[str], **kwargs: Any) -> None:
-        """Take the first parts that routes of the service begin with."""
+        """Take the reserved first segments."""
         super().__init__(*args, **kwargs)
         self.reserved = reserved
 
     def validate_path(self, field: StringField) -> None:
-        """Refuse a path that no group may have."""
+        """Check the path."""
         with objections_beside_the_field():
             check_path(field.data or "", reserved=self.reserved)

@@ -1,4 +1,4 @@
-"""The form of an application as administrators fill it in."""
+"""The form of an application, for administrators."""
 
 from dataclasses import replace
 from typing import Self
@@ -10,15 +10,15 @@ from forms.application import ApplicationForm
 
 
 class InstanceApplicationForm(ApplicationForm):
-    """What the owner of an application chooses, and what only an administrator may."""
+    """The fields of an application, with those for administrators."""
 
-    #: Shown for an application of a user, which it takes from them.
+    #: Only for applications of a user, who loses the ownership.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
 
     @classmethod
     def of(cls, application: ApplicationRow) -> Self:
-        """Return the form filled in with what an application is now."""
+        """Return the form with the current values of an application."""
         form = super().of(application)
         if not form.is_submitted():
             form.trusted.data = application.trusted
@@ -26,7 +26,7 @@ class InstanceApplicationForm(ApplicationForm):
 
     @property
     def details(self) -> ApplicationDetails:
-        """What was chosen."""
+        """The details from the form."""
         return replace(
             super().details,
             trusted=self.trusted.data,

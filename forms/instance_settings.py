@@ -1,4 +1,4 @@
-"""The form that changes settings of one section, made from what is known of them."""
+"""The form for the settings of a section, generated from their metadata."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -8,61 +8,61 @@ from wtforms.validators import InputRequired, Length, ValidationError
 
 from forms.base import Form, without_edges
 
-#: Before a field's name: what the value was when the page was opened.
+#: Prefix of the hidden fields with the values at the time the page was opened.
 _WAS = "was_"
 _LONGEST = 1_000
 
 
 class Changeable(Protocol):
-    """What the form has to know of a setting."""
+    """The interface of a setting for the form."""
 
     @property
     def name(self) -> str:
-        """The field's name."""
+        """The name of the field."""
 
     @property
     def title(self) -> str:
-        """The field's label."""
+        """The label of the field."""
 
     @property
     def text(self) -> str:
-        """The value in force, as it is written."""
+        """The value in force, as text."""
 
     @property
     def allowed(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, in words."""
 
     @property
     def unit(self) -> str | None:
-        """What it counts; None for what is no number."""
+        """The unit; None for other kinds than numbers."""
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What there is to choose from, if it is a choice."""
+        """The choices, if any."""
 
     @property
     def is_yes_or_no(self) -> bool:
-        """Whether it is on or off."""
+        """Whether it is a boolean."""
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether leaving it empty means something."""
+        """Whether an empty text is allowed."""
 
     def read(self, text: str) -> Any:
-        """Return the value that a text means, or raise ValueError with a sentence."""
+        """Parse a text; raise ValueError with a sentence if it is invalid."""
 
 
 class SettingsForm(Form):
-    """Some settings; `form_for` adds the fields."""
+    """A form for some settings; `form_for` adds the fields."""
 
-    #: Without `was_`, in the order of the page.
+    #: Names of the settings, in the order of the page.
     names: tuple[str, ...] = ()
 
     def changes(self) -> Iterator[tuple[str, str]]:
-        """Return the settings that this person changed, and to what.
+        """Return the settings that were edited, with their new texts.
 
-        Not what merely differs by now: somebody else may have changed it since the page was
-        opened, and whoever did not touch it should not change it back.
+        Compared with the values at the time the page was opened: a concurrent change of a setting
+        that was not edited here must not be reverted.
         """
         for name in self.names:
             text = _text_of(self[name])
@@ -71,7 +71,7 @@ class SettingsForm(Form):
 
 
 def form_for(settings: Sequence[Changeable]) -> SettingsForm:
-    """Return a form with a field for each setting, filled in with what is in force."""
+    """Return a form with a field for each setting and its value in force."""
     fields: dict[str, Any] = {"names": tuple(each.name for each in settings)}
     for each in settings:
         fields[each.name] = _field(each)
@@ -100,7 +100,7 @@ def _field(setting: Changeable) -> Any:
 
 
 class _Readable:
-    """Refuses a text that the setting cannot be."""
+    """Validates that a text is a valid value of the setting."""
 
     def __init__(self, setting: Changeable) -> None:
         self.setting = setting
@@ -113,7 +113,7 @@ class _Readable:
 
 
 def _text_of(field: Field) -> str:
-    """Return what a field says, written as a setting is."""
+    """Return the text of a field in the format of settings."""
     if isinstance(field, BooleanField):
         return "true" if field.data else "false"
     return field.data or ""

@@ -1,4 +1,4 @@
-"""The forms that add an integration, change one, and replace its key."""
+"""Forms to add an integration, change it, and replace its key."""
 
 from wtforms import BooleanField, HiddenField, RadioField, SelectField, StringField, URLField
 from wtforms.validators import InputRequired, Length, ValidationError

@@ -1,4 +1,4 @@
-"""The form that maps the keys of a sender's payload to the fields of an alert."""
+"""The form that maps keys of a payload to fields of an alert."""
 
 from collections.abc import Mapping, Sequence
 

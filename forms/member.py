@@ -1,4 +1,4 @@
-"""The forms that add a member and change a role."""
+"""Forms to add a member and change a role."""
 
 from typing import Any
 
@@ -11,22 +11,22 @@ from forms.base import Form, without_edges
 
 
 class RoleForm(Form):
-    """What role somebody has."""
+    """The role of a member."""
 
     role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
 
     def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
-        """Take the role of who gives it: nobody gives more than they have."""
+        """Offer the roles up to that of the current user."""
         super().__init__(*args, **kwargs)
         self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
 
     @property
     def chosen_role(self) -> Role:
-        """The role that was chosen."""
+        """The chosen role."""
         return Role(self.role.data)
 
     def get_role(self) -> Role:
-        """Return the role of a form that is nothing but a list to choose from, or raise."""
+        """Return the role of a submitted form, or raise an error."""
         if not self.validate_on_submit():
             message = "Choose one of the roles in the list."
             raise InvalidError(message, field="role")
@@ -34,7 +34,7 @@ class RoleForm(Form):
 
 
 class MemberForm(RoleForm):
-    """Who comes in, and with what role."""
+    """A new member and their role."""
 
     user = StringField(
         "User name",

@@ -1,4 +1,4 @@
-"""The form that changes a password."""
+"""The form to change a password."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from forms.base import Form, objections_beside_the_field
 
 
 class PasswordForm(Form):
-    """The password as it is, and twice as it shall be."""
+    """The current password, and the new one twice."""
 
     current_password = PasswordField(
         "Current password", validators=[InputRequired("Enter your current password.")]
@@ -30,14 +30,14 @@ class PasswordForm(Form):
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
     def __init__(self, *args: Any, username: str, email: str, minimum: int, **kwargs: Any) -> None:
-        """Take whose password it is, and how many characters one needs."""
+        """Take the user and the least length."""
         super().__init__(*args, **kwargs)
         self.username = username
         self.email = email
         self.minimum = minimum
 
     def validate_new_password(self, field: PasswordField) -> None:
-        """Refuse what is too easy."""
+        """Check the strength of the password."""
         with objections_beside_the_field():
             check_password_strength(
                 field.data or "", username=self.username, email=self.email, minimum=self.minimum

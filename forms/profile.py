@@ -11,7 +11,7 @@ from forms.base import Form, objections_beside_the_field, without_edges
 
 
 class ProfileForm(Form):
-    """How people and applications see somebody."""
+    """The display name and the e-mail address."""
 
     name = StringField(
         "Name",
@@ -30,16 +30,16 @@ class ProfileForm(Form):
     current_password = PasswordField("Current password")
 
     def __init__(self, *args: Any, present_email: str, **kwargs: Any) -> None:
-        """Take the address as it is: to change it takes the password."""
+        """Take the current e-mail address, whose change requires the password."""
         super().__init__(*args, email=present_email, **kwargs)
         self.present_email = present_email
 
     def validate_email(self, field: EmailField) -> None:
-        """Refuse what is no address."""
+        """Check the e-mail address."""
         with objections_beside_the_field():
             checked_email(field.data or "")
 
     @property
     def has_new_email(self) -> bool:
-        """Whether the address shall be another one."""
+        """Whether the e-mail address was changed."""
         return checked_email(self.email.data or "") != self.present_email

@@ -1,4 +1,4 @@
-"""The forms that make a project and change one."""
+"""Forms to create a project and change it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ _NO_RESERVED_WORDS: frozenset[str] = frozenset()
 
 
 class ProjectSettingsForm(Form):
-    """Who sees a project."""
+    """The visibility of a project."""
 
     visibility = RadioField(
         "Visibility",
@@ -25,7 +25,7 @@ class ProjectSettingsForm(Form):
 
 
 class ProjectForm(ProjectSettingsForm):
-    """Where a new project lives and what it is called."""
+    """The group and the name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose the group that it is in.")])
     name = StringField(
@@ -38,17 +38,17 @@ class ProjectForm(ProjectSettingsForm):
     )
 
     def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
-        """Take the paths of the groups to choose from."""
+        """Take the paths of the available groups."""
         super().__init__(*args, **kwargs)
         self.group.choices = [(path, path) for path in groups]
 
     @property
     def path(self) -> str:
-        """Full path of the project."""
+        """The full path of the project."""
         return f"{self.group.data}/{self.name.data}"
 
     def validate_name(self, field: StringField) -> None:
-        """Refuse a name that cannot be part of a path."""
-        # The group exists already, so its first part is none that routes begin with.
+        """Check the name."""
+        # The group exists, so its first segment is not reserved.
         with objections_beside_the_field():
             check_path(field.data or "", reserved=_NO_RESERVED_WORDS)

@@ -1,4 +1,4 @@
-"""The form that makes a new key for ID tokens."""
+"""The form for a new key that signs ID tokens."""
 
 from wtforms import RadioField
 from wtforms.validators import InputRequired
@@ -14,7 +14,7 @@ _WORDS = {
 
 
 class RotationForm(Form):
-    """When the new key takes over."""
+    """When the new key is first used."""
 
     handover = RadioField(
         "When does the new key sign?",

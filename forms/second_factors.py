@@ -1,4 +1,4 @@
-"""The forms that change what proves who somebody is besides the password."""
+"""Forms to change second factors."""
 
 from wtforms import HiddenField, PasswordField, StringField
 from wtforms.validators import InputRequired, Length
@@ -9,7 +9,7 @@ from forms.two_factor import CodeForm
 
 
 class PasswordProofForm(Form):
-    """The current password: a browser that was left open is no proof."""
+    """Confirmation with the current password."""
 
     current_password = PasswordField(
         "Current password", validators=[InputRequired("Enter your current password.")]
@@ -17,11 +17,11 @@ class PasswordProofForm(Form):
 
 
 class AuthenticatorForm(CodeForm, PasswordProofForm):
-    """The password, and a code that shows that the app has the key."""
+    """The password, and a code that proves that the app has the key."""
 
 
 class PasskeyNameForm(Form):
-    """What its owner calls a passkey."""
+    """The name of a passkey."""
 
     name = StringField(
         "Name",
@@ -34,10 +34,10 @@ class PasskeyNameForm(Form):
 
 
 class NewPasskeyForm(PasskeyNameForm, PasswordProofForm):
-    """A name and the password, for which the browser is told how to make a passkey."""
+    """A name and the password, to request the options for a new passkey."""
 
 
 class MadePasskeyForm(PasskeyNameForm):
-    """A name and what the authenticator made; a script fills it in."""
+    """A name and the new credential, which a script fills in."""
 
     credential = HiddenField()

@@ -8,7 +8,7 @@ from forms.base import Form, without_edges
 
 
 class SignInForm(Form):
-    """Who somebody is and what only they know."""
+    """Login and password."""
 
     login = StringField(
         "User name or e-mail address",

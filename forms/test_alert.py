@@ -1,4 +1,4 @@
-"""The form that sends a test alert."""
+"""The form to send a test alert."""
 
 from wtforms import TextAreaField
 from wtforms.validators import InputRequired

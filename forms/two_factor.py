@@ -1,4 +1,4 @@
-"""The forms of the step after the password."""
+"""Forms of the second-factor check."""
 
 from wtforms import HiddenField, StringField
 from wtforms.validators import InputRequired, Length
@@ -22,6 +22,6 @@ class CodeForm(Form):
 
 
 class PasskeyAnswerForm(Form):
-    """What an authenticator signed; a script fills it in."""
+    """A signed response, which a script fills in."""
 
     credential = HiddenField()

@@ -1,4 +1,4 @@
-"""Tables, and nothing but tables: plain SQLAlchemy, no Flask, no rules of the product."""
+"""Tables in plain SQLAlchemy, without Flask and without product rules."""
 
 from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence

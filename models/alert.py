@@ -1,4 +1,4 @@
-"""Alerts, and the counter that numbers them."""
+"""Alerts, their counter and their daily counts."""
 
 from datetime import date, datetime
 
@@ -113,7 +113,7 @@ class Alert(Base):
             postgresql_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
             sqlite_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
         ),
-        # Finds the resolved alert that a late recovery belongs to.
+        # For the resolved alert that a late recovery belongs to.
         Index("ix_alerts_fingerprint", "fingerprint", "project_id", "id"),
     )
 
@@ -128,7 +128,7 @@ class AlertDay(Base):
     )
     #: In UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    #: Empty for alerts without one.
+    #: Empty for alerts without an environment.
     environment: Mapped[str] = mapped_column(String(255), primary_key=True)
     severity: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     alerts: Mapped[int]

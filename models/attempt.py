@@ -1,4 +1,4 @@
-"""How often somebody guessed."""
+"""Counters of attempts."""
 
 from datetime import datetime
 
@@ -9,14 +9,14 @@ from models.base import Base
 
 
 class AttemptCount(Base):
-    """Failed attempts for one subject (an account, an address) within a window of time.
+    """Attempts for one subject (an account, an IP address) within a window of time.
 
-    In the database, and not in a worker's memory, so that more workers are not more guesses.
+    In the database, so that all processes share the limit.
     """
 
     __tablename__ = "attempt_counts"
 
-    #: Keyed hash of what is guarded, so that the table names nobody.
+    #: Keyed hash of the subject, so that the table contains no names.
     subject: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
     count: Mapped[int]
     window_ends_at: Mapped[datetime] = mapped_column(index=True)

@@ -1,4 +1,4 @@
-"""What a user granted to an application: each single grant, and what is remembered."""
+"""Grants of users to applications, and remembered consents."""
 
 from datetime import datetime
 
@@ -9,10 +9,10 @@ from models.base import Base, BigId
 
 
 class Authorization(Base):
-    """One grant by one user: its code, and the family of all tokens that come from it.
+    """A grant of a user: its authorization code, and the family of tokens issued from it.
 
-    The code (RFC 6749 section 4.1.2) lives in the row itself, so that redeeming it is one
-    UPDATE and revoking what it issued needs nothing but this row's id.
+    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE,
+    and the tokens of the grant can be revoked by this row's id.
     """
 
     __tablename__ = "authorizations"
@@ -24,23 +24,23 @@ class Authorization(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
-    #: S256 challenge of RFC 7636, or nothing.
+    #: S256 code challenge (RFC 7636), or NULL.
     code_challenge: Mapped[str | None] = mapped_column(String(128))
-    #: OpenID Connect: given back in the ID token.
+    #: OpenID Connect: returned in the ID token.
     nonce: Mapped[str | None] = mapped_column(Text)
-    #: When the user last proved who they are.
+    #: When the user last authenticated.
     auth_time: Mapped[datetime]
     code_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     code_expires_at: Mapped[datetime | None] = mapped_column(index=True)
     code_used_at: Mapped[datetime | None]
-    #: Thumbprint of the key that must be proved when the code is redeemed (RFC 9449).
+    #: Thumbprint of the DPoP key that is required to redeem the code (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
 
 
 class Consent(Base):
-    """The scopes that a user has approved for an application, remembered for the next time."""
+    """The scopes that a user has approved for an application before."""
 
     __tablename__ = "consents"
 

@@ -1,4 +1,4 @@
-"""What all tables share: the declarative base, constraint names, and times in UTC."""
+"""The declarative base, constraint names, and UTC timestamps."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,12 +8,12 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
-# SQLite gives only INTEGER PRIMARY KEY a row id of its own.
+# SQLite only generates ids for INTEGER PRIMARY KEY.
 BigId = BigInteger().with_variant(Integer, "sqlite")
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware date-time in UTC on every database; SQLite alone would hand back naive ones."""
+    """A timezone-aware UTC timestamp on every database; SQLite itself returns naive ones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -21,11 +21,11 @@ class UTCDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        """Leave alone what Postgres hands out: our connections are in UTC, so it is right."""
+        """Keep values of Postgres, whose connections are in UTC."""
         return None if dialect.name == "postgresql" else super().result_processor(dialect, coltype)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store in UTC; a naive value is a mistake of the caller."""
+        """Convert to UTC; raise ValueError for a naive value."""
         del dialect
         if value is None:
             return None
@@ -35,7 +35,7 @@ class UTCDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Hand out aware values."""
+        """Return an aware value."""
         del dialect
         if value is None:
             return None

@@ -32,7 +32,7 @@ class Delivery(Base):
     received_at: Mapped[datetime]
     #: HTTP status code of the response.
     status_code: Mapped[int] = mapped_column(SmallInteger)
-    #: Why it was refused, in a sentence.
+    #: The reason of a refusal, in a sentence.
     reason: Mapped[str | None] = mapped_column(Text)
     sender: Mapped[str] = mapped_column(String(64))
     #: In bytes as received; also set if the body was refused unread and is not stored.

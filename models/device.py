@@ -1,4 +1,4 @@
-"""Devices that wait for somebody to approve them (RFC 8628)."""
+"""Device authorization requests (RFC 8628)."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from models.base import Base, BigId
 
 
 class DeviceAuthorization(Base):
-    """One device's request, from its first word until its code is redeemed or forgotten."""
+    """A device authorization request, until its code is redeemed or pruned."""
 
     __tablename__ = "device_authorizations"
 
@@ -22,17 +22,17 @@ class DeviceAuthorization(Base):
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
-    #: Seconds between polls; grows by 5 with each poll that comes too early (section 3.5).
+    #: Seconds between polls; raised by 5 with each early poll (section 3.5).
     interval: Mapped[int] = mapped_column(SmallInteger)
     last_polled_at: Mapped[datetime | None]
-    #: Where the device asked from: the person who approves it should recognize it.
+    #: The device's IP address and user agent, for the user who approves it.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: Who opened the request; nobody else can decide it from then on.
+    #: The user who opened the request; only they can decide it.
     user_id: Mapped[int | None] = mapped_column(
         ForeignKey("users.id", ondelete="CASCADE"), index=True
     )
-    #: When the approving user had last proved who they are.
+    #: When the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
     denied_at: Mapped[datetime | None]

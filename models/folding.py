@@ -1,7 +1,7 @@
-"""One folding of texts, for what people find whatever the case and the keyboard.
+"""Case folding for names that are compared without regard to case and spelling.
 
-The databases fold in ways of their own: SQLite only the letters a to z, Postgres as its locale
-says. So the folded text is kept in a column beside the text, and both are compared here.
+SQLite only folds a to z, and Postgres depends on its locale. So the folded text is stored in a
+column of its own.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy.orm import InstrumentedAttribute, MappedColumn, mapped_column
 
 
 def fold(text: str) -> str:
-    """Return what is the same for all spellings of a text (Unicode 3.13, D146)."""
+    """Return the text folded for caseless matching (Unicode section 3.13, D146)."""
     if text.isascii():
         return text.lower()
     once = normalize("NFKC", normalize("NFD", text).casefold())
@@ -20,15 +20,15 @@ def fold(text: str) -> str:
 
 
 def folded() -> MappedColumn[Any]:
-    """Return a column for a folded text; `keep_folded` says of which.
+    """Return a column for a folded text; `keep_folded` connects it to its source.
 
-    It is empty where a host of a former version, or the database itself, wrote the row.
+    It is NULL in rows written by former versions or by the database itself.
     """
     return mapped_column(Text)
 
 
 def keep_folded(text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]) -> None:
-    """Let a folded text follow the text, whoever sets it."""
+    """Update the folded column whenever the text is set."""
 
     def follow(row: object, value: str, _old: object, _initiator: object) -> None:
         setattr(row, key.key, fold(value))
@@ -39,5 +39,5 @@ def keep_folded(text: InstrumentedAttribute[str], key: InstrumentedAttribute[str
 def searchable(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
-    """Return what a folded word is looked for in."""
+    """Return the expression to search for a folded word."""
     return func.coalesce(key, func.lower(text))

@@ -1,4 +1,4 @@
-"""Which programs work on this database, and with which secret keys."""
+"""Hosts, secret keys, schema support and job turns of this database."""
 
 from datetime import datetime
 
@@ -9,43 +9,43 @@ from models.base import Base
 
 
 class Host(Base):
-    """A web server or a worker that was heard of; it says so once a minute."""
+    """A web server or a worker that reports once a minute."""
 
     __tablename__ = "hosts"
 
-    #: Machine, port and what it is: `web-1:8000 web`.
+    #: Machine, port and role: `web-1:8000 web`.
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
-    #: Space-separated fingerprints of the keys that it knows, first the one that it writes with.
+    #: Fingerprints of its keys, separated by spaces; it writes with the first.
     key_fingerprints: Mapped[str] = mapped_column(Text)
     #: The newest migration that its code knows.
     revision: Mapped[str] = mapped_column(String(32))
-    #: By how much its clock is ahead of the database's; empty where they are one.
+    #: Milliseconds that its clock is ahead of the database's; NULL on SQLite.
     clock_lead_ms: Mapped[int | None]
     seen_at: Mapped[datetime]
 
 
 class SecretKeyUse(Base):
-    """A secret key that hashes and encrypts here, or did; never the key itself."""
+    """The use of a secret key on this database, without the key itself."""
 
     __tablename__ = "secret_key_uses"
 
-    #: Derived from the key; nothing leads back.
+    #: Derived one-way from the key.
     fingerprint: Mapped[str] = mapped_column(String(32), primary_key=True)
     first_used_at: Mapped[datetime]
     last_used_at: Mapped[datetime]
 
 
 class SchemaSupport(Base):
-    """What code this schema can be used with: one row, which migrations write."""
+    """The oldest code that works with this schema: one row, written by migrations."""
 
     __tablename__ = "schema_support"
 
-    #: Code that knows this migration, or a later one, works with the schema as it is now.
+    #: Code that knows this migration or a later one works with the current schema.
     oldest_revision: Mapped[str] = mapped_column(String(32), primary_key=True)
 
 
 class JobTurn(Base):
-    """When a periodic job was last taken up, so that one of several workers does it."""
+    """The last turn of a periodic job, so that one of several workers runs it."""
 
     __tablename__ = "job_turns"
 

@@ -1,4 +1,4 @@
-"""Settings that an administrator changed while the service runs."""
+"""Settings changed at run time."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from models.base import Base
 
 
 class InstanceSetting(Base):
-    """A value that takes the place of the environment's."""
+    """A value that replaces the environment's."""
 
     __tablename__ = "instance_settings"
 

@@ -1,4 +1,4 @@
-"""Letters that are still to be sent, and those that were."""
+"""The outbox of e-mail."""
 
 from datetime import datetime
 
@@ -9,18 +9,18 @@ from models.base import Base, BigId
 
 
 class Mail(Base):
-    """One letter to one person; written with what it tells of, sent by the worker."""
+    """A message to one recipient, sent by the worker."""
 
     __tablename__ = "mails"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    #: What the letter is about: a second one with the same key is not written.
+    #: Identifies the message: a second one with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient: Mapped[str] = mapped_column(String(255))
     subject: Mapped[str] = mapped_column(String(255))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Empty when it was sent or given up.
+    #: NULL when it was sent or given up.
     next_try_at: Mapped[datetime | None] = mapped_column(index=True)
     tries: Mapped[int] = mapped_column(Integer, default=0)
     sent_at: Mapped[datetime | None]

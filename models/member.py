@@ -1,4 +1,4 @@
-"""Who has which role where."""
+"""Memberships."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from models.base import Base, BigId
 
 
 class Member(Base):
-    """A user's role in one group (and all below it) or in one project."""
+    """A user's direct role in a group (and all below it) or in a project."""
 
     __tablename__ = "members"
 

@@ -1,4 +1,4 @@
-"""Groups and the projects in them. A full path names exactly one of both."""
+"""Groups and projects, which share the namespace of full paths."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ class Group(Base):
         ForeignKey("groups.id", ondelete="CASCADE"), index=True
     )
     name: Mapped[str] = mapped_column(String(255))
-    #: Full path; unique whatever the spelling.
+    #: Full path; unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
     created_at: Mapped[datetime]
     path_key: Mapped[str | None] = folded()
@@ -34,7 +34,7 @@ keep_folded(Group.path, Group.path_key)
 
 
 class Project(Base):
-    """What alerts belong to."""
+    """A project, which alerts belong to."""
 
     __tablename__ = "projects"
 

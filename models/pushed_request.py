@@ -1,4 +1,4 @@
-"""Authorization requests that clients left with us, and proofs that were shown already."""
+"""Pushed authorization requests, and DPoP proofs that were used."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from models.base import Base, BigId
 
 
 class PushedRequest(Base):
-    """The parameters that a request_uri stands for (RFC 9126)."""
+    """The parameters of a request_uri (RFC 9126)."""
 
     __tablename__ = "pushed_requests"
 
@@ -25,7 +25,7 @@ class PushedRequest(Base):
 
 
 class SeenProof(Base):
-    """A DPoP proof that was used; the same one is not accepted twice (RFC 9449 section 11.1)."""
+    """A used DPoP proof, which is not accepted again (RFC 9449 section 11.1)."""
 
     __tablename__ = "seen_proofs"
 

@@ -1,4 +1,4 @@
-"""What proves who a user is besides the password: codes of an app, recovery codes, passkeys."""
+"""Second factors of users: authenticator apps, recovery codes, passkeys."""
 
 from datetime import datetime
 
@@ -15,17 +15,17 @@ class TotpDevice(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
-    #: Encrypted: the service must compute codes itself.
+    #: Encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Empty until the user has shown one good code.
+    #: NULL until the user has entered a valid code.
     confirmed_at: Mapped[datetime | None]
-    #: Time step of the last accepted code: a code is good once (RFC 6238 section 5.2).
+    #: Time step of the last accepted code, for single use (RFC 6238 section 5.2).
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class RecoveryCode(Base):
-    """A code on paper for the day on which the other factors are lost; good once."""
+    """A single-use recovery code."""
 
     __tablename__ = "recovery_codes"
 
@@ -45,10 +45,10 @@ class Passkey(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
-    #: In COSE form, as the authenticator gave it.
+    #: COSE key, as received from the authenticator.
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     sign_count: Mapped[int] = mapped_column(BigInteger)
-    #: Space-separated hints of how a browser reaches the authenticator.
+    #: Transports of the authenticator, separated by spaces.
     transports: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]

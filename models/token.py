@@ -1,4 +1,4 @@
-"""Tokens that act for a user. Only keyed hashes are kept."""
+"""Access, refresh and personal access tokens; only keyed hashes are stored."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ class AccessToken(Base):
     __tablename__ = "access_tokens"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    #: The grant that this pair descends from.
+    #: The grant that this pair was issued from.
     authorization_id: Mapped[int | None] = mapped_column(
         ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
     )
@@ -27,19 +27,19 @@ class AccessToken(Base):
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Of the access token; the refresh token outlives it. Empty: never.
+    #: Expiry of the access token; the refresh token outlives it. NULL: never.
     expires_at: Mapped[datetime | None] = mapped_column(index=True)
-    #: The pair is dead: rotated, revoked, or its family was.
+    #: When the pair was rotated or revoked, or its family was.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
-    #: It died by being refreshed, at this moment.
+    #: When it was refreshed.
     refreshed_at: Mapped[datetime | None]
-    #: Where the request for it came from.
+    #: The IP address that requested it.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: Of the access token, to the minute.
+    #: Last use of the access token, to the minute.
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
-    #: Thumbprint of the key that whoever shows the token must prove to have (RFC 9449).
+    #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
 
 
@@ -59,16 +59,16 @@ class PersonalAccessToken(Base):
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text, default="")
-    #: Of several that were rotated from one another, the first one's id.
+    #: The id of the first token of a chain of rotations.
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
-    #: When the keyed hash was made; empty: with the token.
+    #: When the keyed hash was made; NULL: with the token.
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
-    #: Whose access made it, if an application's did: it ends with that.
+    #: The grant of the application that created it, if any; it ends with the grant.
     authorization_id: Mapped[int | None] = mapped_column(
         ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
     )
-    #: Thumbprint of the key that whoever shows the token must prove to have (RFC 9449).
+    #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
 
 

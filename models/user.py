@@ -1,4 +1,4 @@
-"""People who sign in, and the browsers in which they are signed in."""
+"""Users, bots and sign-ins."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from models.folding import folded, keep_folded
 
 
 class User(Base):
-    """An account. Names and e-mail addresses are unique whatever their spelling."""
+    """An account. Names and e-mail addresses are unique after case folding."""
 
     __tablename__ = "users"
 
@@ -23,15 +23,15 @@ class User(Base):
     is_admin: Mapped[bool] = mapped_column(default=False)
     #: active, locked (by an administrator or by guessing) or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
-    #: human, or the bot that a project's or group's access token acts as.
+    #: human, bot (of a project or group access token) or erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
-    #: Made for them by somebody else: to be changed at the next sign-in.
+    #: Whether the password was set by an administrator and has to be changed.
     must_change_password: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
     username_key: Mapped[str | None] = folded()
-    #: Empty, too, for who came second with an address when addresses were first folded so.
+    #: NULL for accounts whose e-mail address collided with an older one's when folding began.
     email_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
 
@@ -49,7 +49,7 @@ keep_folded(User.name, User.name_key)
 
 
 class Bot(Base):
-    """The place whose access token a user of kind bot stands for; it is a member there."""
+    """The group or project of a bot's access token, of which it is a member."""
 
     __tablename__ = "bots"
 
@@ -68,17 +68,17 @@ class Bot(Base):
 
 
 class SignIn(Base):
-    """One browser in which a user is signed in; deleting the row signs it out."""
+    """A browser in which a user is signed in; deleting the row signs it out."""
 
     __tablename__ = "sign_ins"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
-    #: When the user proved who they are: OpenID Connect's auth_time.
+    #: When the user authenticated: OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: Space-separated names of RFC 8176 for how the user proved it: OpenID Connect's amr.
+    #: Authentication methods (RFC 8176, separated by spaces): OpenID Connect's amr.
     methods: Mapped[str] = mapped_column(String(64), default="pwd")

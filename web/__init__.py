@@ -1,1 +1,1 @@
-"""Flask plumbing: settings, errors, transactions, access, logs; nothing of the product."""
+"""Flask infrastructure: settings, errors, transactions, access, logs; no product rules."""

@@ -1,4 +1,4 @@
-"""Writes each audit event to the log as well, once it is kept: out of the database's reach."""
+"""Writes each audit event to the log as well, after its commit."""
 
 import logging
 import sys
@@ -22,7 +22,7 @@ _COLUMNS = tuple(
 
 @cache
 def log_audit_events() -> None:
-    """Watch every session of this process; asking again changes nothing."""
+    """Listen to every session of this process; idempotent."""
     event.listen(Session, "after_flush", _remember)
     event.listen(Session, "after_commit", _write)
     event.listen(Session, "after_soft_rollback", _forget)
@@ -40,13 +40,13 @@ def _write(session: Session) -> None:
     if _is_watched_command():
         return
     for each, said in waiting:
-        # What a savepoint took back was never kept.
+        # Events of a rolled-back savepoint were never stored.
         if inspect(each).persistent:
             _log.info("audit event", extra=said)
 
 
 def _is_watched_command() -> bool:
-    """Tell whether somebody at a terminal gave a command: its answer says what it did."""
+    """Return whether this is a command at a terminal, whose output already says what it did."""
     return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
 
 

@@ -1,4 +1,4 @@
-"""Counts requests: where all processes do it together, or here while that place is away."""
+"""Request counters in the shared store, or in this process while the store is unavailable."""
 
 import logging
 from threading import Lock
@@ -8,38 +8,38 @@ from typing import Any, Protocol
 from flask import Flask
 
 _log = logging.getLogger("gatebell.counters")
-#: Nobody waits longer for a count, in seconds: it is there to protect the service.
+#: Timeout of the store in seconds.
 _PATIENCE = 0.5
-#: So many seconds a store that failed is left alone.
+#: Seconds before a store that failed is tried again.
 _RECOVERY = 5.0
-#: So many seconds pass before expired counts of this process are looked for again.
+#: Seconds between removals of this process's expired counts.
 _SWEEP = 10.0
 _IN_MEMORY = "memory://"
 _REDIS = frozenset({"redis", "rediss", "redis+unix"})
 
 
 class Store(Protocol):
-    """Where counts are kept: a storage of the package limits, or this process."""
+    """A counter store: a storage of the package `limits`, or this process."""
 
     def incr(self, key: str, expiry: int) -> int:
-        """Count one more, and return how many there are; forget them after `expiry` seconds."""
+        """Increment a counter and return it; it expires after `expiry` seconds."""
 
 
 class ProcessCounts:
-    """Counts of this process alone.
+    """Counters of this process.
 
-    The in-memory storage of limits starts a thread to forget what has expired, under load for
-    every other request; here whoever counts something new forgets, now and then.
+    The in-memory storage of `limits` starts a thread to remove expired counts, under load on every
+    other request; here new counters trigger the removal, now and then.
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start without counts."""
         self._counts: dict[str, tuple[int, float]] = {}
         self._lock = Lock()
         self._next_sweep = monotonic() + _SWEEP
 
     def incr(self, key: str, expiry: int) -> int:
-        """Count one more, and return how many there are; forget them after `expiry` seconds."""
+        """Increment a counter and return it; it expires after `expiry` seconds."""
         moment = monotonic()
         with self._lock:
             count, ends = self._counts.get(key, (0, moment + expiry))
@@ -53,27 +53,27 @@ class ProcessCounts:
 
 
 class Counters:
-    """Counters that go on counting: a store that is away must not stop the service.
+    """Counters that keep working while the shared store is unavailable.
 
-    Meanwhile each process counts for itself, so that a limit is still one, if a wider one.
+    Each process counts for itself then, so that limits still apply, only wider.
     """
 
     def __init__(self, shared: Store, own: ProcessCounts) -> None:
-        """Take the store that RATELIMIT_STORAGE_URI names, and our own for when it is away."""
+        """Take the store of RATELIMIT_STORAGE_URI and the fallback."""
         self._shared = shared
         self._own = own
-        #: When a store that failed is asked again; None while all is well.
+        #: When the store is tried again; None while it works.
         self._next_try: float | None = None
 
     def add(self, key: str, *, seconds: int) -> int:
-        """Count one more, and return how many there are; a count is forgotten after `seconds`."""
+        """Increment a counter and return it; it expires after `seconds`."""
         if not self._may_ask(monotonic()):
             return self._own.incr(key, seconds)
         try:
             count = self._shared.incr(key, seconds)
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             self._next_try = monotonic() + _RECOVERY
-            # The address of the store may hold a password, and the text of an error the address.
+            # The error may contain the store's URL, and that a password.
             _log.warning("counter store is away", extra={"kind": type(error).__name__})
             return self._own.incr(key, seconds)
         if self._next_try is not None:
@@ -82,7 +82,7 @@ class Counters:
         return count
 
     def _may_ask(self, moment: float) -> bool:
-        """Tell whether to ask the store; of all who meet one that failed, one tries it."""
+        """Return whether to use the store; after a failure one caller at a time retries it."""
         if self._next_try is None:
             return True
         if moment < self._next_try:
@@ -92,16 +92,16 @@ class Counters:
 
 
 def open_counters(app: Flask, storage_uri: str) -> Counters:
-    """Open the store as Flask-Limiter does, without its hooks, which every request would pay for.
+    """Open the store with Flask-Limiter, without its per-request hooks.
 
-    The few places that have a limit ask for it themselves (`web/http/rate_limits.py`).
+    The limited endpoints count themselves (`web/http/rate_limits.py`).
     """
     own = ProcessCounts()
     return Counters(own if storage_uri == _IN_MEMORY else _shared_store(app, storage_uri), own)
 
 
 def _shared_store(app: Flask, storage_uri: str) -> Store:
-    # Loads much that most installations never use, a terminal's colours among it.
+    # Imported here because it loads much that most installations never use.
     from flask_limiter import Limiter  # noqa: PLC0415
     from flask_limiter.util import get_remote_address  # noqa: PLC0415
 
@@ -115,10 +115,10 @@ def _shared_store(app: Flask, storage_uri: str) -> Store:
 
 
 def _patience(storage_uri: str) -> dict[str, Any]:
-    """Return how long to wait, in the words of each client; the other stores have none."""
+    """Return the timeout options of each store's client."""
     scheme = storage_uri.partition(":")[0]
     if scheme in _REDIS:
-        # Every start and every command would pay for what few installations have.
+        # Imported here because few installations need it.
         from redis.backoff import NoBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 

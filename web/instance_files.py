@@ -1,4 +1,4 @@
-"""Files that an installation keeps for itself in its instance directory."""
+"""Files in the instance directory."""
 
 import os
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from tempfile import NamedTemporaryFile
 
 
 def make_instance_directory(path: Path) -> None:
-    """Make the directory, readable by its owner only when it is new."""
+    """Create the directory if it is missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def read_or_write_once(path: Path, make_text: Callable[[], str]) -> str:
-    """Return the text of a file that only its owner reads, made by whoever comes first.
+    """Return the text of a private file, which the first caller creates.
 
-    The whole text is written aside and linked into place: of several processes that start at
-    once, one makes the file, and no other ever reads half of it.
+    The text is written to a temporary file and linked into place: of several concurrent processes
+    one creates the file, and no other reads a part of it.
     """
     if not path.exists():
         _write_once(path, make_text())
@@ -38,13 +38,13 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, whatever the umask; one there stays."""
+    """Create an empty private file, whatever the umask; an existing one is kept."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def write_private_file(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, in place of what was there."""
+    """Write a private file, replacing an existing one."""
     make_instance_directory(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

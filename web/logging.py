@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, or text for people, and never a secret."""
+"""Logging: one JSON object or text line per record, without secrets."""
 
 import json
 import logging
@@ -13,10 +13,10 @@ from flask import g, has_app_context
 
 from web.settings.reader import Settings
 
-#: What every record has; anything else was given by `extra` and belongs into the line.
+#: The standard attributes of records; all others come from `extra` and are logged.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
 
-#: What must not be read in a log, whoever wrote the line: libraries log what they are sent.
+#: Patterns of secrets that are masked in every line, those of libraries included.
 _SECRETS = re.compile(
     r"""(?ix)
     (?P<credential> \b gb[a-z]- ) [0-9a-z]{8,}
@@ -27,13 +27,13 @@ _SECRETS = re.compile(
     | (?P<userinfo> :// [^/\s:@"]* : ) [^@\s/"]+ (?=@)
     """
 )
-#: Without any of these a text has no secret; asking for them is twenty times faster.
+#: A text without any of these contains no secret; this check is twenty times faster.
 _HINTS = ("gb", "bearer", "basic", "=", "://")
 _HIDDEN = "[hidden]"
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with everything that looks like a credential hidden."""
+    """Return the text with everything that looks like a credential masked."""
     folded = text.lower()
     if not any(hint in folded for hint in _HINTS):
         return text
@@ -41,15 +41,15 @@ def without_secrets(text: str) -> str:
 
 
 def current_request_id() -> str:
-    """Return the id of the request in hand, or nothing outside of requests."""
+    """Return the id of the current request, or None outside of requests."""
     return g.get("request_id", "") if has_app_context() else ""
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object."""
+    """Formats a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
+        """Return the line, without a newline."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname,
@@ -65,7 +65,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def json_line(fields: Mapping[str, Any]) -> str:
-    """Return a line of the log, without its end."""
+    """Return a JSON log line, without a newline."""
     try:
         line = orjson.dumps(fields, default=str).decode()
     except TypeError:  # a lone surrogate in a name must not cost us the line
@@ -74,14 +74,14 @@ def json_line(fields: Mapping[str, Any]) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """Writes a record for people who watch a terminal."""
+    """Formats a record for a terminal."""
 
     def __init__(self) -> None:
-        """Choose the columns."""
+        """Set the columns."""
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and the lines of a traceback."""
+        """Return the line, and those of a traceback."""
         given = "".join(f" {name}={value}" for name, value in _given(record).items())
         line = without_secrets(super().format(record) + given)
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -92,7 +92,7 @@ def _given(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def logging_configuration(settings: Settings) -> dict[str, Any]:
-    """Return what logging.config.dictConfig wants; all lines go to standard error."""
+    """Return the configuration for dictConfig; all lines go to standard error."""
     formatter = JsonFormatter if settings.log_format == "json" else TextFormatter
     return {
         "version": 1,
@@ -105,20 +105,20 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
             "authlib": {"level": "INFO"},
             # Its debug lines hold requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
-            # A line for each poll of the queue is no news.
+            # It logs a line for each poll of the queue.
             "huey": {"level": "INFO"},
             "alembic": {"level": "WARNING"},
         },
     }
 
 
-def spare_what_no_line_says() -> None:
-    """Let records do without caller, thread and process, as the standard library advises."""
+def skip_unused_record_fields() -> None:
+    """Disable the collection of caller, thread and process, as the logging HOWTO advises."""
     logging._srcfile = None  # noqa: SLF001 - documented
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def configure_logging(settings: Settings) -> None:
     """Set up the logs of this process."""
-    spare_what_no_line_says()
+    skip_unused_record_fields()
     logging.config.dictConfig(logging_configuration(settings))

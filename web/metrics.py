@@ -1,4 +1,4 @@
-"""Counters for Prometheus, added up over all web processes."""
+"""Prometheus metrics, aggregated over all web processes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _TOKENS = Counter(
     ("grant_type", "outcome"),
 )
 
-#: Labels are for a few known words: what a client invents is counted as "other".
+#: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GRANT_TYPES = frozenset(
     {
@@ -51,13 +51,13 @@ class _Counting:
     is_on = True
 
 
-def count_nothing() -> None:
-    """Let this process go on without counters."""
+def disable_counters() -> None:
+    """Disable the metrics of this process."""
     _Counting.is_on = False
 
 
 def count_request(*, method: str, route: str, status: int, seconds: float) -> None:
-    """Count an answered request; `route` is the pattern of its address."""
+    """Count a request; `route` is the rule of its URL."""
     if not _Counting.is_on:
         return
     requests, durations = _counters_of(
@@ -69,13 +69,13 @@ def count_request(*, method: str, route: str, status: int, seconds: float) -> No
 
 @cache
 def _counters_of(method: str, route: str, status_class: int) -> tuple[Counter, Histogram]:
-    """Return the counters of these labels; looking them up costs more than counting."""
+    """Return the counters for these labels, cached because the look-up is slow."""
     requests = _REQUESTS.labels(method, route, f"{status_class}xx")
     return requests, _SECONDS.labels(method, route)
 
 
 def count_alerts(outcome: str, count: int) -> None:
-    """Count so many items of webhooks that had this outcome."""
+    """Count alerts of webhooks with this outcome."""
     if _Counting.is_on:
         _ALERTS.labels(outcome).inc(count)
 
@@ -87,7 +87,7 @@ def count_token(grant_type: str, outcome: str) -> None:
 
 
 def current_metrics(*, worker_seen_at: datetime | None) -> bytes:
-    """Return all counters in the text format of Prometheus, and when a worker was heard of."""
+    """Return all metrics in the text format of Prometheus, with the last worker heartbeat."""
     registry = CollectorRegistry()
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -99,12 +99,12 @@ def current_metrics(*, worker_seen_at: datetime | None) -> bytes:
 
 @dataclass(frozen=True)
 class _SeenWorker(Collector):
-    """What is looked up when it is asked for, and is the same whoever is asked."""
+    """A collector that reads the last worker heartbeat from the database at each scrape."""
 
     seen_at: datetime | None
 
     def collect(self) -> Iterator[Metric]:
-        """Return when a worker was heard of, if ever."""
+        """Return the time of the last worker heartbeat, if any."""
         if self.seen_at is not None:
             yield GaugeMetricFamily(
                 "gatebell_worker_last_seen_timestamp_seconds",

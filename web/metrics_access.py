@@ -1,8 +1,8 @@
-"""Who may read /metrics without a token: this machine, and networks that the operator trusts.
+"""Access to /metrics without a token: from this machine and from METRICS_NETWORKS.
 
-Behind a proxy on the same machine every peer is this machine. A loopback address counts only if
-nothing speaks for a proxy that hides the client: no forwarding header that TRUSTED_PROXIES does
-not account for, and, where no proxy is declared, a BASE_URL that is on this machine itself.
+Behind a proxy on the same machine every peer has a loopback address. It is only trusted if no proxy
+can hide the client: there is no forwarding header beyond TRUSTED_PROXIES, and without a declared
+proxy BASE_URL is on this machine.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING, "FORWARDED", "VIA"))
 
 
 def is_from_trusted_place(environ: Mapping[str, Any], settings: Settings) -> bool:
-    """Tell whether a request came from this machine or one of METRICS_NETWORKS."""
+    """Return whether a request came from this machine or one of METRICS_NETWORKS."""
     address = _address(environ.get("REMOTE_ADDR", ""))
     is_forwarded = any(name in environ for name in _HEADERS)
     if address is None or (is_forwarded and not _is_clients_own(environ)):
@@ -30,7 +30,7 @@ def is_from_trusted_place(environ: Mapping[str, Any], settings: Settings) -> boo
 
 
 def _is_clients_own(environ: Mapping[str, Any]) -> bool:
-    """Tell whether a proxy that we trust told the address; see ProxyFix in `web/setup.py`."""
+    """Return whether a trusted proxy set the address; see ProxyFix in `web/setup.py`."""
     original = environ.get("werkzeug.proxy_fix.orig", {})
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 

@@ -1,4 +1,4 @@
-"""Whether this process can do its work right now."""
+"""Readiness checks of this process."""
 
 import logging
 
@@ -15,23 +15,23 @@ from web.services import now, services
 _log = logging.getLogger("gatebell.readiness")
 
 
-def what_is_missing() -> str | None:
-    """Ask the database, and say in a word what keeps us from working, if anything does.
+def readiness_problem() -> str | None:
+    """Check the database and return the problem in a few words, or None.
 
-    It takes DATABASE_CONNECT_TIMEOUT_SECONDS at the most.
+    Takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
     """
     try:
         with db.engine.connect() as connection:
             missing = _missing_in(connection)
-        return missing or _hindrance()
+        return missing or _write_problem()
     except SQLAlchemyError as error:
         _log.warning("the database is away", extra={"reason": type(error).__name__})
         return "away"
 
 
-def _hindrance() -> str | None:
-    """Say what keeps us from writing: all that comes in has to be written."""
-    found = services().write_probe.hindrance(db.engine, now=now())
+def _write_problem() -> str | None:
+    """Return and log the problem with writes, or None."""
+    found = services().write_probe.problem(db.engine, now=now())
     if found is not None:
         _log.warning("the database takes nothing that is written", extra={"reason": found})
     return found
@@ -52,8 +52,8 @@ def _missing_in(connection: Connection) -> str | None:
     return None
 
 
-def remark_on_clock() -> str | None:
-    """Return a sentence if our clock is far from the database's; nothing if it cannot be asked."""
+def clock_warning() -> str | None:
+    """Return a sentence if our clock differs from the database's, or None."""
     try:
         with db.engine.connect() as connection:
             lead = clock_lead_ms(connection, clock=services().clock)

@@ -1,4 +1,4 @@
-"""What one application is made of, found in one place."""
+"""The services of an application, and access to those of the current one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from flask import current_app
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.accounts.signing_in.attempts import KnockLimits
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
 from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
@@ -19,7 +19,7 @@ from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
 from models import InstanceSetting
 from web.counters import Counters
-from web.database.connections import HotDatabase
+from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
 from web.settings import policies
 from web.settings.reader import Settings, override
@@ -27,17 +27,17 @@ from web.settings.reader import Settings, override
 Made = TypeVar("Made")
 
 _SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
-#: How long a change of a setting may take to reach a process.
+#: Seconds until a process applies a changed setting.
 _REFRESH_SECONDS = 1.0
-#: How long a thread waits for another one that reads the settings.
+#: Seconds that a thread waits for another one that reads the settings.
 _PATIENCE_SECONDS = 0.25
 
 
 class LiveSettings:
-    """The environment's settings with what the database has in their place."""
+    """The settings of the environment, with those stored in the database in their place."""
 
-    def __init__(self, settings: Settings, hot: HotDatabase) -> None:
-        """Start with the environment's."""
+    def __init__(self, settings: Settings, hot: KeptConnections) -> None:
+        """Start with the settings of the environment."""
         self._environment = settings
         self._current = settings
         self._hot = hot
@@ -47,13 +47,13 @@ class LiveSettings:
 
     @property
     def environment(self) -> Settings:
-        """The settings without what the database has in their place."""
+        """The settings of the environment alone."""
         return self._environment
 
     def current(self) -> Settings:
         """Return the settings in force, at most a second old."""
-        # Whoever comes while another thread reads them waits for it, but not for long: while the
-        # database is away the last known settings stay in force.
+        # Others wait briefly for the thread that reads; while the database is unavailable, the last
+        # known settings stay in force.
         if self._are_old() and self._reading.acquire(timeout=_PATIENCE_SECONDS):
             try:
                 if self._are_old():
@@ -68,7 +68,7 @@ class LiveSettings:
         return monotonic() - self._read_at > _REFRESH_SECONDS
 
     def derived(self, make: Callable[[Settings], Made]) -> Made:
-        """Return what a function makes of the settings in force; made once for each state."""
+        """Return a value derived from the settings in force, computed once for each change."""
         current = self.current()
         origin, made = self._derived.get(make, (None, None))
         if origin is not current:
@@ -88,11 +88,11 @@ class LiveSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Collaborators of every request."""
+    """The services of an application."""
 
     clock: Clock
     keyring: Keyring
-    hot: HotDatabase
+    hot: KeptConnections
     live_settings: LiveSettings
     refusals: RefusalSampler
     counters: Counters
@@ -106,7 +106,7 @@ def services() -> Services:
 
 
 def now() -> datetime:
-    """Return the present moment, by the application's clock."""
+    """Return the current time by the application's clock."""
     return services().clock()
 
 
@@ -116,15 +116,15 @@ def settings() -> Settings:
 
 
 def reading() -> Reading:
-    """Return how alert bodies are read."""
+    """Return the policy for reading alert bodies."""
     return services().live_settings.derived(policies.reading)
 
 
 def oauth_policy() -> OAuthPolicy:
-    """Return the choices of this instance for the authorization server."""
+    """Return the policy of the authorization server."""
     return services().live_settings.derived(policies.oauth_policy)
 
 
-def knock_limits() -> KnockLimits:
-    """Return how often somebody may say who they are."""
-    return services().live_settings.derived(policies.knock_limits)
+def sign_in_limits() -> SignInLimits:
+    """Return the limits on sign-in attempts."""
+    return services().live_settings.derived(policies.sign_in_limits)

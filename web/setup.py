@@ -1,4 +1,4 @@
-"""Gives Flask and its extensions what they want to know."""
+"""Configures Flask and its extensions."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,8 +11,8 @@ from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
 from web.counters import open_counters
-from web.database.connections import HotDatabase
-from web.database.engine import engine_options, open_hot_engine, prepare_engine
+from web.database.connections import KeptConnections
+from web.database.engine import engine_options, open_autocommit_engine, prepare_engine
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
@@ -24,18 +24,18 @@ from web.settings.reader import Settings
 
 
 def configure(app: Flask, settings: Settings) -> None:
-    """Set what Flask reads from its own configuration."""
+    """Set Flask's own configuration."""
     is_https = settings.base_url.startswith("https://")
     app.wsgi_app = PublicAddress(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
-        # Cookies are for what is below this path, and no other service's business.
+        # Cookies are limited to the base path.
         APPLICATION_ROOT=path_of(settings.base_url) or "/",
         SECRET_KEY=settings.secret_key,
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
-        # Addresses of static files carry a hash of what is in them.
+        # URLs of static files contain a hash of their content.
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes,
-        # Cookies ignore ports: without a name of its own it would meet other services' cookies.
+        # Cookies ignore ports, so the name has to differ from those of other services.
         SESSION_COOKIE_NAME=cookie_name("gatebell_session", settings.base_url),
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
@@ -45,23 +45,23 @@ def configure(app: Flask, settings: Settings) -> None:
         PREFERRED_URL_SCHEME="https" if is_https else "http",
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
-        # By `guard_pages`, where there are forms.
+        # `guard_pages` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
-        # Flask-WTF would ask for the newest alone.
+        # Flask-WTF would use the newest key alone.
         WTF_CSRF_SECRET_KEY=signing_keys(settings),
-        # The token lives as long as the session that it belongs to.
+        # The token is valid as long as its session.
         WTF_CSRF_TIME_LIMIT=None,
-        # The Referer is not sent by our own policy; the token and SameSite do the work.
+        # Our referrer policy suppresses the header; the token and SameSite protect the forms.
         WTF_CSRF_SSL_STRICT=False,
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    # A value that a template expects and does not get is a fault, not a blank.
+    # A missing template variable is an error, not an empty text.
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
-        # Only the address of the client: host and scheme come from BASE_URL.
+        # Only the client's IP address: host and scheme come from BASE_URL.
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
         )
@@ -74,8 +74,8 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     csrf.init_app(app)
     with app.app_context():
         prepare_engine(db.engine, settings)
-    hot = HotDatabase(
-        open_hot_engine(settings),
+    hot = KeptConnections(
+        open_autocommit_engine(settings),
         size=settings.database_pool_size,
         patience=settings.database_connect_timeout_seconds,
     )
@@ -91,9 +91,9 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
 
 
 def guard_pages(app: Flask, pages: Sequence[Blueprint], machines: Sequence[Blueprint]) -> None:
-    """Check the forms of pages; answer machines without cookies, so that there is none to abuse.
+    """Enable CSRF checks for pages, and disable cookies for machine endpoints.
 
-    By blueprint, each with those inside of it: what machines call pays nothing for pages.
+    Both apply to whole blueprints, nested ones included.
     """
     app.session_interface = PageSessions(blueprint.name for blueprint in machines)
     for blueprint in pages:

@@ -1,4 +1,4 @@
-"""The user settings page 'access tokens': tokens for one's own scripts."""
+"""The user settings page 'access tokens': personal access tokens."""
 
 from datetime import timedelta
 
@@ -15,21 +15,21 @@ from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES, NewToken, Token
 from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, asked_slice, list_query
 from web.services import now, services, settings
 
 access_tokens = Blueprint("access_tokens", __name__, url_prefix="/-/user_settings/access_tokens")
-#: A token crosses one redirect in the session, encrypted, and is then gone.
+#: A new token is encrypted in the session for one redirect.
 _SHOWN_ONCE = "personal_access_token"
 
 
 @access_tokens.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the visitor's tokens; one that was just made is shown this once."""
+    """List the user's tokens; a new one is shown once."""
     given = list_query("state", *PLACES)
     is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
     found = lists.page_of_tokens(_mine(is_active), asked_slice(), session=db.session(), now=now())
@@ -58,15 +58,15 @@ def new() -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page(form)
-    note(made.token.event(EventKind.TOKEN_ISSUED))
+    record_event(made.token.event(EventKind.TOKEN_ISSUED))
     return _show_once(made)
 
 
 @access_tokens.post("/<int:token_id>/rotate")
 @signed_in
 def rotate(token_id: int) -> ResponseReturnValue:
-    """Put a new token in the place of one, for as many days, and show it."""
-    mine, database = visitor().id, db.session()
+    """Replace a token by a new one with the same lifetime, and show it."""
+    mine, database = get_current_user().id, db.session()
     old = lists.get_token(token_id, owner_id=mine, session=database, now=now())
     until = domain.renewed_expiry(old, longest=_longest(), now=now())
     keyring = services().keyring
@@ -77,22 +77,24 @@ def rotate(token_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
         return redirect(url_for("access_tokens.index"))
-    note(made.token.event(EventKind.TOKEN_ROTATED))
+    record_event(made.token.event(EventKind.TOKEN_ROTATED))
     return _show_once(made)
 
 
 @access_tokens.post("/<int:token_id>/revoke")
 @signed_in
 def revoke(token_id: int) -> ResponseReturnValue:
-    """Make a token worthless."""
-    token = domain.revoke_token(token_id, owner_id=visitor().id, session=db.session(), now=now())
-    note(token.event(EventKind.TOKEN_REVOKED))
+    """Revoke a token."""
+    token = domain.revoke_token(
+        token_id, owner_id=get_current_user().id, session=db.session(), now=now()
+    )
+    record_event(token.event(EventKind.TOKEN_REVOKED))
     flash(f"The token {token.name} is revoked.")
     return redirect(url_for("access_tokens.index"))
 
 
 def _mine(is_active: bool) -> TokenFilter:  # noqa: FBT001 - which of the two tabs
-    return TokenFilter(owner_id=visitor().id, is_active=is_active)
+    return TokenFilter(owner_id=get_current_user().id, is_active=is_active)
 
 
 def _count(is_active: bool) -> int:  # noqa: FBT001 - which of the two tabs
@@ -111,7 +113,7 @@ def _create(form: AccessTokenForm) -> NewToken:
         expires_at=domain.expiry_on(form.expires_at.data, longest=_longest(), now=now()),
     )
     return domain.create_token(
-        visitor().id, details, session=db.session(), keyring=services().keyring, now=now()
+        get_current_user().id, details, session=db.session(), keyring=services().keyring, now=now()
     )
 
 

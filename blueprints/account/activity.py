@@ -1,4 +1,4 @@
-"""The user settings page 'activity': where I am signed in, and what happened to my account."""
+"""The user settings page 'activity': sign-ins and audit events of the user's account."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -12,8 +12,8 @@ from domain.audit.events import Event, EventKind
 from domain.audit.log import EventFilter, page_of_events
 from domain.oauth.clients.user_agents import device_in_words
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, asked_slice, list_query
 from web.services import now
@@ -24,8 +24,8 @@ activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity
 @activity.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the visitor's sign-ins and the events of their account."""
-    me, session = visitor(), db.session()
+    """List the user's sign-ins and the events of their account."""
+    me, session = get_current_user(), db.session()
     list_query(*PLACES)
     found = page_of_events(EventFilter(user_id=me.id), asked_slice(), session=session)
     sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
@@ -38,7 +38,7 @@ def index() -> ResponseReturnValue:
 @signed_in
 def end(sign_in_id: int) -> ResponseReturnValue:
     """Sign one browser out."""
-    closed = close_sign_in_of(visitor().id, sign_in_id, session=db.session())
+    closed = close_sign_in_of(get_current_user().id, sign_in_id, session=db.session())
     words = device_in_words(closed.user_agent)
     _note({"browser": words, "browser_address": closed.address})
     flash(f"You are signed out of {words}.")
@@ -49,7 +49,7 @@ def end(sign_in_id: int) -> ResponseReturnValue:
 @signed_in
 def end_others() -> ResponseReturnValue:
     """Sign all browsers out but this one."""
-    me = visitor()
+    me = get_current_user()
     closed = close_other_sign_ins(me.id, but=me.sign_in_id, session=db.session())
     if closed:
         _note({"browsers": closed})
@@ -58,7 +58,7 @@ def end_others() -> ResponseReturnValue:
 
 
 def _note(details: dict[str, str | int | None]) -> None:
-    me = visitor()
-    note(
+    me = get_current_user()
+    record_event(
         Event(kind=EventKind.SIGNED_OUT, user_id=me.id, subject="another browser", details=details)
     )

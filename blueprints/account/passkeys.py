@@ -14,11 +14,16 @@ from forms.second_factors import (
     PasswordProofForm,
 )
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
-from web.sealing.passkey_challenges import ask, find_party, get_party, take_reply
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
+from web.sealing.passkey_challenges import (
+    find_relying_party,
+    get_relying_party,
+    remember_challenge,
+    take_response,
+)
 from web.services import now, services
-from web.signing_in.factor_changes import welcome_factor
+from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.password_proof import is_current_password
 
 passkeys = Blueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
@@ -30,7 +35,7 @@ WRONG = "This is not your current password."
 @signed_in
 def new() -> ResponseReturnValue:
     """Ask for a name and the password."""
-    if find_party() is None:
+    if find_relying_party() is None:
         return redirect(url_for("account.security"))
     return _new_page(NewPasskeyForm(formdata=None))
 
@@ -38,39 +43,42 @@ def new() -> ResponseReturnValue:
 @passkeys.post("/new.json")
 @signed_in
 def begin() -> ResponseReturnValue:
-    """Check the password, and tell the browser how to make a passkey."""
+    """Check the password and return the options to create a passkey."""
     form = NewPasskeyForm()
     if not form.validate_on_submit():
         return _said(form), 422
     if not is_current_password(form.current_password.data or ""):
         return {"message": WRONG}, 422
-    question = domain.question_for_new(
-        visitor().user, get_party(), session=db.session(), keyring=services().keyring
+    ceremony = domain.creation_options_for(
+        get_current_user().user,
+        get_relying_party(),
+        session=db.session(),
+        keyring=services().keyring,
     )
-    return ask(question, purpose=_purpose())
+    return remember_challenge(ceremony, purpose=_purpose())
 
 
 @passkeys.post("/new")
 @signed_in
 def add() -> ResponseReturnValue:
-    """Keep the passkey that the browser made."""
+    """Store the new passkey."""
     form = MadePasskeyForm()
     if not form.validate_on_submit():
         return _new_page(form), 422
-    had_any = has_second_factor(visitor().id, session=db.session())
+    had_any = has_second_factor(get_current_user().id, session=db.session())
     try:
         name = _add(form)
     except PasskeyRefusedError as error:
         form.object_to("", str(error))
         return _new_page(form), 422
-    return welcome_factor(f"passkey {name}", is_first=not had_any)
+    return finish_adding_factor(f"passkey {name}", is_first=not had_any)
 
 
 @passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
 @signed_in
 def rename(passkey_id: int) -> ResponseReturnValue:
-    """Give a passkey another name."""
-    passkey = domain.get_passkey(passkey_id, owner_id=visitor().id, session=db.session())
+    """Rename a passkey."""
+    passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasskeyNameForm(name=passkey.name)
     if not form.validate_on_submit():
         page = render_template("passkeys/rename.html", form=form, passkey=passkey)
@@ -83,8 +91,8 @@ def rename(passkey_id: int) -> ResponseReturnValue:
 @passkeys.route("/<int:passkey_id>/remove", methods=["GET", "POST"])
 @signed_in
 def remove(passkey_id: int) -> ResponseReturnValue:
-    """Ask for the password, and forget the passkey."""
-    passkey = domain.get_passkey(passkey_id, owner_id=visitor().id, session=db.session())
+    """Ask for the password and remove the passkey."""
+    passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordProofForm()
     if form.validate_on_submit() and is_current_password(form.current_password.data or ""):
         return _remove(passkey_id, passkey.name)
@@ -95,11 +103,11 @@ def remove(passkey_id: int) -> ResponseReturnValue:
 
 
 def _purpose() -> str:
-    return f"new, for sign-in {visitor().sign_in_id}"
+    return f"new, for sign-in {get_current_user().sign_in_id}"
 
 
 def _said(form: NewPasskeyForm) -> dict[str, str]:
-    """Return what is wrong with a form as one text, for the script to show."""
+    """Return the errors of a form as one text, for the script to show."""
     return {
         "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
     }
@@ -107,8 +115,8 @@ def _said(form: NewPasskeyForm) -> dict[str, str]:
 
 def _add(form: MadePasskeyForm) -> str:
     made = domain.add_passkey(
-        visitor().id,
-        take_reply(form.credential.data or "", purpose=_purpose()),
+        get_current_user().id,
+        take_response(form.credential.data or "", purpose=_purpose()),
         form.name.data or "",
         session=db.session(),
         keyring=services().keyring,
@@ -118,11 +126,11 @@ def _add(form: MadePasskeyForm) -> str:
 
 
 def _remove(passkey_id: int, name: str) -> ResponseReturnValue:
-    database, user_id = db.session(), visitor().id
+    database, user_id = db.session(), get_current_user().id
     domain.remove_passkey(passkey_id, owner_id=user_id, session=database)
     forget_useless_recovery_codes(user_id, session=database)
     event = Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject=f"passkey {name}")
-    note(event)
+    record_event(event)
     flash("The passkey is removed. You may delete it from your device, too.")
     return redirect(url_for("account.security"))
 

@@ -1,4 +1,4 @@
-"""A user's own settings: profile, password, and what else opens the account."""
+"""A user's own settings: profile, password and other credentials."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -14,11 +14,11 @@ from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.admin.personal_data import export_file
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
-from web.sealing.passkey_challenges import find_party
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
+from web.sealing.passkey_challenges import find_relying_party
 from web.server.bootstrap import forget_first_password
-from web.services import knock_limits, now, services, settings
+from web.services import now, services, settings, sign_in_limits
 from web.settings.password_rules import password_rules
 from web.signing_in.account_access import end_access
 from web.signing_in.password_proof import is_current_password
@@ -30,7 +30,7 @@ account = Blueprint("account", __name__, url_prefix="/-/user_settings")
 @signed_in
 def profile() -> ResponseReturnValue:
     """Show and change the display name and address."""
-    user = visitor().user
+    user = get_current_user().user
     form = ProfileForm(name=user.name, present_email=user.email)
     if not form.validate_on_submit():
         return _profile_page(form)
@@ -47,31 +47,31 @@ def profile() -> ResponseReturnValue:
 
 
 def _change_profile(form: ProfileForm) -> None:
-    user = visitor().user
+    user = get_current_user().user
     change_profile(
         user,
         Profile(name=form.name.data or "", email=form.email.data or ""),
-        guesses=knock_limits().email_limit(user.id),
+        guesses=sign_in_limits().email_limit(user.id),
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
     if form.has_new_email:
         changed = {"changed": "e-mail address"}
-        note(Event(kind=EventKind.USER_CHANGED, user_id=user.id, details=changed))
+        record_event(Event(kind=EventKind.USER_CHANGED, user_id=user.id, details=changed))
 
 
 @account.post("/export")
 @signed_in
 def export() -> ResponseReturnValue:
-    """Hand out all that is kept of the visitor."""
-    return export_file(visitor().user)
+    """Download the personal data of the user."""
+    return export_file(get_current_user().user)
 
 
 @account.route("/security", methods=["GET", "POST"])
 @signed_in
 def security() -> ResponseReturnValue:
-    """Show what opens the account, and change the password: all other browsers are signed out."""
+    """Show the credentials and change the password; all other browsers are signed out."""
     form = _password_form()
     release_locks(db.session())  # to judge a new password takes a while
     if not form.validate_on_submit():
@@ -93,13 +93,13 @@ def security() -> ResponseReturnValue:
 
 
 def _password_form() -> PasswordForm:
-    user = visitor().user
+    user = get_current_user().user
     minimum = settings().password_min_length
     return PasswordForm(username=user.username, email=user.email, minimum=minimum)
 
 
 def _change_password(form: PasswordForm) -> None:
-    user = visitor().user
+    user = get_current_user().user
     change_password(
         user,
         form.new_password.data or "",
@@ -107,28 +107,28 @@ def _change_password(form: PasswordForm) -> None:
         now=now(),
         rules=password_rules(settings()),
     )
-    close_other_sign_ins(user.id, but=visitor().sign_in_id, session=db.session())
+    close_other_sign_ins(user.id, but=get_current_user().sign_in_id, session=db.session())
     forget_first_password(user.username)
     ended = end_access(
         user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data
     )
-    note(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id, details=ended))
+    record_event(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id, details=ended))
 
 
 def _security_page(form: PasswordForm) -> tuple[str, int]:
     page = render_template(
         "account/security.html",
         form=form,
-        factors=factors_of(visitor().id, session=db.session()),
-        must_change=visitor().user.must_change_password,
+        factors=factors_of(get_current_user().id, session=db.session()),
+        must_change=get_current_user().user.must_change_password,
         recovery_codes=HOW_MANY,
-        has_passkeys=find_party() is not None,
+        has_passkeys=find_relying_party() is not None,
         base_url=settings().base_url,
     )
     return page, 422 if form.errors else 200
 
 
 def _profile_page(form: ProfileForm) -> tuple[str, int]:
-    is_found = visitor().user.email_key is not None
+    is_found = get_current_user().user.email_key is not None
     page = render_template("account/profile.html", form=form, is_found_by_email=is_found)
     return page, 422 if form.errors else 200

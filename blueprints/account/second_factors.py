@@ -14,52 +14,54 @@ from domain.database.locks import release_locks
 from domain.errors import InvalidError
 from forms.second_factors import AuthenticatorForm, PasswordProofForm
 from web.extensions import db
-from web.http.access import signed_in, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, signed_in
+from web.http.audit import record_event
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings
-from web.signing_in.factor_changes import welcome_factor
+from web.signing_in.factor_changes import finish_adding_factor
+from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
 from web.signing_in.password_proof import is_current_password
-from web.signing_in.recovery_sheet import put_on_sheet, take_sheet
 
 second_factors = Blueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
 APP = "authenticator app"
-#: The key of an app waits in the session until a code shows that the app has it.
+#: The key of a new app is in the session until a code proves that the app has it.
 _SEED = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
 @signed_in
 def authenticator() -> ResponseReturnValue:
-    """Show a key to an app, and keep it once the app gives a code."""
-    if factors_of(visitor().id, session=db.session()).has_app:
+    """Show a new key, and store it after a valid code."""
+    if factors_of(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
     form, seed = AuthenticatorForm(), _seed()
     if not form.validate_on_submit() or not _is_proved(form):
         return _authenticator_page(form, seed)
-    had_any = has_second_factor(visitor().id, session=db.session())
+    had_any = has_second_factor(get_current_user().id, session=db.session())
     try:
         _set_up(seed, form.code.data or "")
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _authenticator_page(form, seed)
     take_secret(_SEED)
-    return welcome_factor(APP, is_first=not had_any)
+    return finish_adding_factor(APP, is_first=not had_any)
 
 
 @second_factors.route("/authenticator/remove", methods=["GET", "POST"])
 @signed_in
 def remove_authenticator() -> ResponseReturnValue:
-    """Ask for the password, and forget the app."""
+    """Ask for the password and remove the app."""
     form = PasswordProofForm()
     if not form.validate_on_submit() or not _is_proved(form):
         page = render_template("second_factors/remove_authenticator.html", form=form)
         return page, 422 if form.errors else 200
-    if totp.remove_app(visitor().id, session=db.session()):
-        forget_useless_recovery_codes(visitor().id, session=db.session())
-        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=visitor().id, subject=APP))
+    if totp.remove_app(get_current_user().id, session=db.session()):
+        forget_useless_recovery_codes(get_current_user().id, session=db.session())
+        record_event(
+            Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=get_current_user().id, subject=APP)
+        )
         flash("Your authenticator app is removed.")
     return redirect(url_for("account.security"))
 
@@ -67,22 +69,22 @@ def remove_authenticator() -> ResponseReturnValue:
 @second_factors.route("/recovery_codes/renew", methods=["GET", "POST"])
 @signed_in
 def renew_recovery_codes() -> ResponseReturnValue:
-    """Ask for the password, and make new codes in the place of the old ones."""
-    if not has_second_factor(visitor().id, session=db.session()):
+    """Ask for the password and replace the recovery codes."""
+    if not has_second_factor(get_current_user().id, session=db.session()):
         return redirect(url_for("account.security"))
     form = PasswordProofForm()
     if not form.validate_on_submit() or not _is_proved(form):
         page = render_template("second_factors/renew_recovery_codes.html", form=form)
         return page, 422 if form.errors else 200
-    put_on_sheet()
+    issue_recovery_codes()
     return redirect(url_for("second_factors.show_recovery_codes"))
 
 
 @second_factors.get("/recovery_codes")
 @signed_in
 def show_recovery_codes() -> ResponseReturnValue:
-    """Show codes that were just made, this once."""
-    codes = take_sheet()
+    """Show newly issued codes once."""
+    codes = take_recovery_codes()
     if not codes:
         return redirect(url_for("account.security"))
     page = render_template("second_factors/recovery_codes.html", codes=codes)
@@ -92,10 +94,10 @@ def show_recovery_codes() -> ResponseReturnValue:
 @second_factors.post("/recovery_codes/download")
 @signed_in
 def download_recovery_codes() -> ResponseReturnValue:
-    """Give the codes back that the page sends, as a file: they are kept nowhere in clear."""
+    """Return the codes that the page sends as a file: they are not stored in clear."""
     codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
     lines = (
-        f"Recovery codes of {visitor().username} for {settings().instance_name}",
+        f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
         settings().base_url,
         "Each is good once, in place of your authenticator app or passkey.",
         "",
@@ -108,7 +110,7 @@ def download_recovery_codes() -> ResponseReturnValue:
 
 
 def _is_proved(form: PasswordProofForm) -> bool:
-    """Tell whether the form has the current password; if not, say so beside it."""
+    """Return whether the form has the current password, with an error at the field if not."""
     is_proved = is_current_password(form.current_password.data or "")
     if not is_proved:
         form.object_to("current_password", "This is not your current password.")
@@ -116,7 +118,7 @@ def _is_proved(form: PasswordProofForm) -> bool:
 
 
 def _seed() -> str:
-    """Return the key that this browser was shown: to load the page again changes nothing."""
+    """Return the key that this browser was shown before, or a new one."""
     seed = find_secret(_SEED)
     if seed is None:
         seed = totp.new_seed()
@@ -126,7 +128,7 @@ def _seed() -> str:
 
 def _set_up(seed: str, typed: str) -> None:
     totp.set_up_app(
-        visitor().id,
+        get_current_user().id,
         seed,
         totp.read_code(typed) or "",
         session=db.session(),
@@ -137,7 +139,7 @@ def _set_up(seed: str, typed: str) -> None:
 
 def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
     address = totp.address_for_apps(
-        seed, username=visitor().username, instance=settings().instance_name
+        seed, username=get_current_user().username, instance=settings().instance_name
     )
     release_locks(db.session())  # to draw takes a while
     picture = qr_code(address)

@@ -1,4 +1,4 @@
-"""/admin/applications: those of the instance itself, and a look at those of its users."""
+"""/admin/applications: applications of the instance, and a list of its users'."""
 
 from dataclasses import replace
 
@@ -22,12 +22,12 @@ from domain.oauth.scopes import views
 from forms.application import RenewalForm
 from forms.instance_application import InstanceApplicationForm
 from web.extensions import db
-from web.http.access import administrator, visitor
-from web.http.audit import note
+from web.http.access import administrator, get_current_user
+from web.http.audit import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, asked_slice, list_query
-from web.sealing.one_time_secrets import show_once, take_shown_once
+from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import now, services, settings
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")
@@ -38,7 +38,7 @@ _OWNERS = ("instance", "users")
 @applications.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List the instance's applications, or those of its users."""
+    """List the applications of the instance, or of its users."""
     given = list_query("of", "search", *PLACES)
     wanted = ApplicationFilter(
         is_instance_wide=one_of(given, "of", _OWNERS, "instance") == "instance",
@@ -64,7 +64,7 @@ def new() -> ResponseReturnValue:
     try:
         registered = domain.register(
             replace(form.details, is_instance_wide=True),
-            owner_id=visitor().id,
+            owner_id=get_current_user().id,
             session=db.session(),
             keyring=services().keyring,
             now=now(),
@@ -80,14 +80,14 @@ def new() -> ResponseReturnValue:
 @applications.get("/<int:application_id>")
 @administrator
 def show(application_id: int) -> ResponseReturnValue:
-    """Show an application; its secret only right after it was made."""
+    """Show an application, with its secret right after its creation."""
     return _show_page(_get(application_id), RenewalForm())
 
 
 @applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
 @administrator
 def edit(application_id: int) -> ResponseReturnValue:
-    """Change an application, whose it is, and whether it is trusted."""
+    """Change an application, its owner, and whether it is trusted."""
     application = _get(application_id)
     form = InstanceApplicationForm.of(application)
     seen = view_of(application, session=db.session(), now=now())
@@ -107,7 +107,7 @@ def edit(application_id: int) -> ResponseReturnValue:
 @applications.post("/<int:application_id>/renew_secret")
 @administrator
 def renew_secret(application_id: int) -> ResponseReturnValue:
-    """Make a new secret and show it; the old one stays good for as long as was chosen."""
+    """Issue a new secret and show it; the old one stays valid for the chosen time."""
     application, form = _get(application_id), RenewalForm()
     if not form.validate_on_submit():
         return _show_page(application, form)
@@ -122,7 +122,7 @@ def renew_secret(application_id: int) -> ResponseReturnValue:
 @applications.post("/<int:application_id>/secrets/<int:secret_id>/end", endpoint="end_secret")
 @administrator
 def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
-    """End the older one of two secrets before its time."""
+    """Revoke the older one of two secrets."""
     application = _get(application_id)
     end_secret(application, secret_id, session=db.session())
     _note(EventKind.APPLICATION_CHANGED, application, ended="the older secret")
@@ -133,7 +133,7 @@ def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
 @applications.route("/<int:application_id>/delete", methods=["GET"])
 @administrator
 def delete(application_id: int) -> ResponseReturnValue:
-    """Ask whether the application shall really go."""
+    """Ask for confirmation of the removal."""
     seen = view_of(_get(application_id), session=db.session(), now=now())
     return render_template("admin/applications/delete.html", application=seen)
 
@@ -155,10 +155,10 @@ def _get(application_id: int) -> domain.ApplicationRow:
 
 
 def _note(kind: EventKind, application: domain.ApplicationRow, **more: object) -> None:
-    """Write it down, for the owner to read too if there is one besides the instance."""
+    """Record an event, which the owner, if any, can read as well."""
     owner_id = None if application.is_instance_wide else application.owner_id
     details = {"application_id": application.uid, "trusted": application.trusted, **more}
-    note(Event(kind=kind, user_id=owner_id, subject=application.name, details=details))
+    record_event(Event(kind=kind, user_id=owner_id, subject=application.name, details=details))
 
 
 def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> ResponseReturnValue:
@@ -167,7 +167,7 @@ def _show_page(application: domain.ApplicationRow, renewal: RenewalForm) -> Resp
         application=view_of(application, session=db.session(), now=now()),
         scopes=views(application.scopes.split()),
         secrets=list_secrets(application.id, session=db.session(), now=now()),
-        secret=take_shown_once(_SECRET, application.id),
+        secret=take_one_time_secret(_SECRET, application.id),
         renewal=renewal,
         endpoints=endpoints(),
         refresh_replay_seconds=settings().refresh_replay_seconds,
@@ -188,7 +188,7 @@ def _form_page(
 
 
 def _show_secret(application_id: int, secret: str) -> ResponseReturnValue:
-    show_once(_SECRET, application_id, secret)
+    keep_one_time_secret(_SECRET, application_id, secret)
     return _back_to(application_id)
 
 

@@ -1,4 +1,4 @@
-"""The administration's page of audit events: who did what, when, from where."""
+"""/admin/audit: the audit log."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
@@ -17,7 +17,7 @@ audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
 @audit.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List the events, the newest first, narrowed down by the form."""
+    """List the events, filtered by the form, the newest first."""
     list_query("kind", "actor", "user", "since", "until", *PLACES)
     form = AuditFilterForm()
     part = asked_slice()

@@ -10,7 +10,7 @@ from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
 from web.extensions import db
 from web.http.access import administrator
-from web.http.audit import note
+from web.http.audit import record_event
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")
@@ -19,20 +19,20 @@ keys = Blueprint("keys", __name__, url_prefix="/keys")
 @keys.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show the published keys and when each signs."""
+    """Show the published keys and their periods of use."""
     return _page(RotationForm())
 
 
 @keys.post("/rotate")
 @administrator
 def rotate() -> ResponseReturnValue:
-    """Make a new key, which takes over as was chosen."""
+    """Create a new key, which takes over at the chosen time."""
     form = RotationForm()
     if not form.validate_on_submit():
         return _page(form)
     kid = make_new_key(form.chosen, session=db.session(), keyring=services().keyring, now=now())
     details = {"handover": form.chosen.value}
-    note(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details))
+    record_event(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details))
     flash("The new key is published.")
     return redirect(url_for("admin.keys.index"))
 

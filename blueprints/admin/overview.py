@@ -1,4 +1,4 @@
-"""/admin: how the instance does, at a glance."""
+"""/admin: the overview of the instance."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
@@ -18,7 +18,7 @@ _MOST_DELIVERIES = 5
 @overview.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show what needs attention, what there is, and what came last."""
+    """Show problems, totals and the latest events."""
     session = db.session()
     return render_template(
         "admin/overview.html",

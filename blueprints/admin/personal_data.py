@@ -1,4 +1,4 @@
-"""/admin/users/<id>/delete and /export: an account erased, and what is kept of a person."""
+"""/admin/users/<id>/delete and /export: erasure and export of personal data."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -10,7 +10,7 @@ from domain.personal_data.erasure import count_applications
 from forms.erasure import DELETE, ErasureForm
 from web.admin.personal_data import erase, export_file
 from web.extensions import db
-from web.http.access import administrator, administrator_afresh, visitor
+from web.http.access import administrator, administrator_afresh, get_current_user
 
 personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
 
@@ -18,16 +18,16 @@ personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
 @personal_data.post("/<int:user_id>/export")
 @administrator
 def export(user_id: int) -> ResponseReturnValue:
-    """Hand out all that is kept of a person."""
+    """Download the personal data of a user."""
     return export_file(get_account(user_id, session=db.session()))
 
 
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
 @administrator_afresh
 def delete(user_id: int) -> ResponseReturnValue:
-    """Say what is lost, and erase a person."""
+    """Show the consequences, and erase a person."""
     user = get_account(user_id, session=db.session())
-    form = ErasureForm(heir=visitor().username)
+    form = ErasureForm(heir=get_current_user().username)
     if not form.validate_on_submit():
         return _page(user, form)
     if (form.confirmation.data or "").lower() != user.username.lower():
@@ -37,7 +37,7 @@ def delete(user_id: int) -> ResponseReturnValue:
     try:
         erase(
             user,
-            by=visitor().id,
+            by=get_current_user().id,
             heir=_heir(form),
             may_delete_applications=form.applications.data == DELETE,
         )

@@ -1,4 +1,4 @@
-"""/admin/settings: every setting with its value, and those changed that can change."""
+"""/admin/settings: all settings, and changes of those that can change at run time."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -18,14 +18,14 @@ instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 @instance_settings.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show every setting, in its section."""
+    """Show all settings by section."""
     return render_template("admin/settings/index.html", sections=_sections())
 
 
 @instance_settings.route("/<section>", methods=["GET", "POST"])
 @administrator
 def edit(section: str) -> ResponseReturnValue:
-    """Change settings of a section; only what was touched is stored."""
+    """Change settings of a section; only edited values are stored."""
     found = _get_section(section)
     form = form_for(found.live)
     if not form.validate_on_submit():
@@ -40,7 +40,7 @@ def edit(section: str) -> ResponseReturnValue:
 @instance_settings.post("/<section>/<name>/reset")
 @administrator
 def reset(section: str, name: str) -> ResponseReturnValue:
-    """Go back to the value that the environment gives, or to the default."""
+    """Reset a setting to the environment's value or the default."""
     _get_section(section)
     try:
         forgotten = forget_setting(name, session=db.session())

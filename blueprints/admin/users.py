@@ -1,4 +1,4 @@
-"""/admin/users: accounts found, made, locked, helped and promoted."""
+"""/admin/users: account administration."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,11 @@ from domain.projects.access import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
 from web.extensions import db
-from web.http.access import administrator, administrator_afresh, visitor
-from web.http.audit import note
+from web.http.access import administrator, administrator_afresh, get_current_user
+from web.http.audit import record_event
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, asked_slice, list_query
-from web.sealing.one_time_secrets import show_once, take_shown_once
+from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
 from web.settings.password_rules import hash_cost, password_rules
@@ -44,7 +44,7 @@ _PASSWORD = "user password"  # noqa: S105 - a name
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """A group of accounts."""
+    """A tab of the account list."""
 
     key: str
     label: str
@@ -87,7 +87,7 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 @users.route("/new", methods=["GET", "POST"])
 @administrator_afresh
 def new() -> ResponseReturnValue:
-    """Make an account and show its password."""
+    """Create an account and show its password."""
     form = AccountForm()
     if not form.validate_on_submit():
         return _form_page(form)
@@ -97,7 +97,7 @@ def new() -> ResponseReturnValue:
             form.details, session=db.session(), now=now(), rules=password_rules(settings())
         )
     except InvalidError as error:
-        # What the database refused left the transaction unusable.
+        # The refused statement left the transaction unusable.
         db.session.rollback()
         form.object_to(error.field, str(error))
         return _form_page(form)
@@ -106,7 +106,7 @@ def new() -> ResponseReturnValue:
 
 def _made(made: NewAccount) -> ResponseReturnValue:
     _note(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
-    show_once(_PASSWORD, made.user.id, made.password)
+    keep_one_time_secret(_PASSWORD, made.user.id, made.password)
     flash(f"{made.user.username} has an account now.")
     return _back_to(made.user.id)
 
@@ -114,13 +114,13 @@ def _made(made: NewAccount) -> ResponseReturnValue:
 @users.get("/<int:user_id>")
 @administrator
 def show(user_id: int) -> ResponseReturnValue:
-    """Show an account; its password only right after it was made."""
+    """Show an account, with its password right after its creation or reset."""
     session, moment = db.session(), now()
     page = render_template(
         "admin/users/show.html",
         account=look_up_account(user_id, session=session, now=moment),
-        is_you=user_id == visitor().id,
-        password=take_shown_once(_PASSWORD, user_id),
+        is_you=user_id == get_current_user().id,
+        password=take_one_time_secret(_PASSWORD, user_id),
         factors=factors_of(user_id, session=session),
         applications=list_own(user_id, session=session, now=moment),
         authorized=list_authorized(user_id, session=session, now=moment),
@@ -133,9 +133,9 @@ def show(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/lock")
 @administrator_afresh
 def lock(user_id: int) -> ResponseReturnValue:
-    """Keep somebody out, at once and everywhere."""
+    """Lock an account and sign it out everywhere."""
     user = get_account(user_id, session=db.session())
-    domain.lock(user, by=visitor().id, session=db.session())
+    domain.lock(user, by=get_current_user().id, session=db.session())
     _note(EventKind.USER_LOCKED, user)
     flash(f"{user.username} is locked: signed out everywhere, and no token works.")
     return _back_to(user_id)
@@ -144,7 +144,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/unlock")
 @administrator_afresh
 def unlock(user_id: int) -> ResponseReturnValue:
-    """Let somebody in again."""
+    """Unlock an account."""
     user = get_account(user_id, session=db.session())
     domain.unlock(user, session=db.session(), keyring=services().keyring)
     _note(EventKind.USER_UNLOCKED, user)
@@ -155,12 +155,12 @@ def unlock(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/reset_password")
 @administrator_afresh
 def reset_password(user_id: int) -> ResponseReturnValue:
-    """Give somebody a random password and show it."""
+    """Reset a password to a random one and show it."""
     session, keyring = db.session(), services().keyring
     user = get_account(user_id, session=session)
     password = domain.reset_password(
         user,
-        by=visitor().id,
+        by=get_current_user().id,
         cost=hash_cost(settings()),
         session=session,
         keyring=keyring,
@@ -173,7 +173,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
     )
     _note(EventKind.PASSWORD_RESET, user, **ended)
     forget_first_password(user.username)
-    show_once(_PASSWORD, user_id, password)
+    keep_one_time_secret(_PASSWORD, user_id, password)
     flash(f"{user.username} has a new password and is signed out everywhere.")
     return _back_to(user_id)
 
@@ -181,10 +181,12 @@ def reset_password(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/remove_second_factors")
 @administrator_afresh
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
-    """Let the password alone open an account whose owner has lost everything else."""
+    """Remove all second factors of an account whose owner has lost them."""
     user = get_account(user_id, session=db.session())
     if forget_factors(user_id, session=db.session()):
-        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them"))
+        record_event(
+            Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them")
+        )
         flash(f"The password alone opens the account of {user.username} now.")
     return _back_to(user_id)
 
@@ -192,7 +194,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/make_administrator")
 @administrator_afresh
 def make_administrator(user_id: int) -> ResponseReturnValue:
-    """Let somebody administer the instance."""
+    """Make a user an administrator."""
     user = get_account(user_id, session=db.session())
     domain.make_administrator(user)
     _note(EventKind.USER_CHANGED, user, administrator=True)
@@ -203,9 +205,9 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/unmake_administrator")
 @administrator_afresh
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
-    """Let somebody administer the instance no more."""
+    """Revoke the administrator role of a user."""
     user = get_account(user_id, session=db.session())
-    domain.unmake_administrator(user, by=visitor().id, session=db.session())
+    domain.unmake_administrator(user, by=get_current_user().id, session=db.session())
     _note(EventKind.USER_CHANGED, user, administrator=False)
     flash(f"{user.username} is no administrator any more.")
     return _back_to(user_id)
@@ -217,7 +219,7 @@ def _count_tokens(user_id: int) -> int:
 
 
 def _note(kind: EventKind, user: UserRow, **details: object) -> None:
-    note(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
+    record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
 
 
 def _back_to(user_id: int) -> ResponseReturnValue:

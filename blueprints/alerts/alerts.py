@@ -24,7 +24,7 @@ from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.alerts.files import alert_file
 from web.extensions import db
-from web.http.access import project_member, visitor
+from web.http.access import get_current_user, project_member
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, list_query
 from web.pages.namespaces import integration_context
@@ -88,7 +88,7 @@ def _around(project: ProjectView) -> dict[str, Any]:
         "sort_orders": tuple(SORT_ORDERS.values()),
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
-        "people": candidates(project, me=visitor().username, session=session),
+        "people": candidates(project, me=get_current_user().username, session=session),
         "integrations": list_integrations(integration_context(project), session=session),
         "status_choices": STATUSES,
     }
@@ -134,7 +134,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         alert=alert,
         reports=reports,
         activity=list_activity(alert.id, activity, session=session),
-        people=candidates(project, me=visitor().username, session=session),
+        people=candidates(project, me=get_current_user().username, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,
     )

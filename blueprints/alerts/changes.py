@@ -17,7 +17,7 @@ from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.alert_query import read_query
 from web.extensions import db
-from web.http.access import project_member, visitor
+from web.http.access import get_current_user, project_member
 from web.pages.filters import counted, visible
 from web.services import now
 
@@ -99,7 +99,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _me() -> Actor:
-    return Actor(id=visitor().id, name=visitor().username)
+    return Actor(id=get_current_user().id, name=get_current_user().username)
 
 
 def _to_alert(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:

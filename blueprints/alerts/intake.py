@@ -91,7 +91,7 @@ def _receive(find: _Finder) -> Response:
         raise
     refusals.flush(own.refusals.due(now=moment), hot=own.hot)
     if delivery.size > _WORTH_A_CONNECTION:
-        own.hot.let_last_go()
+        own.hot.close_last_used()
     return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
 
 

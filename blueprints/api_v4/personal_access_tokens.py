@@ -17,7 +17,7 @@ from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
 from web.api.token_parameters import (
     ROTATED_FOR,
-    shown_once,
+    one_time_secret_response,
     token_details,
     token_expiry,
     token_filter,
@@ -26,7 +26,7 @@ from web.api.token_parameters import (
 )
 from web.extensions import db
 from web.http.access import bearer as with_bearer
-from web.http.audit import note
+from web.http.audit import record_event
 from web.http.json_responses import json_response
 from web.services import now, services
 
@@ -112,8 +112,8 @@ def create(bearer: Bearer, user_id: int) -> Response:
     source = source_of(bearer, session=session)
     details = replace(token_details(read.all_parameters()), source=source)
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
-    note(made.token.event(EventKind.TOKEN_ISSUED))
-    return shown_once(made.token.as_json(), made.clear, 201)
+    record_event(made.token.event(EventKind.TOKEN_ISSUED))
+    return one_time_secret_response(made.token.as_json(), made.clear, 201)
 
 
 def _owner_id(bearer: Bearer) -> int | None:
@@ -143,12 +143,12 @@ def _rotated(token_id: int, bearer: Bearer) -> Response:
         keyring=services().keyring,
         now=now(),
     )
-    note(made.token.event(EventKind.TOKEN_ROTATED))
-    return shown_once(made.token.as_json(), made.clear, 200)
+    record_event(made.token.event(EventKind.TOKEN_ROTATED))
+    return one_time_secret_response(made.token.as_json(), made.clear, 200)
 
 
 def _revoked(token_id: int, bearer: Bearer) -> Response:
     owner_id = _owner_id(bearer)
     token = domain.revoke_token(token_id, owner_id=owner_id, session=db.session(), now=now())
-    note(token.event(EventKind.TOKEN_REVOKED))
+    record_event(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)

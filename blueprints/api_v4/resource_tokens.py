@@ -21,7 +21,7 @@ from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
 from web.api.token_parameters import (
     ROTATED_FOR,
-    shown_once,
+    one_time_secret_response,
     token_details,
     token_expiry,
     token_filter,
@@ -30,7 +30,7 @@ from web.api.token_parameters import (
 )
 from web.extensions import db
 from web.http.access import bearer as with_bearer
-from web.http.audit import note
+from web.http.audit import record_event
 from web.http.json_responses import json_response
 from web.services import now, services
 
@@ -80,8 +80,8 @@ def create(bearer: Bearer, kind: str, reference: str) -> Response:
     made = domain.create_resource_token(
         scope.place, wanted, session=db.session(), keyring=services().keyring, now=now()
     )
-    note(made.token.event(EventKind.TOKEN_ISSUED))
-    return shown_once(_seen(scope.place, made.token.id).as_json(), made.clear, 201)
+    record_event(made.token.event(EventKind.TOKEN_ISSUED))
+    return one_time_secret_response(_seen(scope.place, made.token.id).as_json(), made.clear, 201)
 
 
 @resource_tokens.get(_ONE)
@@ -122,7 +122,7 @@ def revoke(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response
     scope = _managed(kind, reference, bearer)
     domain.check_may_end(_seen(scope.place, token_id), scope.role)
     token = domain.revoke_resource_token(scope.place, token_id, session=db.session(), now=now())
-    note(token.event(EventKind.TOKEN_REVOKED))
+    record_event(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)
 
 
@@ -171,5 +171,5 @@ def _rotated(place: Place, token_id: int) -> Response:
         keyring=services().keyring,
         now=now(),
     )
-    note(made.token.event(EventKind.TOKEN_ROTATED))
-    return shown_once(_seen(place, made.token.id).as_json(), made.clear, 200)
+    record_event(made.token.event(EventKind.TOKEN_ROTATED))
+    return one_time_secret_response(_seen(place, made.token.id).as_json(), made.clear, 200)

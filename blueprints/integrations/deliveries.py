@@ -16,7 +16,7 @@ from domain.clock import start_stopwatch
 from domain.errors import DomainError
 from domain.projects.views import ProjectView
 from web.extensions import db
-from web.http.access import project_member, visitor
+from web.http.access import get_current_user, project_member
 from web.http.errors import status_of
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
@@ -102,7 +102,7 @@ def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDeliv
         project_id=integration.project_id,
         integration_id=integration.id,
         format=integration.type.value,
-        sender=visitor().username[:64],
+        sender=get_current_user().username[:64],
         body=body,
         size=len(body),
         received_at=now(),

@@ -15,7 +15,7 @@ from domain.clock import start_stopwatch
 from domain.errors import DomainError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
-from web.http.access import project_member, visitor
+from web.http.access import get_current_user, project_member
 from web.pages.namespaces import integration_of
 from web.services import now, reading, services, settings
 
@@ -73,7 +73,7 @@ def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDeliv
         project_id=integration.project_id,
         integration_id=integration.id,
         format=integration.type.value,
-        sender=visitor().username[:64],
+        sender=get_current_user().username[:64],
         body=body,
         size=len(body),
         received_at=now(),

@@ -19,10 +19,10 @@ from domain.oauth.messages import ProtocolError, ProtocolRequest
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from web.extensions import csrf, db
-from web.http.access import open_to_anyone, visitor
+from web.http.access import get_current_user, open_to_anyone
 from web.oauth.authorization_url import address_for, asked_now, when_asked
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
-from web.sealing.consent_forms import consume, read_ticket, write_ticket
+from web.sealing.consent_forms import consume, open_consent_form, seal_consent_form
 from web.services import now
 
 authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
@@ -63,10 +63,10 @@ def consent_by_post() -> ResponseReturnValue:
 @open_to_anyone
 def decide() -> ResponseReturnValue:
     """Take the user's answer to the question that the page showed, once."""
-    question = read_ticket(request.form.get("request", ""))
+    question = open_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=address_for(question.parameters)))
-    if not consume(question, sign_in_id=visitor().sign_in_id):
+    if not consume(question, sign_in_id=get_current_user().sign_in_id):
         # Pressed twice, or after going back: what counts is a page that was not answered yet.
         return redirect(address_for({**question.parameters, "prompt": ["consent"]}), code=303)
     return _answer(request_from(question.parameters))
@@ -89,7 +89,7 @@ def _approval() -> Approval | None:
 
 
 def _visitors_approval() -> Approval:
-    return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+    return Approval(user_id=get_current_user().id, auth_time=get_current_user().auth_time)
 
 
 def _follow(
@@ -113,7 +113,7 @@ def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnVal
 
 
 def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
-    question = authorization.question_about(checked, user_id=visitor().id, server=server)
+    question = authorization.question_about(checked, user_id=get_current_user().id, server=server)
     destination = destination_of(checked.redirect_uri)
     return render_template(
         "authorize/consent.html",
@@ -122,8 +122,8 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
         granted_scopes=scope_views(question.granted),
         redirect_host=destination.words,
         is_insecure_redirect=destination.is_insecure,
-        request_token=write_ticket(
-            checked.request.payload.datalist, sign_in_id=visitor().sign_in_id
+        request_token=seal_consent_form(
+            checked.request.payload.datalist, sign_in_id=get_current_user().sign_in_id
         ),
     )
 
@@ -162,8 +162,8 @@ def _edit_url(application: ApplicationRow) -> str | None:
     """Return where the visitor can edit an application, if they may."""
     if not current_user.is_authenticated:
         return None
-    if is_own(application, owner_id=visitor().id):
+    if is_own(application, owner_id=get_current_user().id):
         return url_for("applications.edit", application_id=application.id)
-    if visitor().is_admin:
+    if get_current_user().is_admin:
         return url_for("admin.applications.edit", application_id=application.id)
     return None

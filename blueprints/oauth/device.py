@@ -13,11 +13,11 @@ from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
 from domain.oauth.scopes import views as scope_views
 from forms.device import UserCodeForm
 from web.extensions import db
-from web.http.access import open_to_anyone, signed_in, visitor
+from web.http.access import get_current_user, open_to_anyone, signed_in
 from web.http.public_address import public
 from web.oauth.binding import oauth_context
 from web.pages.qr_codes import qr_code
-from web.sealing.device_forms import read_ticket, write_ticket
+from web.sealing.device_forms import open_device_form, seal_device_form
 from web.services import now, settings
 
 device = Blueprint("device", __name__, url_prefix="/oauth/device")
@@ -49,7 +49,7 @@ def open_request() -> ResponseReturnValue:
         return _code_page(form), 422
     try:
         asked = devices.open_request(
-            form.user_code.data or "", user_id=visitor().id, context=oauth_context()
+            form.user_code.data or "", user_id=get_current_user().id, context=oauth_context()
         )
     except (InvalidError, TooManyAttemptsError) as error:
         return _refused(form, error)
@@ -97,7 +97,9 @@ def decide() -> ResponseReturnValue:
         return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
     decision = _pressed()
     try:
-        device_id = read_ticket(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+        device_id = open_device_form(
+            request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
+        )
         name = devices.decide(device_id, decision, _approval(), context=oauth_context())
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)
@@ -110,7 +112,7 @@ def _pressed() -> Decision:
 
 
 def _approval() -> Approval:
-    return Approval(user_id=visitor().id, auth_time=visitor().auth_time)
+    return Approval(user_id=get_current_user().id, auth_time=get_current_user().auth_time)
 
 
 def _phone_page(form: UserCodeForm) -> str:
@@ -135,5 +137,5 @@ def _question(asked: DeviceRequest) -> str:
         asked=asked,
         application=application_view(asked.application, session=db.session(), now=now()),
         scopes=scope_views(asked.scopes),
-        request_token=write_ticket(asked.id, sign_in_id=visitor().sign_in_id),
+        request_token=seal_device_form(asked.id, sign_in_id=get_current_user().sign_in_id),
     )

@@ -11,10 +11,10 @@ from domain.oauth.endpoints import logout as domain
 from domain.oauth.endpoints.logout import LogoutRequest, Step
 from domain.oauth.messages import ProtocolError, ProtocolRequest
 from web.extensions import csrf, db
-from web.http.access import open_to_anyone, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, open_to_anyone
+from web.http.audit import record_event
 from web.oauth.binding import request_in_form, request_in_query, send
-from web.sealing.logout_requests import carry, read_carried, read_question, write_question
+from web.sealing.logout_requests import carry, open_carried, open_question, seal_question
 from web.services import settings
 
 logout = Blueprint("logout", __name__, url_prefix="/oauth")
@@ -28,7 +28,7 @@ def ask() -> ResponseReturnValue:
         return ""
     carried = request.args.get("request")
     try:
-        asked = read_carried(carried) if carried else _checked(request_in_query())
+        asked = open_carried(carried) if carried else _checked(request_in_query())
     except ProtocolError as error:
         return _refuse(error)
     return _follow(asked)
@@ -46,7 +46,7 @@ def decide() -> ResponseReturnValue:
         return _carry_over()
     if not current_user.is_authenticated:
         return redirect(url_for("logout.ask"))
-    asked = read_question(request.form.get("request", ""), sign_in_id=visitor().sign_in_id)
+    asked = open_question(request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id)
     if request.form["decision"] != "sign_out":
         return redirect(url_for("home.index"))
     return _sign_out(asked)
@@ -78,10 +78,14 @@ def _follow(asked: LogoutRequest) -> ResponseReturnValue:
 
 
 def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
-    note(
-        Event(kind=EventKind.SIGNED_OUT, user_id=visitor().id, subject=asked.application_name or "")
+    record_event(
+        Event(
+            kind=EventKind.SIGNED_OUT,
+            user_id=get_current_user().id,
+            subject=asked.application_name or "",
+        )
     )
-    close_sign_in(visitor().sign_in_id, session=db.session())
+    close_sign_in(get_current_user().sign_in_id, session=db.session())
     logout_user()
     session.clear()
     return _go_back(asked)
@@ -93,7 +97,7 @@ def _go_back(asked: LogoutRequest) -> ResponseReturnValue:
 
 
 def _ask(asked: LogoutRequest) -> ResponseReturnValue:
-    return _page("ask", asked, write_question(asked, sign_in_id=visitor().sign_in_id))
+    return _page("ask", asked, seal_question(asked, sign_in_id=get_current_user().sign_in_id))
 
 
 def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:

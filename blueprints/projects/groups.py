@@ -23,8 +23,8 @@ from domain.projects.views import GroupView
 from forms.group import GroupForm
 from forms.member import MemberForm, RoleForm
 from web.extensions import db
-from web.http.access import signed_in, viewer, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, signed_in, viewer
+from web.http.audit import record_event
 from web.http.routes import reserved_names
 from web.services import now
 
@@ -47,7 +47,7 @@ def new() -> ResponseReturnValue:
     except (InvalidError, NotFoundError, ForbiddenError) as error:
         form.object_to("path", str(error))
         return _new_page(form)
-    make_owner(group, visitor().id, session=db.session(), now=now())
+    make_owner(group, get_current_user().id, session=db.session(), now=now())
     flash(f"The group {group.path} is made.")
     return redirect(url_for("projects.show_namespace", full_path=group.path))
 
@@ -67,7 +67,7 @@ def members(group_path: str) -> ResponseReturnValue:
     except (InvalidError, NotFoundError) as error:
         form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(group, form)
-    note(joined(place, user, role))
+    record_event(joined(place, user, role))
     flash(f"{user.username} is now {role.label} of {group.path}.")
     return redirect(url_for("groups.members", group_path=group.path))
 
@@ -79,7 +79,7 @@ def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
     place = _maintained(group_path)
     role = RoleForm(giver=Role.OWNER).get_role()
     change = change_role(place, member_id, role, by=viewer(), session=db.session())
-    note(changed(place, change))
+    record_event(changed(place, change))
     flash(f"{change.user.username} is now {role.label} of {place.path}.")
     return redirect(url_for("groups.members", group_path=place.path))
 
@@ -93,7 +93,7 @@ def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
     place = _maintained(group_path)
     user = remove_member(place, member_id, by=viewer(), session=db.session())
-    note(left(place, user))
+    record_event(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("groups.members", group_path=place.path))
 
@@ -113,7 +113,9 @@ def _new_page(form: GroupForm) -> ResponseReturnValue:
 
 def _members_page(group: GroupView, form: MemberForm) -> ResponseReturnValue:
     everyone = list_members(
-        get_place(group.path, session=db.session()), viewer_id=visitor().id, session=db.session()
+        get_place(group.path, session=db.session()),
+        viewer_id=get_current_user().id,
+        session=db.session(),
     )
     page = render_template("groups/members.html", group=group, members=everyone, form=form)
     return page, 422 if form.errors else 200

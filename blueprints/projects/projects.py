@@ -26,8 +26,8 @@ from domain.projects.views import ProjectView
 from forms.member import MemberForm, RoleForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.extensions import db
-from web.http.access import open_to_anyone, project_member, signed_in, viewer, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
+from web.http.audit import record_event
 from web.http.public_address import this_page
 from web.http.routes import reserved_names
 from web.pages.namespaces import integration_context
@@ -55,7 +55,7 @@ def new() -> ResponseReturnValue:
     except (InvalidError, NotFoundError) as error:
         form.object_to("name", str(error))
         return _new_page(form)
-    make_owner(project, visitor().id, session=db.session(), now=now())
+    make_owner(project, get_current_user().id, session=db.session(), now=now())
     flash(f"The project {project.path} is made. Connect a monitoring system next.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
@@ -131,7 +131,7 @@ def members(project: ProjectView) -> ResponseReturnValue:
     except (InvalidError, NotFoundError) as error:
         form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(project, form)
-    note(joined(place, user, role))
+    record_event(joined(place, user, role))
     flash(f"{user.username} is now {role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -142,7 +142,7 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Give a member another role."""
     place, role = _place(project), RoleForm(giver=Role.OWNER).get_role()
     change = change_role(place, member_id, role, by=viewer(), session=db.session())
-    note(changed(place, change))
+    record_event(changed(place, change))
     flash(f"{change.user.username} is now {role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -156,7 +156,7 @@ def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
     place = _place(project)
     user = remove_member(place, member_id, by=viewer(), session=db.session())
-    note(left(place, user))
+    record_event(left(place, user))
     flash("The member is removed.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -167,6 +167,6 @@ def _place(project: ProjectView) -> Place:
 
 def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
     place = _place(project)
-    everyone = list_members(place, viewer_id=visitor().id, session=db.session())
+    everyone = list_members(place, viewer_id=get_current_user().id, session=db.session())
     page = render_template("projects/members.html", project=project, members=everyone, form=form)
     return page, 422 if form.errors else 200

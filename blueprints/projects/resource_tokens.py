@@ -24,7 +24,7 @@ from domain.projects.views import ProjectView
 from forms.access_token import ResourceTokenForm
 from web.extensions import db
 from web.http.access import project_member, signed_in, viewer
-from web.http.audit import note
+from web.http.audit import record_event
 from web.pages.links import page_links
 from web.pages.list_query import PLACES, asked_slice, list_query
 from web.services import now, services, settings
@@ -175,7 +175,7 @@ def _new(scope: TokenScope) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page(scope, form)
-    note(made.token.event(EventKind.TOKEN_ISSUED))
+    record_event(made.token.event(EventKind.TOKEN_ISSUED))
     return _show_once(scope, made)
 
 
@@ -218,7 +218,7 @@ def _rotate(scope: TokenScope, token_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
         return redirect(scope.url("index"))
-    note(made.token.event(EventKind.TOKEN_ROTATED))
+    record_event(made.token.event(EventKind.TOKEN_ROTATED))
     return _show_once(scope, made)
 
 
@@ -227,7 +227,7 @@ def _revoke(scope: TokenScope, token_id: int) -> ResponseReturnValue:
     old = domain.get_resource_token(scope.place, token_id, session=database, now=moment)
     domain.check_may_end(old, scope.role)
     token = domain.revoke_resource_token(scope.place, token_id, session=database, now=moment)
-    note(token.event(EventKind.TOKEN_REVOKED))
+    record_event(token.event(EventKind.TOKEN_REVOKED))
     flash(f"The token {token.name} is revoked.")
     return redirect(scope.url("index"))
 

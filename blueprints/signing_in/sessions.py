@@ -7,11 +7,16 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
 from domain.accounts.factors.passkey_ceremonies import REQUIRED, PasskeyRefusedError
-from domain.accounts.factors.passkeys import find_owner, question_for_anyone
+from domain.accounts.factors.passkeys import find_owner, request_options_for_anyone
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.second_factor_check import Step, prove_with_passkey
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Proof, by_passkey, close_sign_in
-from domain.accounts.users import authenticate, find_entrant, find_user
+from domain.accounts.signing_in.second_factor_check import SecondFactorAttempt, prove_with_passkey
+from domain.accounts.signing_in.sessions import (
+    BY_PASSWORD,
+    Authentication,
+    by_passkey,
+    close_sign_in,
+)
+from domain.accounts.users import authenticate, find_active_user, find_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import TooManyAttemptsError
@@ -20,29 +25,34 @@ from domain.oauth.consent.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
 from forms.two_factor import PasskeyAnswerForm
 from web.extensions import db
-from web.http.access import open_to_anyone, signed_in, visitor
-from web.http.audit import note
+from web.http.access import get_current_user, open_to_anyone, signed_in
+from web.http.audit import record_event
 from web.oauth.binding import oauth_context, request_from
-from web.sealing.passkey_challenges import ask, find_party, get_party, take_reply
-from web.sealing.pending_sign_ins import give_ticket
-from web.services import knock_limits, now, services
-from web.signing_in.attempts import knock_of
-from web.signing_in.completion import sign_in_as, wanted_page, way_on
+from web.sealing.passkey_challenges import (
+    find_relying_party,
+    get_relying_party,
+    remember_challenge,
+    take_response,
+)
+from web.sealing.pending_sign_ins import begin_pending_sign_in
+from web.services import now, services, sign_in_limits
+from web.signing_in.attempts import sign_in_attempt
+from web.signing_in.completion import next_url, requested_page, sign_in_as
 
 sessions = Blueprint("sessions", __name__, url_prefix="/users")
 
 WRONG = "That user name or password is not right."
-#: What a question about passkeys on this page is for.
+#: The purpose of passkey challenges of this page.
 _PURPOSE = "sign in"
 
 
 @sessions.get("/sign_in")
 @open_to_anyone
 def sign_in() -> ResponseReturnValue:
-    """Show the form; to who is signed in, only if they shall prove again who they are."""
+    """Show the sign-in form; signed-in users only see it to sign in again."""
     if current_user.is_authenticated and "again" not in request.args:
-        return redirect(way_on())
-    known = visitor().username if current_user.is_authenticated else ""
+        return redirect(next_url())
+    known = get_current_user().username if current_user.is_authenticated else ""
     form = SignInForm(formdata=None, login=_login_hint() or known)
     return _page(form)
 
@@ -50,36 +60,36 @@ def sign_in() -> ResponseReturnValue:
 @sessions.post("/sign_in")
 @open_to_anyone
 def check_in() -> ResponseReturnValue:
-    """Check who it is, and go on to where they wanted, or to the second factor."""
+    """Check the password, then go to the requested page or to the second factor."""
     form = SignInForm()
     if not form.validate_on_submit():
         return _page(form), 422
-    knock = knock_of(form.login.data or "", form.password.data or "")
+    attempt = sign_in_attempt(form.login.data or "", form.password.data or "")
     try:
-        user = authenticate(knock, session=db.session(), keyring=services().keyring, now=now())
+        user = authenticate(attempt, session=db.session(), keyring=services().keyring, now=now())
     except TooManyAttemptsError as error:
         return _too_many(form, error)
     if user is None:
-        _note_failure(_id_of(knock.login), "password")
+        _note_failure(_id_of(attempt.login), "password")
         form.object_to("password", WRONG)
         return _page(form), 422
     if has_second_factor(user.id, session=db.session()):
-        give_ticket(user)
-        return redirect(url_for("two_factor.enter", next=wanted_page() or None))
-    return sign_in_as(Proof(user=user, methods=BY_PASSWORD))
+        begin_pending_sign_in(user)
+        return redirect(url_for("two_factor.enter", next=requested_page() or None))
+    return sign_in_as(Authentication(user=user, methods=BY_PASSWORD))
 
 
 @sessions.post("/sign_in/passkey.json")
 @open_to_anyone
 def ask_for_passkey() -> ResponseReturnValue:
-    """Ask the browser for any passkey of this service."""
-    return ask(question_for_anyone(get_party()), purpose=_PURPOSE)
+    """Return the options to sign in with any passkey."""
+    return remember_challenge(request_options_for_anyone(get_relying_party()), purpose=_PURPOSE)
 
 
 @sessions.post("/sign_in/passkey")
 @open_to_anyone
 def check_in_by_passkey() -> ResponseReturnValue:
-    """Check a passkey that stands for name and password."""
+    """Sign in with a passkey alone."""
     form = SignInForm(formdata=None)
     try:
         return sign_in_as(_proof_by_passkey())
@@ -93,39 +103,39 @@ def check_in_by_passkey() -> ResponseReturnValue:
 @sessions.post("/sign_out")
 @signed_in
 def sign_out() -> ResponseReturnValue:
-    """End this browser's sign-in, here and in the database; another may follow it."""
-    note(Event(kind=EventKind.SIGNED_OUT, user_id=visitor().id))
-    close_sign_in(visitor().sign_in_id, session=db.session())
+    """Delete this browser's sign-in and clear its session."""
+    record_event(Event(kind=EventKind.SIGNED_OUT, user_id=get_current_user().id))
+    close_sign_in(get_current_user().sign_in_id, session=db.session())
     logout_user()
     session.clear()
     flash("You are signed out.")
     return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
 
 
-def _proof_by_passkey() -> Proof:
-    """Return who has shown a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
+def _proof_by_passkey() -> Authentication:
+    """Return the user of a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
     database = db.session()
-    reply = take_reply(PasskeyAnswerForm().credential.data or "", purpose=_PURPOSE)
+    reply = take_response(PasskeyAnswerForm().credential.data or "", purpose=_PURPOSE)
     owner_id = find_owner(reply, session=database)
-    user = find_entrant(owner_id, session=database) if owner_id else None
-    step = Step(
-        user_id=user.id if user else None, address=request.remote_addr, limits=knock_limits()
+    user = find_active_user(owner_id, session=database) if owner_id else None
+    attempt = SecondFactorAttempt(
+        user_id=user.id if user else None, address=request.remote_addr, limits=sign_in_limits()
     )
     try:
         proof = prove_with_passkey(
-            step, reply, REQUIRED, session=database, keyring=services().keyring, now=now()
+            attempt, reply, REQUIRED, session=database, keyring=services().keyring, now=now()
         )
     except PasskeyRefusedError:
         _note_failure(owner_id, "passkey")
         raise
     if user is None:
         raise PasskeyRefusedError
-    return Proof(user=user, methods=by_passkey(proof))
+    return Authentication(user=user, methods=by_passkey(proof))
 
 
 def _note_failure(user_id: int | None, what: str) -> None:
-    """Keep that somebody failed; a name that nobody has may be a password in the wrong field."""
-    note(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
+    """Record a failure, without an unknown login: it may be a password in the wrong field."""
+    record_event(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
     release_locks(db.session())  # nobody waits for the page that says so
 
 
@@ -135,8 +145,8 @@ def _id_of(login: str) -> int | None:
 
 
 def _asking() -> dict[str, list[str]]:
-    """Return the parameters of the authorization request that led here, if one did."""
-    path, _, query = wanted_page().partition("?")
+    """Return the parameters of the authorization request that redirected here, if any."""
+    path, _, query = requested_page().partition("?")
     return parse_qs(query) if path == url_for("authorize.consent") else {}
 
 
@@ -158,6 +168,6 @@ def _page(form: SignInForm) -> str:
         form=form,
         application_name=application.name if application else None,
         application_registered_itself=bool(application and application.client_metadata is not None),
-        has_passkeys=find_party() is not None,
-        leads_to_device=wanted_page().partition("?")[0] == url_for("device.enter"),
+        has_passkeys=find_relying_party() is not None,
+        leads_to_device=requested_page().partition("?")[0] == url_for("device.enter"),
     )

@@ -1,30 +1,39 @@
-"""The step after the password: a code of an app, a recovery code, or a passkey."""
+"""The second-factor check after the password: app code, recovery code or passkey."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.factors.passkey_ceremonies import PREFERRED, PasskeyRefusedError
-from domain.accounts.factors.passkeys import question_for_user
+from domain.accounts.factors.passkeys import request_options_for
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in.second_factor_check import (
     CodeKind,
-    Step,
+    SecondFactorAttempt,
     WrongCodeError,
     prove_with_code,
     prove_with_passkey,
 )
-from domain.accounts.signing_in.sessions import BY_PASSWORD_AND_CODE, Proof, by_password_and_passkey
+from domain.accounts.signing_in.sessions import (
+    BY_PASSWORD_AND_CODE,
+    Authentication,
+    by_password_and_passkey,
+)
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.two_factor import CodeForm, PasskeyAnswerForm
 from web.extensions import db
 from web.http.access import open_to_anyone
-from web.http.audit import note
-from web.sealing.passkey_challenges import ask, find_party, get_party, take_reply
-from web.sealing.pending_sign_ins import Ticket, find_ticket, spend
-from web.services import knock_limits, now, services
-from web.signing_in.completion import sign_in_as, wanted_page, way_on
+from web.http.audit import record_event
+from web.sealing.passkey_challenges import (
+    find_relying_party,
+    get_relying_party,
+    remember_challenge,
+    take_response,
+)
+from web.sealing.pending_sign_ins import PendingSignIn, consume, find_pending_sign_in
+from web.services import now, services, sign_in_limits
+from web.signing_in.completion import next_url, requested_page, sign_in_as
 from web.signing_in.known_browsers import known_accounts
 
 two_factor = Blueprint("two_factor", __name__, url_prefix="/users/two_factor")
@@ -33,51 +42,51 @@ two_factor = Blueprint("two_factor", __name__, url_prefix="/users/two_factor")
 @two_factor.get("")
 @open_to_anyone
 def enter() -> ResponseReturnValue:
-    """Ask for the second factor."""
-    ticket = find_ticket()
-    return _page(CodeForm(formdata=None), ticket) if ticket else _begin_again()
+    """Show the form for the second factor."""
+    pending = find_pending_sign_in()
+    return _page(CodeForm(formdata=None), pending) if pending else _begin_again()
 
 
 @two_factor.post("")
 @open_to_anyone
 def check_code() -> ResponseReturnValue:
-    """Take a code of the app or a recovery code."""
-    ticket, form = find_ticket(), CodeForm()
-    if ticket is None:
+    """Check an app code or a recovery code."""
+    pending, form = find_pending_sign_in(), CodeForm()
+    if pending is None:
         return _begin_again()
     if not form.validate_on_submit():
-        return _page(form, ticket), 422
+        return _page(form, pending), 422
     try:
-        kind = _prove_with_code(ticket, form.code.data or "")
+        kind = _prove_with_code(pending, form.code.data or "")
     except (InvalidError, TooManyAttemptsError) as error:
-        return _refused(form, ticket, error)
+        return _refused(form, pending, error)
     if kind is CodeKind.RECOVERY:
-        _note_recovery(ticket)
-    return _go_on(ticket, BY_PASSWORD_AND_CODE)
+        _note_recovery(pending)
+    return _go_on(pending, BY_PASSWORD_AND_CODE)
 
 
 @two_factor.post("/passkey.json")
 @open_to_anyone
 def ask_for_passkey() -> ResponseReturnValue:
-    """Ask the browser for a passkey of who gave their password."""
-    ticket = find_ticket()
-    if ticket is None:
+    """Return the options to authenticate with a passkey of the user."""
+    pending = find_pending_sign_in()
+    if pending is None:
         return {"message": "This took too long. Reload the page and sign in again."}, 403
-    question = question_for_user(ticket.user.id, get_party(), session=db.session())
-    return ask(question, purpose=_purpose(ticket))
+    ceremony = request_options_for(pending.user.id, get_relying_party(), session=db.session())
+    return remember_challenge(ceremony, purpose=_purpose(pending))
 
 
 @two_factor.post("/passkey")
 @open_to_anyone
 def check_passkey() -> ResponseReturnValue:
-    """Take a passkey."""
-    ticket, form = find_ticket(), CodeForm(formdata=None)
-    if ticket is None:
+    """Check a passkey."""
+    pending, form = find_pending_sign_in(), CodeForm(formdata=None)
+    if pending is None:
         return _begin_again()
     try:
-        reply = take_reply(PasskeyAnswerForm().credential.data or "", purpose=_purpose(ticket))
+        reply = take_response(PasskeyAnswerForm().credential.data or "", purpose=_purpose(pending))
         proof = prove_with_passkey(
-            _step(ticket),
+            _attempt(pending),
             reply,
             PREFERRED,
             session=db.session(),
@@ -85,80 +94,80 @@ def check_passkey() -> ResponseReturnValue:
             now=now(),
         )
     except (PasskeyRefusedError, TooManyAttemptsError) as error:
-        return _refused(form, ticket, error)
-    return _go_on(ticket, by_password_and_passkey(proof))
+        return _refused(form, pending, error)
+    return _go_on(pending, by_password_and_passkey(proof))
 
 
-def _purpose(ticket: Ticket) -> str:
-    return f"second factor {ticket.number}"
+def _purpose(pending: PendingSignIn) -> str:
+    return f"second factor {pending.number}"
 
 
-def _step(ticket: Ticket) -> Step:
-    return Step(
-        user_id=ticket.user.id,
+def _attempt(pending: PendingSignIn) -> SecondFactorAttempt:
+    return SecondFactorAttempt(
+        user_id=pending.user.id,
         address=request.remote_addr,
-        limits=knock_limits(),
-        mark=known_accounts().get(ticket.user.id),
+        limits=sign_in_limits(),
+        mark=known_accounts().get(pending.user.id),
     )
 
 
-def _prove_with_code(ticket: Ticket, typed: str) -> CodeKind:
+def _prove_with_code(pending: PendingSignIn, typed: str) -> CodeKind:
     return prove_with_code(
-        _step(ticket), typed, session=db.session(), keyring=services().keyring, now=now()
+        _attempt(pending), typed, session=db.session(), keyring=services().keyring, now=now()
     )
 
 
-def _go_on(ticket: Ticket, methods: tuple[str, ...]) -> ResponseReturnValue:
-    """Sign in, unless somebody copied the ticket and was faster."""
-    if not spend(ticket):
+def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnValue:
+    """Sign in, unless the pending sign-in was already used."""
+    if not consume(pending):
         return _begin_again()
-    return sign_in_as(Proof(user=ticket.user, methods=methods))
+    return sign_in_as(Authentication(user=pending.user, methods=methods))
 
 
 def _begin_again() -> ResponseReturnValue:
     if current_user.is_authenticated:
-        return redirect(way_on())  # back after both steps
+        return redirect(next_url())  # back after both steps
     flash("Sign in again: the second step has to follow the first within ten minutes.", "warning")
-    return redirect(url_for("sessions.sign_in", next=wanted_page() or None))
+    return redirect(url_for("sessions.sign_in", next=requested_page() or None))
 
 
 def _refused(
-    form: CodeForm, ticket: Ticket, error: InvalidError | TooManyAttemptsError
+    form: CodeForm, pending: PendingSignIn, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
-    """Show what is wrong; returned and not raised, so that guesses count."""
+    """Show the error; returned and not raised, so that the attempt stays counted."""
     if isinstance(error, TooManyAttemptsError):
         form.object_to("code", str(error))
-        return _page(form, ticket), 429, {"Retry-After": str(error.retry_after)}
+        return _page(form, pending), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | PasskeyRefusedError):
-        _note_failure(ticket, error)
+        _note_failure(pending, error)
         form.code.data = ""  # nobody corrects a digit of a spent code
     form.object_to(error.field, str(error))
-    return _page(form, ticket), 422
+    return _page(form, pending), 422
 
 
-def _note_failure(ticket: Ticket, error: InvalidError) -> None:
+def _note_failure(pending: PendingSignIn, error: InvalidError) -> None:
     wrong = {"wrong": "passkey" if isinstance(error, PasskeyRefusedError) else "code"}
-    note(Event(kind=EventKind.SECOND_FACTOR_FAILED, user_id=ticket.user.id, details=wrong))
+    record_event(Event(kind=EventKind.SECOND_FACTOR_FAILED, user_id=pending.user.id, details=wrong))
 
 
-def _note_recovery(ticket: Ticket) -> None:
-    left = factors_of(ticket.user.id, session=db.session()).recovery_codes_left
-    note(
+def _note_recovery(pending: PendingSignIn) -> None:
+    left = factors_of(pending.user.id, session=db.session()).recovery_codes_left
+    record_event(
         Event(
             kind=EventKind.RECOVERY_CODE_USED,
-            user_id=ticket.user.id,
+            user_id=pending.user.id,
             details={"left": left},
-            actor=Actor(id=ticket.user.id, name=ticket.user.username),
+            actor=Actor(id=pending.user.id, name=pending.user.username),
         )
     )
 
 
-def _page(form: CodeForm, ticket: Ticket) -> str:
-    factors = factors_of(ticket.user.id, session=db.session())
+def _page(form: CodeForm, pending: PendingSignIn) -> str:
+    factors = factors_of(pending.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",
         form=form,
-        username=ticket.user.username,
+        username=pending.user.username,
         has_app=factors.has_app,
-        has_passkeys=bool(factors.passkeys) and find_party() is not None,
+        has_passkeys=bool(factors.passkeys) and find_relying_party() is not None,
     )

@@ -1,1 +1,1 @@
-"""Who people are, how they prove it, and what they may do."""
+"""User accounts: creation, authentication, roles and administration."""

@@ -1,6 +1,6 @@
-"""What administrators do to accounts, on a page or by a command.
+"""Account operations for administrators, on pages and on the command line.
 
-Who does it comes as `by`, the id of their account; None is an operator with a command line.
+`by` is the account id of the acting administrator; None stands for the command line.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,31 +28,31 @@ from domain.randomness import random_password
 from models import User
 
 LOCKED = "locked"
-#: A row, for views that hand it back to this module.
+#: The ORM row that `get_account` returns; views only pass it back to this module.
 UserRow = User
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountDetails:
-    """What an administrator says of a new account."""
+    """The fields of a new account."""
 
     username: str
     email: str
-    #: The user name if empty.
+    #: Display name; the user name if empty.
     name: str = ""
     is_admin: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewAccount:
-    """A new account and the only sight of its password."""
+    """A new account and its generated password, which is not stored in clear."""
 
     user: User
     password: str = field(repr=False)
 
 
 def get_account(user_id: int, *, session: Session) -> User:
-    """Return an account, or raise NotFoundError; of who was erased there is none."""
+    """Return an account; raise NotFoundError if it does not exist or was erased."""
     found = session.get(User, user_id) if user_id <= LARGEST_ID else None
     if found is None or found.kind == ERASED:
         message = "There is no such user."
@@ -60,8 +60,8 @@ def get_account(user_id: int, *, session: Session) -> User:
     return found
 
 
-def made_up_password(username: str) -> str:
-    """Return a random password that obeys the rules for chosen ones, too."""
+def generate_password(username: str) -> str:
+    """Return a random password that does not contain the user name."""
     while username.lower() in (password := random_password()):
         pass
     return password
@@ -70,11 +70,11 @@ def made_up_password(username: str) -> str:
 def create_account(
     details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
 ) -> NewAccount:
-    """Make an account with a password that its owner must change at the first sign-in.
+    """Create an account with a random password that has to be changed at the first sign-in.
 
-    Raises InvalidError or ConflictError, which name the field.
+    Raises InvalidError or ConflictError with the name of the field.
     """
-    password = made_up_password(details.username)
+    password = generate_password(details.username)
     new = NewUser(
         username=details.username,
         email=details.email,
@@ -89,9 +89,9 @@ def create_account(
 
 
 def lock(user: User, *, by: int | None, session: Session) -> None:
-    """Keep an account out until it is unlocked: no browser, no password, no token of it works.
+    """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Raises ConflictError for oneself and for the last administrator.
+    Raises ConflictError for the acting account itself and for the last administrator.
     """
     _refuse_oneself(user, by, "You cannot lock your own account; another administrator can.")
     _keep_an_administrator(user, session=session)
@@ -100,7 +100,7 @@ def lock(user: User, *, by: int | None, session: Session) -> None:
 
 
 def unlock(user: User, *, session: Session, keyring: Keyring) -> None:
-    """Let an account in again, whoever or whatever kept it out."""
+    """Unlock an account and reset its count of failed sign-in attempts."""
     user.state = ACTIVE
     forget_failed_sign_ins(user, session=session, keyring=keyring)
 
@@ -110,11 +110,12 @@ def reset_password(
 ) -> str:
     """Give an account a random password, sign it out everywhere, and return the password.
 
-    It has to be changed at the next sign-in. Raises ConflictError for oneself and for bots.
+    It has to be changed at the next sign-in. Raises ConflictError for the acting account itself and
+    for bots.
     """
     _refuse_oneself(user, by, "Change your own password in your settings.")
     _refuse_bot(user)
-    password = made_up_password(user.username)
+    password = generate_password(user.username)
     release_locks(session)
     password_hash = hash_password(password, cost)
     user.password_hash = password_hash
@@ -126,20 +127,20 @@ def reset_password(
 
 
 def make_administrator(user: User) -> None:
-    """Let somebody administer the instance; raise ConflictError for bots."""
+    """Make a user an administrator of the instance; raise ConflictError for bots."""
     _refuse_bot(user)
     user.is_admin = True
 
 
 def unmake_administrator(user: User, *, by: int | None, session: Session) -> None:
-    """Let somebody administer no more; raise ConflictError for oneself and for the last one."""
+    """Revoke the administrator role; raise ConflictError for oneself and the last administrator."""
     _refuse_oneself(user, by, "Another administrator has to take this from you.")
     _keep_an_administrator(user, session=session)
     user.is_admin = False
 
 
 def check_erasable(user: User, *, by: int | None, session: Session) -> None:
-    """Raise ConflictError for oneself, for bots, and for the last administrator."""
+    """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
     _refuse_oneself(user, by, "You cannot delete your own account; another administrator can.")
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
@@ -159,12 +160,12 @@ def _refuse_bot(user: User) -> None:
 
 
 def _keep_an_administrator(user: User, *, session: Session) -> None:
-    """Refuse to lose the last administrator; those who take from each other wait here."""
+    """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
     administrators = session.scalars(
         select(User.id)
         .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
         .order_by(User.id)
-        # What only refers to the row, such as a sign-in, need not wait.
+        # KEY SHARE: inserting a row that refers to the user, such as a sign-in, does not wait.
         .with_for_update(key_share=True)
     ).all()
     if list(administrators) == [user.id]:

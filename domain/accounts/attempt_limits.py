@@ -1,4 +1,4 @@
-"""Counts guesses, across all workers, and says when it has been too many."""
+"""Attempt counters in the database, shared by all processes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from models import AttemptCount
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptLimit:
-    """So many attempts for one subject within a window."""
+    """The number of attempts that one subject has within a window of time."""
 
     subject: str
     attempts: int
@@ -24,9 +24,9 @@ class AttemptLimit:
 def claim_attempt(
     limit: AttemptLimit, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Count one attempt before it is made, or raise TooManyAttemptsError.
+    """Count an attempt before it is checked; raise TooManyAttemptsError above the limit.
 
-    Counting first means that parallel guesses cannot all slip through the same gap.
+    Counting first keeps parallel guesses from passing the limit together.
     """
     insert = insert_into(AttemptCount, session=session).values(
         subject=keyring.digest(limit.subject), count=1, window_ends_at=now + limit.window
@@ -49,17 +49,17 @@ def claim_attempt(
 
 
 def forget_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Start counting anew: whoever knows the answer was not guessing."""
+    """Reset the counter of a subject after a successful attempt."""
     session.execute(
         delete(AttemptCount).where(AttemptCount.subject == keyring.digest(limit.subject))
     )
 
 
-def give_back_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Take back the one attempt that was right, and keep the wrong ones before it.
+def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
+    """Subtract one successful attempt from the counter and keep the failed ones.
 
-    For what many people share, such as an address: one who may come in must not clear the count
-    for one who is guessing.
+    For subjects that many people share, such as an IP address: a successful sign-in of one user
+    must not reset the count of another who is guessing.
     """
     session.execute(
         update(AttemptCount)
@@ -71,9 +71,9 @@ def give_back_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring
 def claim_once(
     what: str, *, lifetime: timedelta, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Tell whether nobody has used this before, and remember that it is used now.
+    """Claim a single-use value; return False if it was claimed before.
 
-    For what nobody accepts any more after `lifetime`, because it says itself how old it is.
+    The claim is kept for `lifetime`, after which the value has to be invalid by itself.
     """
     limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
     try:

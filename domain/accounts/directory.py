@@ -1,4 +1,4 @@
-"""Accounts as administrators see them: listed, searched, counted."""
+"""Lists, search and counts of accounts for administrators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from domain.database.paging import Page, Slice, fetch_page
 from models import Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
-#: More words than these narrow nothing down any more.
+#: Further words of a search are ignored.
 _MOST_WORDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """An account as lists show it."""
+    """An account in a list."""
 
     id: int
     username: str
@@ -37,11 +37,11 @@ class Account:
 
     @property
     def is_active(self) -> bool:
-        """Whether it is let in."""
+        """Whether the account may be used."""
         return self.state == ACTIVE
 
     def as_json(self) -> dict[str, Any]:
-        """Return what operators want to know of it."""
+        """Return the account as the command line prints it."""
         seen = self.last_sign_in_at
         return {
             "id": self.id,
@@ -58,32 +58,32 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountPage(Account):
-    """An account as its own page shows it."""
+    """An account on its own page."""
 
     password_changed_at: datetime | None
-    #: Browsers in which it is signed in.
+    #: The number of live sign-ins.
     open_sign_ins: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountFilter:
-    """Which accounts are wanted."""
+    """The filter of an account list."""
 
     #: One of GROUPS.
     group: str = "people"
-    #: Words, each of which the user name, the name or the address must contain.
+    #: Words; each has to be in the user name, the name or the e-mail address.
     search: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountCounts:
-    """How many accounts there are of each kind; bots are no people."""
+    """The number of accounts of each kind; `people` does not include bots."""
 
     people: int
     administrators: int
     locked: int
     bots: int
-    #: Administrators to whom a password alone opens everything.
+    #: Active administrators without a second factor.
     unguarded_administrators: int
 
 
@@ -98,7 +98,7 @@ def _has_second_factor() -> ColumnElement[bool]:
 
 _IS_HUMAN = User.kind == HUMAN
 _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
-#: What a list can be narrowed to.
+#: The condition of each group of accounts.
 GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
@@ -109,7 +109,7 @@ _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
 
 
 def page_of_accounts(wanted: AccountFilter, part: Slice, *, session: Session) -> Page[Account]:
-    """Return a part of the accounts, the newest first."""
+    """Return a page of accounts, the newest first."""
     statement = _ACCOUNTS.where(GROUPS[wanted.group], *_words(wanted.search))
     return fetch_page(statement, User.id, part, session=session, view=_account)
 
@@ -144,7 +144,7 @@ def _account(row: Row[*tuple[Any, ...]]) -> Account:
 
 
 def look_up_account(user_id: int, *, session: Session, now: datetime) -> AccountPage:
-    """Return an account with what only its own page shows, or raise NotFoundError."""
+    """Return an account with the details of its page, or raise NotFoundError."""
     user = get_account(user_id, session=session)
     row = session.execute(_ACCOUNTS.where(User.id == user.id)).one()
     sign_ins = select(func.count(SignIn.id)).where(
@@ -158,7 +158,7 @@ def look_up_account(user_id: int, *, session: Session, now: datetime) -> Account
 
 
 def count_accounts(*, session: Session) -> AccountCounts:
-    """Count accounts of each kind."""
+    """Return the number of accounts of each kind."""
     unguarded = and_(_IS_ADMINISTRATOR, User.state == ACTIVE, not_(_has_second_factor()))
     conditions = {**GROUPS, "unguarded_administrators": unguarded}
     counts = (

@@ -1,9 +1,9 @@
-"""Which names people, groups and projects may bear."""
+"""Rules for the names of users, groups and projects."""
 
 import re
 import unicodedata
 
-#: A full path, and the name that people read; in characters.
+#: The longest full path and the longest display name, in characters.
 LONGEST_PATH, LONGEST_NAME = 255, 100
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
@@ -22,12 +22,12 @@ def _check_segment(segment: str, what: str) -> None:
 
 
 def check_username(username: str) -> None:
-    """Raise ValueError, with a sentence, if a user may not be called so."""
+    """Raise ValueError with a sentence if this is not a valid user name."""
     _check_segment(username, "A user name")
 
 
 def check_display_name(name: str) -> None:
-    """Raise ValueError, with a sentence, if people cannot be shown such a name."""
+    """Raise ValueError with a sentence if this is not a valid display name."""
     if len(name) > LONGEST_NAME:
         message = f"A name may have at most {LONGEST_NAME} characters."
         raise ValueError(message)
@@ -37,9 +37,9 @@ def check_display_name(name: str) -> None:
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
-    """Raise ValueError if a group or project may not live at this full path.
+    """Raise ValueError if this is not a valid full path of a group or project.
 
-    `reserved` are first parts that routes of the service begin with, in lower case.
+    `reserved` holds the first segments of the service's own routes, in lower case.
     """
     if len(path) > LONGEST_PATH:
         message = f"A path may have at most {LONGEST_PATH} characters."
@@ -53,7 +53,7 @@ def check_path(path: str, *, reserved: frozenset[str]) -> None:
 
 
 def can_be_path(path: str) -> bool:
-    """Tell whether a group or project may live at a full path: `acme/logo.json` is no such."""
+    """Return whether a full path is valid for a group or project; `acme/logo.json` is not."""
     try:
         check_path(path, reserved=frozenset())
     except ValueError:
@@ -62,5 +62,5 @@ def can_be_path(path: str) -> bool:
 
 
 def as_segment(name: str) -> str:
-    """Return a path segment that looks like a display name, or an empty string."""
+    """Return a path segment made from a display name, or an empty string."""
     return re.sub(r"[^a-z0-9_.]+", "-", name.lower()).strip("-._")[:100]

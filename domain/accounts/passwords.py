@@ -1,4 +1,4 @@
-"""Passwords: Argon2id, at a cost that the operator chooses."""
+"""Password hashing (Argon2id, configurable cost) and strength checks."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from argon2.low_level import ARGON2_VERSION
 from domain import aside
 from models.folding import fold
 
-#: Longer texts would let a stranger make us hash megabytes.
+#: The longest accepted password, so that nobody can have megabytes hashed.
 LONGEST_PASSWORD = 1000
 
-#: Of 0 to 4: guessing it would take a million tries or more.
+#: The least zxcvbn score (0 to 4): a million guesses or more.
 _LEAST_SCORE = 2
-#: So much of a password is judged: the work grows much faster than the length.
+#: The number of characters that zxcvbn judges: its work grows much faster than the length.
 _JUDGED_CHARACTERS = 24
-#: Lanes are filled by threads of their own; RFC 9106 recommends four.
+#: Each lane has a thread; RFC 9106 recommends four lanes.
 _LANES = 4
-#: zxcvbn keeps the words of the present user in a global.
+#: zxcvbn keeps the user's words in a global variable.
 _judging = Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
 class HashCost:
-    """What one guess costs; the defaults are the second choice of RFC 9106, section 4."""
+    """Argon2id parameters; the defaults are the second recommendation of RFC 9106 section 4."""
 
     memory_kib: int = 65_536
     passes: int = 3
@@ -36,24 +36,23 @@ class HashCost:
 
 @dataclass(frozen=True, kw_only=True)
 class PasswordRules:
-    """What the instance asks of a password, and how it keeps it."""
+    """The password policy of the instance."""
 
-    #: In characters.
+    #: The least length in characters.
     minimum: int
     cost: HashCost
 
 
 def hash_password(password: str, cost: HashCost) -> str:
-    """Return the Argon2id hash of a prepared password in PHC string form."""
+    """Return the Argon2id hash of a password in PHC string form."""
     return aside.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
 
 
 def prepare_password(password: str) -> str:
-    """Return what is hashed: the same for each keyboard that a password is typed on.
+    """Normalize a password, so that it is the same from every keyboard.
 
-    Spaces of other kinds become plain ones, as OpaqueString wants it (RFC 8265 section 4.2.2), and
-    the text is normalized by NFKC, as NIST recommends (SP 800-63B, 3.1.1.2). Nothing is refused:
-    characters that are newer than our tables are good ones.
+    Maps other spaces to U+0020 as OpaqueString does (RFC 8265 section 4.2.2) and applies NFKC as
+    NIST recommends (SP 800-63B section 3.1.1.2). Unassigned characters are allowed.
     """
     plain = "".join(" " if category(each) == "Zs" else each for each in password)
     return normalize("NFKC", plain)
@@ -61,10 +60,10 @@ def prepare_password(password: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What looking at a password has shown."""
+    """The result of a password check."""
 
     is_right: bool
-    #: Made at another cost than a new hash would be, or of a password that was not prepared.
+    #: Whether the hash has other parameters than a new one, or was made without normalization.
     is_hash_outdated: bool
 
 
@@ -72,12 +71,11 @@ _WRONG = Verdict(is_right=False, is_hash_outdated=False)
 
 
 def check_password(password: str, password_hash: str | None, cost: HashCost) -> Verdict:
-    """Tell whether this is the password.
+    """Check a password against a hash.
 
-    Without a hash (nobody by that name, or an account without a password) as much is computed,
-    and it is never right, so that the time of the answer does not tell which names exist. How
-    much that is depends on what was typed: former versions did not prepare passwords, so one that
-    preparing changes is looked at in both forms.
+    Without a hash (unknown user, or an account without a password) the same work is done and the
+    result is negative, so that the response time does not tell which names exist. A password that
+    normalization changes is checked in both forms, because former versions did not normalize.
     """
     if len(password) > LONGEST_PASSWORD:
         return _WRONG
@@ -95,7 +93,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
 
 
 def _octets(text: str) -> bytes:
-    # JSON can hold halves of characters; they are odd, and no fault.
+    # JSON can hold unpaired surrogates; they are allowed.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -113,7 +111,7 @@ def _hasher(cost: HashCost) -> PasswordHasher:
 
 
 def _hash_of_nobody(cost: HashCost) -> str:
-    """Return a hash that no password has, made without hashing: the first look takes as long."""
+    """Return a hash that no password matches, made without hashing."""
     hasher = _hasher(cost)
     salt, tag = (
         b64encode(bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
@@ -123,7 +121,7 @@ def _hash_of_nobody(cost: HashCost) -> str:
 
 
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
-    """Raise ValueError, with a sentence, if a password is too easy (NIST SP 800-63B, 3.1.1)."""
+    """Raise ValueError with a sentence if a password is too weak (NIST SP 800-63B, 3.1.1)."""
     if len(password) > LONGEST_PASSWORD:
         message = f"A password may have at most {LONGEST_PASSWORD} characters."
         raise ValueError(message)
@@ -141,7 +139,7 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
 
 
 def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
-    """Raise ValueError, with what would help, if few guesses lead to a password."""
+    """Raise ValueError with advice if zxcvbn finds a password easy to guess."""
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 
     with _judging:

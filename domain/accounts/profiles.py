@@ -1,4 +1,4 @@
-"""What the API says of a user."""
+"""The user object of the API."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from domain.clock import written
 from domain.database.statements import HotRow
 from models import User
 
-#: What a statement has to select so that `profile_of` can read its rows.
+#: The columns that `profile_of` reads.
 PROFILE = (
     User.id.label("user_id"),
     User.username,
@@ -22,13 +22,13 @@ PROFILE = (
 
 
 def profile_path(username: str) -> str:
-    """Return where somebody's page is; below `/-/` no group can be in its way."""
+    """Return the path of a user's page; no group path can collide below `/-/`."""
     return f"/-/users/{username}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """A user as the API shows them to themselves."""
+    """The current user's profile in the API."""
 
     id: int
     username: str
@@ -61,7 +61,7 @@ def _moment(moment: datetime | None) -> str | None:
 
 
 def profile_of(row: HotRow) -> Profile:
-    """Return the profile in a row that has the columns of PROFILE."""
+    """Build a profile from a row with the columns of PROFILE."""
     return Profile(
         id=row.user_id,
         username=row.username,

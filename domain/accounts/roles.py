@@ -1,10 +1,10 @@
-"""Roles, in order: who has more may do all that who has less may do."""
+"""Member roles, in order; each includes the permissions of the ones below."""
 
 from enum import IntEnum
 
 
 class Role(IntEnum):
-    """A member's role; the numbers are the API's."""
+    """A member's role; the value is the access level of the API."""
 
     GUEST = 10
     PLANNER = 15
@@ -15,12 +15,12 @@ class Role(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word that people read."""
+        """The name for people."""
         return self.name.capitalize()
 
 
 def role_named(word: str) -> Role:
-    """Return the role of a word in any case, or of its number; raise ValueError otherwise."""
+    """Return the role of a name (in any case) or a number; raise ValueError if there is none."""
     text = word.strip()
     for role in Role:
         if text.upper() == role.name or text == str(int(role)):

@@ -1,4 +1,4 @@
-"""Makes accounts, finds them, and checks who knocks."""
+"""Creates and finds accounts, and authenticates users by password."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
     forget_attempts,
-    give_back_attempt,
+    refund_attempt,
 )
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.names import check_display_name, check_username
@@ -30,14 +30,14 @@ from models import User
 from models.folding import fold
 
 ACTIVE = "active"
-#: Kinds of accounts: a bot stands for an access token of a project or a group; of who was erased
-#: the number alone is left.
+#: Kinds of accounts. A bot is the account of a project or group access token; of an erased account
+#: only the id is left.
 HUMAN, BOT, ERASED = "human", "bot", "erased"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewUser:
-    """What an account is made of."""
+    """The fields of a new account."""
 
     username: str
     email: str
@@ -47,9 +47,9 @@ class NewUser:
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> User:
-    """Store a new account, or raise InvalidError or ConflictError naming the field.
+    """Store a new account; raise InvalidError or ConflictError with the name of the field.
 
-    The password is judged and hashed first: no transaction should have begun.
+    The password is checked and hashed first, so no transaction should be open yet.
     """
     try:
         check_username(new.username)
@@ -80,7 +80,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
 
 
 def check_new_password(password: str, *, username: str, email: str, minimum: int) -> None:
-    """Raise InvalidError for the field `new_password` if a password is too easy."""
+    """Raise InvalidError for the field `new_password` if a password is too weak."""
     try:
         check_password_strength(password, username=username, email=email, minimum=minimum)
     except ValueError as error:
@@ -88,7 +88,7 @@ def check_new_password(password: str, *, username: str, email: str, minimum: int
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidError for the field `name` if nobody can be shown it."""
+    """Raise InvalidError for the field `name` if it is not a valid display name."""
     try:
         check_display_name(name)
     except ValueError as error:
@@ -96,11 +96,11 @@ def check_name(name: str) -> None:
 
 
 def checked_email(email: str) -> str:
-    """Return the address in its normal form, or raise InvalidError; nothing is looked up."""
+    """Return a normalized e-mail address, or raise InvalidError; no DNS query is made."""
     from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - see below
 
-    # Imported here: it loads the tables of internationalized domain names, which no hot path
-    # and no command but this one needs.
+    # Imported here because it loads the tables of internationalized domain names, which only this
+    # function needs.
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
@@ -109,11 +109,11 @@ def checked_email(email: str) -> str:
 
 
 def find_user(login: str, *, session: Session) -> User | None:
-    """Return the user of this name or e-mail address, in any spelling."""
+    """Return the user with this name or e-mail address, compared after case folding."""
     wanted = fold(login.strip())
     if "\x00" in wanted:
         return None  # nobody is called so, and Postgres refuses the question
-    # A name cannot hold an @, and an address always does: at most one row has both.
+    # A user name cannot contain an @ and an e-mail address does, so at most one row matches.
     return session.scalar(
         select(User).where(
             or_(User.username_key == wanted, User.email_key == wanted), User.kind != ERASED
@@ -122,7 +122,7 @@ def find_user(login: str, *, session: Session) -> User | None:
 
 
 def get_user(login: str, *, session: Session) -> User:
-    """Return the user of this name or address, or raise NotFoundError."""
+    """Return the user with this name or e-mail address, or raise NotFoundError."""
     user = find_user(login, session=session)
     if user is None:
         message = f"There is no user “{login}”."
@@ -131,100 +131,103 @@ def get_user(login: str, *, session: Session) -> User:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knock:
-    """Somebody says who they are."""
+class SignInAttempt:
+    """A sign-in attempt with a login name and a password, and the limits that apply to it."""
 
     login: str
     password: str
     account_limit: AttemptLimit
-    #: What many people share; their right answers clear nobody's count.
+    #: Shared by many users: a successful attempt does not reset it.
     address_limit: AttemptLimit
     cost: HashCost
-    #: By account, of a browser in which it has signed in before: that one is counted alone, so that
-    #: strangers who guess keep nobody out who is known.
+    #: By account id, for a browser that the account has signed in from before: it has a counter of
+    #: its own, so that guesses from elsewhere do not lock it out.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
-    def limits_for(self, user: User | None) -> "KnockLimitsInForce":
-        """Return what is counted if it is this account that somebody knocks at."""
+    def limits_for(self, user: User | None) -> "CountedLimits":
+        """Return the counters for an attempt on this account."""
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
-            return KnockLimitsInForce(own=known, shared=None)
-        # By account, not by what was typed: its name and its address are one account.
+            return CountedLimits(own=known, shared=None)
+        # One counter for the account, whether the name or the e-mail address was typed.
         subject = _subject(user.username if user else self.login)
         account_limit = replace(self.account_limit, subject=subject)
-        return KnockLimitsInForce(own=account_limit, shared=self.address_limit)
+        return CountedLimits(own=account_limit, shared=self.address_limit)
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnockLimitsInForce:
-    """What is counted when somebody says who they are."""
+class CountedLimits:
+    """The counters of one sign-in attempt."""
 
-    #: Begins anew with a right answer.
+    #: Reset by a successful attempt.
     own: AttemptLimit
-    #: Gets that one answer back.
+    #: Reduced by one by a successful attempt.
     shared: AttemptLimit | None
 
     def claim(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
-        """Count an attempt, or raise TooManyAttemptsError."""
+        """Count the attempt; raise TooManyAttemptsError above a limit."""
         for limit in (self.own, self.shared):
             if limit is not None:
                 claim_attempt(limit, session=session, keyring=keyring, now=now)
 
     def clear(self, *, session: Session, keyring: Keyring) -> None:
-        """Take a right answer back from what is counted."""
+        """Reset or reduce the counters after a successful attempt."""
         forget_attempts(self.own, session=session, keyring=keyring)
         if self.shared is not None:
-            give_back_attempt(self.shared, session=session, keyring=keyring)
+            refund_attempt(self.shared, session=session, keyring=keyring)
 
 
-def authenticate(knock: Knock, *, session: Session, keyring: Keyring, now: datetime) -> User | None:
-    """Return the active user whose password this is, or None; raise TooManyAttemptsError.
+def authenticate(
+    attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
+) -> User | None:
+    """Return the active user with this login and password, or None.
 
-    A wrong name, a wrong password and a locked account look alike, in words and in time. Whether
-    the account wants more than a password is the caller's to ask.
+    An unknown login, a wrong password and a locked account are indistinguishable in response and
+    time. The caller has to check whether a second factor is required. Raises TooManyAttemptsError.
     """
-    return _let_in(knock, _is_entrant, session=session, keyring=keyring, now=now)
+    return _let_in(attempt, _is_active_user, session=session, keyring=keyring, now=now)
 
 
 def authenticate_by_password_alone(
-    knock: Knock, *, session: Session, keyring: Keyring, now: datetime
+    attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> User | None:
-    """Return the same where no further step can follow, or raise TooManyAttemptsError.
+    """Authenticate where no second factor can be asked for, as in the password grant.
 
-    The right password of an account that wants more is refused like a wrong one. It is counted
-    like one, too: otherwise the count would tell that it was right.
+    The right password of an account with a second factor, or with a password that has to be
+    changed, is refused and counted like a wrong one, so that the counter does not reveal it. Raises
+    TooManyAttemptsError.
     """
 
     def is_enough(user: User | None) -> bool:
-        # Asked for a name that nobody has, too: the answer takes as long.
+        # Queried for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
-        return _is_entrant(user) and not wants_more and not (user and user.must_change_password)
+        return _is_active_user(user) and not wants_more and not (user and user.must_change_password)
 
-    return _let_in(knock, is_enough, session=session, keyring=keyring, now=now)
+    return _let_in(attempt, is_enough, session=session, keyring=keyring, now=now)
 
 
 def _let_in(
-    knock: Knock,
+    attempt: SignInAttempt,
     is_enough: Callable[[User | None], bool],
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> User | None:
-    user = find_user(knock.login, session=session)
-    limits = knock.limits_for(user)
+    user = find_user(attempt.login, session=session)
+    limits = attempt.limits_for(user)
     limits.claim(session=session, keyring=keyring, now=now)
-    # Asked before the password is looked at: the answer takes as long whatever that is.
+    # Evaluated before the password check, so that the response time does not depend on it.
     is_welcome = is_enough(user)
     known_hash = user.password_hash if user else None
     seen = (user.id, user.password_changed_at) if user else None
     release_locks(session)
-    verdict = check_password(knock.password, known_hash, knock.cost)
+    verdict = check_password(attempt.password, known_hash, attempt.cost)
     if not (user and seen and known_hash and is_welcome and verdict.is_right):
         return None
     new_hash = known_hash
     if verdict.is_hash_outdated:
-        new_hash = hash_password(knock.password, knock.cost)
+        new_hash = hash_password(attempt.password, attempt.cost)
     if not _is_still_the_password(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
@@ -233,27 +236,27 @@ def _let_in(
 
 
 def _is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
-    """Tell whether nobody has changed the password while it was looked at.
+    """Return whether the password is unchanged since before the check.
 
-    Its hash may be another one: two who come at once both make it anew.
+    The hash itself may have changed: two sign-ins at once can both rehash it.
     """
     found = session.get(User, user_id, populate_existing=True)
     return found is not None and found.password_changed_at == changed_at
 
 
-def _is_entrant(user: User | None) -> bool:
-    """Tell whether this account is one of a person, and active: bots have tokens and no more."""
+def _is_active_user(user: User | None) -> bool:
+    """Return whether this is an active account of a person; bots cannot sign in."""
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
-def find_entrant(user_id: int, *, session: Session) -> User | None:
-    """Return the user of this number who may sign in now."""
+def find_active_user(user_id: int, *, session: Session) -> User | None:
+    """Return the user with this id if they may sign in, or None."""
     user = session.get(User, user_id)
-    return user if _is_entrant(user) else None
+    return user if _is_active_user(user) else None
 
 
 def forget_failed_sign_ins(user: User, *, session: Session, keyring: Keyring) -> None:
-    """Let somebody try again at once who had too many attempts."""
+    """Reset the counter of failed sign-in attempts of a user."""
     limit = AttemptLimit(subject=_subject(user.username), attempts=0, window=timedelta(0))
     forget_attempts(limit, session=session, keyring=keyring)
 
@@ -265,7 +268,7 @@ def _subject(login: str) -> str:
 def change_password(
     user: User, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
 ) -> None:
-    """Give the user another password of their own, or raise InvalidError."""
+    """Set a password chosen by the user; raise InvalidError if it is too weak."""
     username, email = user.username, user.email
     release_locks(session)
     check_new_password(new_password, username=username, email=email, minimum=rules.minimum)
@@ -276,7 +279,7 @@ def change_password(
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """How people and applications see somebody."""
+    """The display name and the e-mail address of a user."""
 
     name: str
     email: str
@@ -291,10 +294,10 @@ def change_profile(
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Give the user another display name and address, or raise ConflictError.
+    """Change the display name and the e-mail address; raise ConflictError if the latter is taken.
 
-    `guesses` is how often they may meet an address that somebody else has: each time tells who
-    has an account here. Raises TooManyAttemptsError for one too many.
+    `guesses` limits how often a user may ask for an e-mail address that is taken, which reveals
+    that an account exists. Raises TooManyAttemptsError above it.
     """
     check_name(wanted.name)
     normal = checked_email(wanted.email)
@@ -303,20 +306,21 @@ def change_profile(
     try:
         with session.begin_nested():
             user.name = wanted.name
-            # As it was: who shares it since before that was refused may change the name alone.
+            # An unchanged address is kept: accounts that shared one before it had to be unique may
+            # still change their name.
             if normal != user.email:
                 user.email = normal
     except IntegrityError as error:
         message = "Another user has this e-mail address."
         raise ConflictError(message, field="email") from error
-    give_back_attempt(guesses, session=session, keyring=keyring)
+    refund_attempt(guesses, session=session, keyring=keyring)
 
 
 def empty_account(user: User, *, pseudonym: str) -> None:
-    """Leave nothing of an account but its number; nothing opens it any more.
+    """Clear all fields of an erased account but its id, and disable it.
 
-    Neither name nor address can be anybody's: user names have no spaces, and nobody is reached
-    below `.invalid` (RFC 2606 section 2).
+    The new name and e-mail address cannot belong to anybody: user names contain no spaces, and
+    `.invalid` has no mail servers (RFC 2606 section 2).
     """
     user.username, user.name = pseudonym, "Deleted user"
     user.email = f"{user.id}@deleted.invalid"

@@ -1,1 +1,1 @@
-"""What happened that somebody may have to answer for: written down, read, and kept for a time."""
+"""The audit log: writing, reading, sealing and pruning of security-relevant events."""

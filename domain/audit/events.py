@@ -1,4 +1,4 @@
-"""Writes audit events down, in the transaction of what they tell of."""
+"""Stores audit events in the transaction of the action that they describe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from models import AuditEvent
 
 
 class EventKind(StrEnum):
-    """What can happen; the value is the name that is kept and shown."""
+    """Kinds of audit events; the value is stored and shown."""
 
     SIGNED_IN = "sign_in.succeeded"
     SIGN_IN_FAILED = "sign_in.failed"
@@ -55,7 +55,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """Who did it; the name is kept beside the id, for it outlives the account."""
+    """The acting user; the name is stored as well, because it outlives the account."""
 
     id: int
     name: str
@@ -63,7 +63,7 @@ class Actor:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Who did it, and from where; without an actor it was a client, a command or nobody known."""
+    """The actor and the source of a request; `actor` is None for clients and commands."""
 
     actor: Actor | None = None
     address: str | None = None
@@ -73,20 +73,20 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What happened, and to whom; never with a secret in it."""
+    """An audit event; none of its fields may contain a secret."""
 
     kind: EventKind
-    #: Whose account it concerns; its owner may read the event.
+    #: The account that the event concerns; its owner may read the event.
     user_id: int | None = None
-    #: What it was done to, in words.
+    #: The object of the action, in words.
     subject: str = ""
     details: Mapping[str, Any] | None = None
-    #: Who did it, where that is not who the request comes from: somebody who is just signing in.
+    #: The actor, if it is not the user of the request: a user who is just signing in.
     actor: Actor | None = None
 
 
-def record(event: Event, origin: Origin, *, session: Session, now: datetime) -> None:
-    """Keep an event; it is there if and only if the transaction is."""
+def store_event(event: Event, origin: Origin, *, session: Session, now: datetime) -> None:
+    """Add an event to the session; it is stored if and only if the transaction commits."""
     actor = event.actor or origin.actor
     address, agent = origin.address, origin.user_agent
     session.add(
@@ -106,5 +106,5 @@ def record(event: Event, origin: Origin, *, session: Session, now: datetime) -> 
 
 
 def _storable(text: str, length: int) -> str:
-    """Return what a column can hold: an event is not lost over a character."""
+    """Return the text cut to a column's length, without characters that it cannot hold."""
     return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

@@ -1,4 +1,4 @@
-"""Reads the trail of audit events: the newest first, narrowed down, a part at a time by key."""
+"""Reads the audit log: filtered, the newest event first, by key or by number."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ from models.folding import fold
 
 
 def in_words(kind: str) -> str:
-    """Return a kind for people: `token.revoked` is `Token revoked`."""
+    """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
     return kind.replace(".", " ").replace("_", " ").capitalize()
 
 
-#: Every kind with its words, in the order of the alphabet, for a page to choose from.
+#: Every kind with its title, in alphabetical order.
 KINDS = tuple(sorted((kind.value, in_words(kind.value)) for kind in EventKind))
 
 
-#: Of a long identifier people need as much as tells two of a name apart.
+#: Characters shown of long identifiers.
 _LONGEST = {"application_id": 12}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """Which events are wanted; what is empty does not matter."""
+    """A filter of events; empty fields match all."""
 
     kind: str = ""
-    #: User names, in any case of letters.
+    #: User names, in any case.
     actor: str = ""
     user: str = ""
     user_id: int | None = None
-    #: From this moment on, and before that one.
+    #: Inclusive start and exclusive end.
     since: datetime | None = None
     until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventView:
-    """An event as it is shown."""
+    """An event for display."""
 
     id: int
     created_at: datetime
     kind: str
     actor_id: int | None
-    #: Empty where no account did it: a client, a command, somebody unknown.
+    #: Empty if the actor was a client, a command or unknown.
     actor_name: str
     user_id: int | None
     username: str | None
@@ -63,19 +63,19 @@ class EventView:
 
     @property
     def title(self) -> str:
-        """The kind in words."""
+        """The title of the kind."""
         return in_words(self.kind)
 
     @property
     def actor_in_words(self) -> str:
-        """Who did it, also if it was nobody with an account."""
+        """The actor in words, also if it was not an account."""
         by = self.details.get("by")
         unknown = {"command": "an operator, by command", "application": "the application"}
         return self.actor_name or unknown.get(str(by), "somebody unknown")
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The details as pairs of words; what is empty is left out."""
+        """The details as pairs of texts, without the empty ones."""
         return tuple(
             (name.replace("_", " "), _text(value)[: _LONGEST.get(name)])
             for name, value in self.details.items()
@@ -83,10 +83,10 @@ class EventView:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object of the API, with the field names that its clients read."""
+        """Return the event as the API's audit event object."""
         return {
             "id": self.id,
-            # Clients expect a number; this one is nobody's.
+            # Clients expect a number; no user has this one.
             "author_id": -1 if self.actor_id is None else self.actor_id,
             "entity_id": self.user_id,
             "entity_type": "User" if self.user_id is not None else "Instance",
@@ -118,7 +118,7 @@ def _id_of(username: str) -> ColumnElement[int]:
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
-#: What each field of a filter asks of an event.
+#: The condition for each field of a filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
     "actor": lambda name: AuditEvent.actor_id == _id_of(name),
@@ -143,7 +143,7 @@ def _statement(wanted: EventFilter) -> Select[AuditEvent, str]:
 
 
 def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Page[EventView]:
-    """Return a part of the trail, the newest first."""
+    """Return a page of the audit log, the newest event first."""
     key: InstrumentedAttribute[int] = AuditEvent.id
     statement = _statement(wanted).limit(part.size + 1)
     if part.after is not None:
@@ -164,18 +164,18 @@ def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Pag
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """A part of the trail, and how long the whole of it is."""
+class EventList:
+    """A page of the audit log and the total number of events."""
 
     items: tuple[EventView, ...]
     total: int
 
 
-def list_events(wanted: EventFilter, *, offset: int, limit: int, session: Session) -> Counted:
-    """Return a numbered part of the trail, as the API's clients ask for it."""
+def list_events(wanted: EventFilter, *, offset: int, limit: int, session: Session) -> EventList:
+    """Return a page of the audit log by offset, for the API."""
     statement = _statement(wanted).order_by(AuditEvent.id.desc()).offset(offset).limit(limit)
     total = session.scalar(select(func.count(AuditEvent.id)).where(*_conditions(wanted)))
-    return Counted(items=_views(session.execute(statement).all()), total=total or 0)
+    return EventList(items=_views(session.execute(statement).all()), total=total or 0)
 
 
 def get_event(event_id: int, *, session: Session) -> EventView:

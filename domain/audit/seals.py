@@ -1,8 +1,8 @@
-"""Puts audit events under seals, each of which holds the one before: a chain of keyed hashes.
+"""Seals audit events in a hash chain: each seal is a keyed hash that includes the one before.
 
-The worker does it a minute after they were written, so that nobody who writes one waits for
-anybody else. Whoever has the database but not the key can then change, add or remove no event, and
-no seal in the middle, without `domain/audit/verification.py` telling.
+The worker seals events within a minute after they were written, so that writers do not wait for
+each other. With access to the database but not to the key, nobody can change, add or remove an
+event or an inner seal undetected (`domain/audit/verification.py`).
 """
 
 import hmac
@@ -19,13 +19,13 @@ from domain.keyring import Keyring
 from domain.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
-#: A seal holds events of one day, and so many at the most: they are removed together.
+#: The most events of a seal; they are of one day, because they are removed together.
 _MOST_EVENTS = 500
 _THE_KEY = 1
 
 
 def audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
-    """Return the key of the seals (32 bytes); the first who asks makes it.
+    """Return the key of the seals (32 bytes); the first call creates it.
 
     Raises UndecipherableError where SECRET_KEY is not the one that it was encrypted with.
     """
@@ -43,10 +43,10 @@ def audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
 def seal_events(
     *, session: Session, key: bytes, now: datetime, between: Callable[[], None]
 ) -> list[AuditSeal]:
-    """Put every event that is under no seal under a new one; return the new seals.
+    """Seal every event that is not sealed yet; return the new seals.
 
-    `between` is called after each; the caller commits there. Who comes second while somebody else
-    seals has nothing to do.
+    `between` is called after each seal; the caller commits there. Of two concurrent calls, one does
+    nothing.
     """
     made: list[AuditSeal] = []
     while events := _unsealed(session):
@@ -61,7 +61,7 @@ def seal_events(
 
 
 def last_seal(*, session: Session) -> AuditSeal | None:
-    """Return the end of the chain."""
+    """Return the last seal of the chain, or None."""
     return session.scalar(select(AuditSeal).order_by(AuditSeal.id.desc()).limit(1))
 
 
@@ -99,9 +99,9 @@ def _seal(
 def prune_events(
     *, session: Session, key: bytes, before: datetime, between: Callable[[], None]
 ) -> int:
-    """Remove the events of seals that are all older than a moment; return how many went.
+    """Remove the events of seals that are older than a moment; return how many were removed.
 
-    A seal stays without its events, and says so, until those before it are as old.
+    A seal stays, marked as pruned, until all seals before it are old enough as well.
     """
     total = 0
     old = select(AuditSeal).where(AuditSeal.newest_at < before, AuditSeal.pruned_mac.is_(None))
@@ -115,7 +115,7 @@ def prune_events(
 
 
 def _shorten(session: Session) -> None:
-    """Drop seals without events from the beginning of the chain, all but the last of them."""
+    """Delete pruned seals from the beginning of the chain, except the last of them."""
     session.flush()
     first_kept = (
         select(func.min(AuditSeal.id)).where(AuditSeal.pruned_mac.is_(None)).scalar_subquery()
@@ -130,13 +130,13 @@ def _shorten(session: Session) -> None:
 
 
 def seal_erased(event: AuditEvent, *, key: bytes) -> None:
-    """Say that a person was erased from an event: what it says now counts, beside what it said."""
+    """Store the digest of an event from which a person was erased, beside its former digest."""
     if event.digest is not None:
         event.erased_digest = event_digest(event, key=key, former=event.digest)
 
 
 def event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes:
-    """Return the keyed hash of all that an event says; `former` is that of before an erasure."""
+    """Return the keyed hash of an event; `former` is its digest before an erasure."""
     return _mac(
         key,
         "event",
@@ -175,7 +175,7 @@ def seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
 
 
 def pruned_mac(seal: AuditSeal, *, key: bytes) -> bytes:
-    """Return what shows that the events of a seal were removed for their age."""
+    """Return the keyed hash that marks a seal as pruned for its age."""
     return _mac(key, "pruned", seal.id, seal.mac.hex())
 
 

@@ -1,4 +1,4 @@
-"""Tells whether anybody changed, added or removed audit events behind the service's back."""
+"""Verifies the audit log: detects events that were changed, added or removed in the database."""
 
 import hmac
 from collections.abc import Iterator
@@ -15,46 +15,46 @@ _SLICE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """A seal as somebody noted it outside of the database, such as in the log: `12:9f3a…`."""
+    """The number and the hash of a seal, as recorded outside of the database: `12:9f3a…`."""
 
     id: int
     mac: str
 
     @classmethod
     def of(cls, text: str) -> "Head":
-        """Read it, or raise ValueError."""
+        """Parse the text form, or raise ValueError."""
         number, _, mac = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(bytes.fromhex(mac)) == 32):  # noqa: PLR2004 - bytes of a SHA-256
             raise ValueError(text)
         return cls(id=int(number), mac=mac.lower())
 
     def __str__(self) -> str:
-        """Return it as it is noted."""
+        """Return the text form."""
         return f"{self.id}:{self.mac}"
 
 
 def head_of(seal: AuditSeal) -> Head:
-    """Return what to note of a seal."""
+    """Return the head of a seal."""
     return Head(id=seal.id, mac=seal.mac.hex())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What looking at the whole trail has shown."""
+    """The result of a verification."""
 
-    #: Events under seals, and those that no seal holds yet.
+    #: Sealed events, and those that are not sealed yet.
     sealed: int
     unsealed: int
     seals: int
     head: Head | None
-    #: What is wrong, a sentence each.
+    #: The faults found, a sentence each.
     faults: tuple[str, ...]
 
 
 def verify(*, session: Session, key: bytes, noted: Head | None = None) -> Verdict:
-    """Check every event and every seal; `noted` has to be among the seals, or older than all.
+    """Verify every event and every seal; `noted` has to be one of the seals, or older than all.
 
-    Removing all seals from some point on, and their events, shows only by a `noted` head.
+    The removal of the newest seals together with their events is only detected with a `noted` head.
     """
     faults: list[str] = []
     sealed = seals = 0
@@ -103,7 +103,7 @@ def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes)
     ):
         return [f"Seal {seal.id} says that its events grew too old, and nobody here said so."]
     if previous is None and seal.id != 1:
-        # What was before a seal whose events grew too old was older still.
+        # Events before a pruned seal were older and are pruned as well.
         return [] if is_pruned else [f"The seals before {seal.id} are gone."]
     if previous is not None and seal.id != previous.id + 1:
         return [f"The seals between {previous.id} and {seal.id} are gone."]

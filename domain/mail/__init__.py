@@ -1,1 +1,1 @@
-"""Letters by e-mail: written with what they tell of, sent by the worker."""
+"""Outgoing e-mail: an outbox in the database, and delivery by SMTP."""

@@ -1,4 +1,4 @@
-"""Letters that wait to be sent: each is written once, and sent by one worker at a time."""
+"""The outbox: messages that wait to be sent, each by one worker at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from sqlalchemy.orm import Session
 from domain.database.upsert import insert_into
 from models import Mail
 
-#: So long a worker has a letter for itself; another one takes it if that one has died.
-_IN_HAND = timedelta(minutes=10)
-#: After the first failure; each further pause is twice as long, up to the longest.
+#: How long a message is claimed by a worker before another one may take it.
+_CLAIM_LIFETIME = timedelta(minutes=10)
+#: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(minutes=1)
 _LONGEST_PAUSE = timedelta(hours=2)
-#: A letter that nobody took for so long is given up.
-_PATIENCE = timedelta(days=1)
+#: A message that could not be delivered for so long is given up.
+_GIVE_UP_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewLetter:
-    """A letter to one person; `key` is what it is about, and is written about once."""
+class NewMessage:
+    """A message to one recipient; a second message with the same `key` is not stored."""
 
     key: str
     recipient: str
@@ -30,8 +30,8 @@ class NewLetter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letter:
-    """A letter in the hands of a worker."""
+class Message:
+    """A message claimed by a worker."""
 
     id: int
     key: str
@@ -39,25 +39,25 @@ class Letter:
     subject: str
     text: str
     created_at: datetime
-    #: How often it was taken in hand, this time included.
+    #: The number of attempts, including this one.
     tries: int
 
 
-def write_letters(letters: Sequence[NewLetter], *, session: Session, now: datetime) -> int:
-    """Put letters into the outbox and return how many of them are new."""
-    if not letters:
+def queue_messages(messages: Sequence[NewMessage], *, session: Session, now: datetime) -> int:
+    """Store messages in the outbox and return how many of them are new."""
+    if not messages:
         return 0
     rows = [
         {
-            "key": letter.key,
-            "recipient": letter.recipient,
-            "subject": letter.subject[:255],
-            "text": letter.text,
+            "key": message.key,
+            "recipient": message.recipient,
+            "subject": message.subject[:255],
+            "text": message.text,
             "created_at": now,
             "next_try_at": now,
             "tries": 0,
         }
-        for letter in letters
+        for message in messages
     ]
     insert = insert_into(Mail, session=session).values(rows)
     written = session.execute(
@@ -66,8 +66,8 @@ def write_letters(letters: Sequence[NewLetter], *, session: Session, now: dateti
     return len(written.all())
 
 
-def take_letter(*, session: Session, now: datetime) -> Letter | None:
-    """Take the letter that has waited longest; nobody else gets it while it is in hand."""
+def claim_message(*, session: Session, now: datetime) -> Message | None:
+    """Claim the message that is due first, or return None; no other worker gets it meanwhile."""
     due = (
         select(Mail.id)
         .where(Mail.next_try_at <= now)
@@ -77,9 +77,9 @@ def take_letter(*, session: Session, now: datetime) -> Letter | None:
     )
     row = session.execute(
         update(Mail)
-        # A value of its own, or the planner of Postgres might run the question for every row.
+        # A CTE, because the planner of Postgres could run a subquery for every row.
         .where(Mail.id.in_(due.cte("due").select()))
-        .values(next_try_at=now + _IN_HAND, tries=Mail.tries + 1)
+        .values(next_try_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
         .returning(
             Mail.id,
             Mail.key,
@@ -91,30 +91,30 @@ def take_letter(*, session: Session, now: datetime) -> Letter | None:
         )
         .execution_options(synchronize_session=False)
     ).first()
-    return Letter(**row._mapping) if row else None  # noqa: SLF001 - public accessor
+    return Message(**row._mapping) if row else None  # noqa: SLF001 - public accessor
 
 
-def settle_sent(letter: Letter, *, session: Session, now: datetime) -> None:
-    """Remember that a letter is sent."""
-    _settle(letter, session=session, next_try_at=None, sent_at=now, last_error=None)
+def record_sent(message: Message, *, session: Session, now: datetime) -> None:
+    """Mark a message as sent."""
+    _record(message, session=session, next_try_at=None, sent_at=now, last_error=None)
 
 
-def settle_refused(letter: Letter, reason: str, *, session: Session) -> None:
-    """Give a letter up that will never be taken; `reason` holds no address and no secret."""
-    _settle(letter, session=session, next_try_at=None, sent_at=None, last_error=reason)
+def record_rejection(message: Message, reason: str, *, session: Session) -> None:
+    """Give up a message that was rejected; `reason` must contain no address and no secret."""
+    _record(message, session=session, next_try_at=None, sent_at=None, last_error=reason)
 
 
-def settle_failed(letter: Letter, reason: str, *, session: Session, now: datetime) -> bool:
-    """Try a letter again after a pause, and tell whether it will be; after a day it is not."""
-    pause = min(_FIRST_PAUSE * 2 ** min(letter.tries - 1, 10), _LONGEST_PAUSE)
-    is_hopeful = now + pause - letter.created_at <= _PATIENCE
-    next_try_at = now + pause if is_hopeful else None
-    _settle(letter, session=session, next_try_at=next_try_at, sent_at=None, last_error=reason)
-    return bool(is_hopeful)
+def record_failure(message: Message, reason: str, *, session: Session, now: datetime) -> bool:
+    """Schedule the next attempt after a pause; return False if the message is given up instead."""
+    pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), _LONGEST_PAUSE)
+    will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
+    next_try_at = now + pause if will_retry else None
+    _record(message, session=session, next_try_at=next_try_at, sent_at=None, last_error=reason)
+    return bool(will_retry)
 
 
-def _settle(
-    letter: Letter,
+def _record(
+    message: Message,
     *,
     session: Session,
     next_try_at: datetime | None,
@@ -123,8 +123,8 @@ def _settle(
 ) -> None:
     session.execute(
         update(Mail)
-        # Whoever had it in hand for too long does not speak for it any more.
-        .where(Mail.id == letter.id, Mail.tries == letter.tries)
+        # Only the latest claim counts: this one may have expired.
+        .where(Mail.id == message.id, Mail.tries == message.tries)
         .values(next_try_at=next_try_at, sent_at=sent_at, last_error=last_error)
         .execution_options(synchronize_session=False)
     )

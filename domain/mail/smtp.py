@@ -1,4 +1,4 @@
-"""Hands letters to a mail server (RFC 5321), encrypted wherever they leave this machine."""
+"""Delivers messages to a mail server (RFC 5321), over TLS unless it is on this machine."""
 
 import smtplib
 import ssl
@@ -15,38 +15,42 @@ from ipaddress import ip_address
 from types import TracebackType
 from typing import Self
 
-from domain.mail.outbox import Letter
+from domain.mail.outbox import Message
 
-#: A server that takes longer to answer than so many seconds is taken for dead.
-_PATIENCE_SECONDS = 15.0
-
-
-class NotTakenError(Exception):
-    """The letter was not taken now; its text names no address and no secret."""
+#: The timeout of connections and commands.
+_TIMEOUT_SECONDS = 15.0
 
 
-class ServerAwayError(NotTakenError):
-    """No letter can be handed in just now."""
+class MailError(Exception):
+    """The message was not accepted; the text contains no address and no secret."""
 
 
-class NeverTakenError(NotTakenError):
-    """The letter will not be taken later either."""
+class TemporaryMailError(MailError):
+    """The message was not accepted now; a retry may succeed."""
+
+
+class MailServerUnavailableError(TemporaryMailError):
+    """The mail server is unavailable, so no other message can be delivered either."""
+
+
+class PermanentMailError(MailError):
+    """The message was rejected permanently; a retry is useless."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MailServer:
-    """Where letters are handed in, and by whom."""
+    """A mail server and the credentials for it."""
 
     host: str
     port: int
     user: str = ""
     password: str = field(default="", repr=False)
-    #: Encrypted from the first byte; else the server is asked to encrypt (RFC 3207).
+    #: TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207).
     has_implicit_tls: bool = False
 
     @property
     def is_this_machine(self) -> bool:
-        """Whether nothing crosses a network on the way there."""
+        """Whether the server is reached over the loopback interface."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -55,23 +59,23 @@ class MailServer:
 
 @dataclass(frozen=True, kw_only=True)
 class Sender:
-    """Who the letters come from."""
+    """The sender of all messages."""
 
     name: str
     address: str
 
 
-class Postman:
-    """A connection to a mail server, opened for the first letter and kept for the others."""
+class Mailer:
+    """An SMTP client that opens its connection for the first message and keeps it."""
 
     def __init__(self, server: MailServer, sender: Sender) -> None:
-        """Remember where to go and who sends."""
+        """Store the server and the sender; nothing is opened yet."""
         self._server = server
         self._sender = sender
         self._connection: smtplib.SMTP | None = None
 
     def __enter__(self) -> Self:
-        """Open nothing yet."""
+        """Return the mailer; nothing is opened yet."""
         return self
 
     def __exit__(
@@ -80,32 +84,35 @@ class Postman:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Say good-bye."""
-        self._hang_up()
+        """Close the connection with QUIT."""
+        self._close()
 
-    def deliver(self, letter: Letter, *, now: datetime) -> None:
-        """Hand in a letter; raise NotTakenError, or NeverTakenError if trying again is in vain."""
-        message = compose(letter, self._sender, now=now)
+    def send(self, message: Message, *, now: datetime) -> None:
+        """Deliver a message.
+
+        Raises TemporaryMailError, PermanentMailError, or MailServerUnavailableError.
+        """
+        email = compose(message, self._sender, now=now)
         try:
             connection = self._open()
-            connection.send_message(message)
+            connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
             codes = [code for code, _ in error.recipients.values()]
-            raise _refusal("recipient refused", max(codes, default=0)) from None
+            raise _error_of("recipient refused", max(codes, default=0)) from None
         except (smtplib.SMTPDataError, smtplib.SMTPNotSupportedError) as error:
-            self._hang_up()
+            self._close()
             code = getattr(error, "smtp_code", 550)
-            raise _refusal("letter refused", code) from None
+            raise _error_of("message refused", code) from None
         except (smtplib.SMTPException, OSError) as error:
-            self._hang_up()
-            raise ServerAwayError(_words(error)) from None
+            self._close()
+            raise MailServerUnavailableError(_describe(error)) from None
 
     def _open(self) -> smtplib.SMTP:
         if self._connection is None:
             self._connection = _connect(self._server)
         return self._connection
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -116,16 +123,16 @@ class Postman:
 
 
 def _connect(server: MailServer) -> smtplib.SMTP:
-    """Open a connection; a password never crosses a network in the clear."""
+    """Connect and log in; the password is never sent over a network without TLS."""
     if server.has_implicit_tls:
         connection: smtplib.SMTP = smtplib.SMTP_SSL(
             server.host,
             server.port,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             context=ssl.create_default_context(),
         )
     else:
-        connection = smtplib.SMTP(server.host, server.port, timeout=_PATIENCE_SECONDS)
+        connection = smtplib.SMTP(server.host, server.port, timeout=_TIMEOUT_SECONDS)
     try:
         _prepare(connection, server)
     except BaseException:
@@ -144,20 +151,20 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
     if not server.user:
         return
     if not is_private:
-        # Also what somebody on the way makes of a server that would encrypt.
-        message = "the mail server offers no encryption, so the password is not sent"
-        raise smtplib.SMTPException(message)
+        # An attacker on the way can strip STARTTLS as well.
+        email = "the mail server offers no encryption, so the password is not sent"
+        raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
 
 
-def _refusal(what: str, code: int) -> NotTakenError:
-    """Tell a refusal for good (5yz) from one for now (4yz); RFC 5321 section 4.2.1."""
+def _error_of(what: str, code: int) -> MailError:
+    """Return the permanent (5yz) or temporary (4yz) error of a reply code (RFC 5321, 4.2.1)."""
     is_final = 500 <= code < 600  # noqa: PLR2004
-    return (NeverTakenError if is_final else NotTakenError)(f"{what} ({code})")
+    return (PermanentMailError if is_final else TemporaryMailError)(f"{what} ({code})")
 
 
-def _words(error: Exception) -> str:
-    """Return what went wrong without the server's own words: they may repeat what we sent."""
+def _describe(error: Exception) -> str:
+    """Describe an error without the server's text, which may repeat credentials or addresses."""
     code = getattr(error, "smtp_code", None)
     if isinstance(error, smtplib.SMTPResponseException) and code is not None:
         return f"{type(error).__name__} ({code})"
@@ -166,28 +173,28 @@ def _words(error: Exception) -> str:
     return type(error).__name__
 
 
-def compose(letter: Letter, sender: Sender, *, now: datetime) -> EmailMessage:
-    """Return the message; raise NeverTakenError for an address that none can be written to."""
-    message = EmailMessage(policy=policy.SMTP)
+def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
+    """Return the e-mail to send; raise PermanentMailError for a malformed recipient address."""
+    email = EmailMessage(policy=policy.SMTP)
     try:
-        to = Address(addr_spec=letter.recipient)
-        message["From"] = Address(display_name=_line(sender.name), addr_spec=sender.address)
-        message["To"] = to
+        to = Address(addr_spec=message.recipient)
+        email["From"] = Address(display_name=_line(sender.name), addr_spec=sender.address)
+        email["To"] = to
     except (ValueError, MessageError, IndexError):
-        raise NeverTakenError("the address is none") from None
-    message["Subject"] = _line(letter.subject)
-    message["Date"] = format_datetime(now)
-    # The same for each try: who gets a letter twice after a crash can tell that it is one.
-    name = sha256(f"{letter.id} {letter.key}".encode()).hexdigest()[:32]
-    message["Message-ID"] = f"<{name}@{_domain(sender.address)}>"
-    # RFC 3834: nobody is away for a machine.
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content(letter.text)
-    return message
+        raise PermanentMailError("the address is none") from None
+    email["Subject"] = _line(message.subject)
+    email["Date"] = format_datetime(now)
+    # The same for each attempt, so that clients recognize a duplicate after a crash.
+    name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
+    email["Message-ID"] = f"<{name}@{_domain(sender.address)}>"
+    # RFC 3834 section 5: suppresses automatic replies.
+    email["Auto-Submitted"] = "auto-generated"
+    email.set_content(message.text)
+    return email
 
 
 def _domain(address: str) -> str:
-    """Return what follows the at sign."""
+    """Return the domain of an e-mail address."""
     return address.rpartition("@")[2]
 
 

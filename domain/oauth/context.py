@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.signing_in.attempts import KnockLimits
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.signing_in.sessions import Browser
 from domain.audit.events import Event
 from domain.database.statements import HotConnection, Run
@@ -35,7 +35,7 @@ class PasswordPolicy:
 
     is_offered: bool
     works_without_client: bool
-    limits: KnockLimits
+    limits: SignInLimits
 
 
 @dataclass(frozen=True, kw_only=True)

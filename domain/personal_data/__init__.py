@@ -1,1 +1,1 @@
-"""What the service knows of a person: where it lies, handing it out, and erasing it."""
+"""Personal data: the inventory of tables, the export, and erasure."""

@@ -1,7 +1,7 @@
-"""Erases a person: what is theirs alone goes, and what others need stays without their name.
+"""Erases a person: deletes their own data, and pseudonymizes what others still need.
 
-The row of the account stays as well, empty: a number that was given to somebody else would open
-their accounts in every application that knows people by it (`sub`).
+The emptied row of the account stays, so that its id is never reused: applications identify users by
+it (`sub`).
 """
 
 import re
@@ -13,25 +13,25 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import check_erasable
-from domain.accounts.users import empty_account, find_entrant
+from domain.accounts.users import empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
-from domain.personal_data.holdings import HOLDINGS, Fate
+from domain.personal_data.holdings import HOLDINGS, ErasureRule
 from domain.projects.members import groups_owned_alone
 from models import AlertNote, Application, AuditEvent, User
 
 _SLICE = 500
-#: A row, for views that hand it back to this module.
+#: The ORM row of an account; views only pass it back to this module.
 PersonRow = User
 
 
 @dataclass(frozen=True, kw_only=True)
 class Erased:
-    """What an erasure has done."""
+    """The result of an erasure."""
 
     user_id: int
-    #: What lists and events say instead of the name.
+    #: The pseudonym in lists and events.
     pseudonym: str
     applications_handed_on: int
     applications_deleted: int
@@ -40,10 +40,10 @@ class Erased:
 def erase_person(
     user: User, *, by: int | None, heir: User | None, session: Session, audit_key: bytes
 ) -> Erased:
-    """Erase a person; their applications go to `heir`, or with them if there is none.
+    """Erase a person; their applications are transferred to `heir`, or deleted without one.
 
-    Raises ConflictError for oneself, bots, the last administrator, the only Owner of a group or
-    project, and where instance-wide applications have no heir.
+    Raises ConflictError for the acting account itself, bots, the last administrator, the only Owner
+    of a group or project, and for instance-wide applications without an heir.
     """
     check_erasable(user, by=by, session=session)
     _refuse_sole_owner(user, session=session)
@@ -53,7 +53,7 @@ def erase_person(
     _rename_in_activity(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
     for holding in HOLDINGS:
-        if holding.fate is Fate.DELETED:
+        if holding.on_erasure is ErasureRule.DELETED:
             gone = delete(holding.table).where(holding.of(user))
             session.execute(gone.execution_options(synchronize_session=False))
     empty_account(user, pseudonym=pseudonym)
@@ -67,7 +67,7 @@ def erase_person(
 
 
 def count_applications(user: User, *, session: Session) -> int:
-    """Return how many applications need somebody to take them over, or go with their owner."""
+    """Return how many applications are transferred or deleted with their owner."""
     mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
     return session.scalar(mine) or 0
 
@@ -83,7 +83,7 @@ def _refuse_sole_owner(user: User, *, session: Session) -> None:
 def _settle_applications(user: User, heir: User | None, *, session: Session) -> tuple[int, int]:
     mine = Application.owner_id == user.id
     if heir is not None:
-        if heir.id == user.id or find_entrant(heir.id, session=session) is None:
+        if heir.id == user.id or find_active_user(heir.id, session=session) is None:
             message = "The applications have to go to somebody else who can sign in."
             raise ConflictError(message, field="heir")
         handed_on = session.scalars(
@@ -98,18 +98,18 @@ def _settle_applications(user: User, heir: User | None, *, session: Session) -> 
 
 
 class _Names:
-    """What a person is called, and what to say instead."""
+    """The names of a person and their replacement."""
 
     def __init__(self, user: User, pseudonym: str) -> None:
         self.username = user.username
         self.pseudonym = pseudonym
-        # The longest first: an address may begin with the user name.
+        # The longest first: the e-mail address may begin with the user name.
         names = sorted({user.email, user.username, user.name} - {""}, key=len, reverse=True)
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
 
     def without(self, value: Any) -> Any:
-        """Return a value as JSON has it with the person's names replaced, however deep."""
+        """Return a JSON value with the person's names replaced, at any depth."""
         if isinstance(value, str):
             return self._pattern.sub(self.pseudonym, value)
         if isinstance(value, list):

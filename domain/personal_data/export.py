@@ -1,4 +1,4 @@
-"""Hands out what the service knows of a person."""
+"""Exports the personal data of a person."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from models import User
 
 
 def export_person(user: User, *, session: Session, now: datetime) -> dict[str, Any]:
-    """Return all that is kept of a person, by the names of `HOLDINGS`; without any secret."""
+    """Return all stored data of a person by the names of `HOLDINGS`, without any secret."""
     held = {each.name: _rows(each, user, session) for each in HOLDINGS}
     account = held.pop("account")
     return {"exported_at": _written(now), "account": account[0], **held}

@@ -1,4 +1,4 @@
-"""Every table that holds something of a person; export, erasure and documents follow it."""
+"""The inventory of tables with personal data; export, erasure and documentation use it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from models import (
 )
 
 
-class Fate(StrEnum):
-    """What becomes of rows when a person is erased; the value says it in words."""
+class ErasureRule(StrEnum):
+    """What an erasure does with rows; the value describes it in words."""
 
     DELETED = "deleted"
     PSEUDONYM = "kept under a pseudonym"
@@ -38,18 +38,18 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """A table that holds something of a person."""
+    """A table with personal data."""
 
     #: Its name in an export.
     name: str
-    #: What it holds, in words.
+    #: Its content, in words.
     about: str
     table: type[Base]
-    #: The condition that rows are of this person.
+    #: The condition for the rows of a person.
     of: Callable[[User], ColumnElement[bool]]
-    #: The columns that an export has; keyed hashes and keys are of use to nobody.
+    #: The exported columns; keyed hashes and keys are left out.
     exported: tuple[str, ...]
-    fate: Fate
+    on_erasure: ErasureRule
 
 
 def _by(column: Any) -> Callable[[User], ColumnElement[bool]]:
@@ -60,7 +60,7 @@ def _by(column: Any) -> Callable[[User], ColumnElement[bool]]:
     return is_theirs
 
 
-#: In the order in which they are exported, and erased.
+#: In the order of export and erasure.
 HOLDINGS = (
     Holding(
         name="account",
@@ -78,7 +78,7 @@ HOLDINGS = (
             "last_sign_in_at",
             "password_changed_at",
         ),
-        fate=Fate.PSEUDONYM,
+        on_erasure=ErasureRule.PSEUDONYM,
     ),
     Holding(
         name="sign_ins",
@@ -86,7 +86,7 @@ HOLDINGS = (
         table=SignIn,
         of=_by(SignIn.user_id),
         exported=("created_at", "expires_at", "address", "user_agent", "methods"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="authenticator_apps",
@@ -94,7 +94,7 @@ HOLDINGS = (
         table=TotpDevice,
         of=_by(TotpDevice.user_id),
         exported=("created_at", "confirmed_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="passkeys",
@@ -102,7 +102,7 @@ HOLDINGS = (
         table=Passkey,
         of=_by(Passkey.user_id),
         exported=("name", "created_at", "last_used_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="recovery_codes",
@@ -110,7 +110,7 @@ HOLDINGS = (
         table=RecoveryCode,
         of=_by(RecoveryCode.user_id),
         exported=("created_at", "used_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="personal_access_tokens",
@@ -128,7 +128,7 @@ HOLDINGS = (
             "last_used_at",
             "last_used_address",
         ),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="access_tokens",
@@ -146,7 +146,7 @@ HOLDINGS = (
             "last_used_at",
             "last_used_address",
         ),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="authorizations",
@@ -154,7 +154,7 @@ HOLDINGS = (
         table=Authorization,
         of=_by(Authorization.user_id),
         exported=("application_id", "scopes", "redirect_uri", "created_at", "revoked_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="consents",
@@ -162,7 +162,7 @@ HOLDINGS = (
         table=Consent,
         of=_by(Consent.user_id),
         exported=("application_id", "scopes", "created_at", "updated_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="devices",
@@ -178,7 +178,7 @@ HOLDINGS = (
             "approved_at",
             "denied_at",
         ),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="memberships",
@@ -186,7 +186,7 @@ HOLDINGS = (
         table=Member,
         of=_by(Member.user_id),
         exported=("group_id", "project_id", "role", "created_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="applications",
@@ -194,7 +194,7 @@ HOLDINGS = (
         table=Application,
         of=_by(Application.owner_id),
         exported=("uid", "name", "redirect_uris", "scopes", "created_at", "last_used_at"),
-        fate=Fate.HANDED_ON,
+        on_erasure=ErasureRule.HANDED_ON,
     ),
     Holding(
         name="assignments",
@@ -202,7 +202,7 @@ HOLDINGS = (
         table=Assignment,
         of=_by(Assignment.user_id),
         exported=("alert_id",),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="alert_activity",
@@ -210,7 +210,7 @@ HOLDINGS = (
         table=AlertNote,
         of=_by(AlertNote.user_id),
         exported=("alert_id", "kind", "text", "created_at"),
-        fate=Fate.PSEUDONYM,
+        on_erasure=ErasureRule.PSEUDONYM,
     ),
     Holding(
         name="mails",
@@ -218,7 +218,7 @@ HOLDINGS = (
         table=Mail,
         of=lambda user: func.lower(Mail.recipient) == user.email.lower(),
         exported=("recipient", "subject", "text", "created_at", "sent_at"),
-        fate=Fate.DELETED,
+        on_erasure=ErasureRule.DELETED,
     ),
     Holding(
         name="audit_events",
@@ -235,6 +235,6 @@ HOLDINGS = (
             "user_agent",
             "request_id",
         ),
-        fate=Fate.PSEUDONYM,
+        on_erasure=ErasureRule.PSEUDONYM,
     ),
 )

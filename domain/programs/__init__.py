@@ -1,1 +1,1 @@
-"""The programs that share a database: the hosts that run, and whose turn a periodic job is."""
+"""The programs that share a database: running hosts, and turns of periodic jobs."""

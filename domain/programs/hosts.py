@@ -1,6 +1,6 @@
-"""The hosts that work on one database: each says once a minute that it is there.
+"""The hosts that work on one database, each of which reports once a minute.
 
-So commands can tell what all of them know, which no host could tell of the others.
+The reports let commands check what all hosts have in common, such as their secret keys.
 """
 
 from collections.abc import Sequence
@@ -14,29 +14,29 @@ from sqlalchemy.orm import Session
 from domain.database.upsert import insert_into
 from models import Host
 
-#: How often a host says that it is there.
-PULSE = timedelta(minutes=1)
-#: A host that was not heard of for longer is taken for gone.
+#: The interval of reports.
+REPORT_INTERVAL = timedelta(minutes=1)
+#: A host without a report for longer counts as gone.
 SILENCE = timedelta(minutes=3)
-#: So long it is remembered.
+#: How long the report of a gone host is kept.
 _REMEMBERED = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
-    """What a host says of itself."""
+class HostReport:
+    """The report of a host about itself."""
 
     name: str
-    #: Of the secret keys that it knows, first the one that it writes with.
+    #: Fingerprints of its secret keys; the first is of the key that it writes with.
     key_fingerprints: tuple[str, ...]
     #: The newest migration that its code knows.
     revision: str
-    #: By how many milliseconds its clock is ahead of the database's.
+    #: Milliseconds that its clock is ahead of the database's.
     clock_lead_ms: int | None
     seen_at: datetime
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as commands print it."""
+        """Return the report as commands print it."""
         return {
             "name": self.name,
             "writes_with": self.key_fingerprints[0],
@@ -47,27 +47,27 @@ class Sighting:
         }
 
 
-def note_sighting(sighting: Sighting, *, session: Session) -> None:
-    """Remember that a host is there, and forget those that are long gone."""
+def record_host_report(report: HostReport, *, session: Session) -> None:
+    """Store the report of a host, and delete those of hosts that are long gone."""
     values = {
-        "key_fingerprints": " ".join(sighting.key_fingerprints),
-        "revision": sighting.revision,
-        "clock_lead_ms": sighting.clock_lead_ms,
-        "seen_at": sighting.seen_at,
+        "key_fingerprints": " ".join(report.key_fingerprints),
+        "revision": report.revision,
+        "clock_lead_ms": report.clock_lead_ms,
+        "seen_at": report.seen_at,
     }
     session.execute(
         insert_into(Host, session=session)
-        .values(name=sighting.name, **values)
+        .values(name=report.name, **values)
         .on_conflict_do_update(index_elements=[Host.name], set_=values)
     )
-    session.execute(delete(Host).where(Host.seen_at < sighting.seen_at - _REMEMBERED))
+    session.execute(delete(Host).where(Host.seen_at < report.seen_at - _REMEMBERED))
 
 
-def list_present(*, session: Session, now: datetime) -> Sequence[Sighting]:
-    """Return the hosts that are there, by name."""
+def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
+    """Return the reports of the hosts that are present, by name."""
     rows = session.scalars(select(Host).where(Host.seen_at > now - SILENCE).order_by(Host.name))
     return [
-        Sighting(
+        HostReport(
             name=row.name,
             key_fingerprints=tuple(row.key_fingerprints.split()),
             revision=row.revision,

@@ -1,4 +1,4 @@
-"""Periodic jobs that one of several workers does: who comes first in a period takes the turn."""
+"""Turns of periodic jobs: of several workers, the first in each period runs the job."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,18 +8,18 @@ from sqlalchemy.orm import Session
 from domain.database.upsert import insert_into
 from models import JobTurn
 
-#: What a background worker does every minute, so that others see that it works.
-PULSE = "pulse"
+#: The job that shows every minute that a background worker is running.
+WORKER_HEARTBEAT = "pulse"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def last_turn(name: str, *, session: Session) -> datetime | None:
-    """Return when the period began in which a turn was last taken; None if never."""
+    """Return the start of the period of the last turn; None if there was none."""
     return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
-def take_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
-    """Take the turn of the present period; return whether it was still to be had."""
+def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
+    """Claim the turn of the current period; return whether it was free."""
     begins_at = now - (now - _EPOCH) % period
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
     taken = session.scalar(
@@ -28,7 +28,7 @@ def take_turn(name: str, *, period: timedelta, session: Session, now: datetime) 
             set_={"taken_at": begins_at},
             where=or_(
                 JobTurn.taken_at < begins_at,
-                # Whoever took that one had a clock far ahead of ours; nobody shall wait for it.
+                # A turn far in the future was taken by a host with a wrong clock; it is ignored.
                 JobTurn.taken_at > begins_at + period,
             ),
         ).returning(JobTurn.name)

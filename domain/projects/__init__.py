@@ -1,1 +1,1 @@
-"""Groups, the projects in them, and who is a member."""
+"""Groups, projects and their members."""

@@ -1,4 +1,4 @@
-"""Who sees which group and project, and with what role."""
+"""Visibility of groups and projects, and the roles of viewers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +15,12 @@ from models.folding import fold
 
 PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
-#: Counts of alerts go so far; one more means: or more.
+#: Alerts are counted up to this number; one more stands for "or more".
 MOST_COUNTED = 10_000
 
 
 def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[int, Role]]:
-    """Return the viewer's own roles: by group path, and by project id."""
+    """Return the viewer's direct roles: by group path, and by project id."""
     rows = session.execute(
         select(Member.role, Group.path, Member.project_id)
         .outerjoin(Group, Group.id == Member.group_id)
@@ -40,8 +40,8 @@ def _highest(roles: Iterable[Role | None]) -> Role | None:
     return max((role for role in roles if role is not None), default=None)
 
 
-class _Eyes:
-    """The roles of one viewer, read once."""
+class _Permissions:
+    """The permissions of one viewer; the roles are read once."""
 
     def __init__(self, viewer: Viewer, *, session: Session) -> None:
         self.viewer = viewer
@@ -71,18 +71,18 @@ class _Eyes:
             visibility=project.visibility,
             role=self.role_in_project(project),
         )
-        # How many there are is nobody's business either who may not see alerts.
+        # The number of alerts is only for those who may see them.
         return replace(seen, open_alerts=open_alerts) if seen.can_develop else seen
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project of a full path, or raise NotFoundError if the viewer may not see it."""
     project = session.scalar(select(Project).where(Project.path_key == fold(path)))
-    eyes = _Eyes(viewer, session=session)
-    if project is None or not eyes.sees_project(project):
+    permissions = _Permissions(viewer, session=session)
+    if project is None or not permissions.sees_project(project):
         message = "There is no such project, or you are not a member of it."
         raise NotFoundError(message)
-    return eyes.project(project)
+    return permissions.project(project)
 
 
 def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> ProjectView:
@@ -100,10 +100,10 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     if group is None:
         message = "There is no such page, or you are not a member of what it shows."
         raise NotFoundError(message)
-    eyes = _Eyes(viewer, session=session)
+    permissions = _Permissions(viewer, session=session)
     below = session.scalars(select(Project).where(Project.group_id == group.id))
-    seen = [project for project in below if eyes.sees_project(project)]
-    role = eyes.role_in_group(group.path)
+    seen = [project for project in below if permissions.sees_project(project)]
+    role = permissions.role_in_group(group.path)
     if role is None and not seen:
         message = "There is no such page, or you are not a member of what it shows."
         raise NotFoundError(message)
@@ -116,7 +116,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
         name=group.name,
         path=group.path,
         role=role,
-        projects=_sorted_views(seen, eyes, counts),
+        projects=_sorted_views(seen, permissions, counts),
         subgroups=tuple(subgroups) if role is not None else (),
     )
 
@@ -133,19 +133,19 @@ def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session
 def role_in_place(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
-    """Return the viewer's role in a group, or in the project of this number, as it is now."""
-    eyes = _Eyes(viewer, session=session)
+    """Return the viewer's current role in a group, or in the project with this id."""
+    permissions = _Permissions(viewer, session=session)
     if project_id is None:
-        return eyes.role_in_group(path)
-    return eyes.role_in_project(session.get_one(Project, project_id))
+        return permissions.role_in_group(path)
+    return permissions.role_in_project(session.get_one(Project, project_id))
 
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
     """Return every group in which the viewer sees something, with the projects seen."""
-    eyes = _Eyes(viewer, session=session)
+    permissions = _Permissions(viewer, session=session)
     seen: dict[int, list[Project]] = {}
     for project in session.scalars(select(Project)):
-        if eyes.sees_project(project):
+        if permissions.sees_project(project):
             seen.setdefault(project.group_id, []).append(project)
     counts = _open_alerts([one.id for some in seen.values() for one in some], session=session)
     groups = session.scalars(select(Group).order_by(Group.path))
@@ -154,11 +154,11 @@ def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]
             id=group.id,
             name=group.name,
             path=group.path,
-            role=eyes.role_in_group(group.path),
-            projects=_sorted_views(seen.get(group.id, ()), eyes, counts),
+            role=permissions.role_in_group(group.path),
+            projects=_sorted_views(seen.get(group.id, ()), permissions, counts),
         )
         for group in groups
-        if group.id in seen or eyes.role_in_group(group.path) is not None
+        if group.id in seen or permissions.role_in_group(group.path) is not None
     )
 
 
@@ -170,14 +170,14 @@ def my_projects(viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
 
 
 def _sorted_views(
-    projects: Iterable[Project], eyes: _Eyes, counts: Mapping[int, int]
+    projects: Iterable[Project], permissions: _Permissions, counts: Mapping[int, int]
 ) -> tuple[ProjectView, ...]:
-    views = (eyes.project(each, open_alerts=counts.get(each.id, 0)) for each in projects)
+    views = (permissions.project(each, open_alerts=counts.get(each.id, 0)) for each in projects)
     return tuple(sorted(views, key=lambda view: view.path))
 
 
 def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    """Count alerts that somebody still has to look at, by project; nobody waits for a million."""
+    """Count open alerts by project, up to MOST_COUNTED."""
     first = (
         select(literal(1))
         .where(Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged")))

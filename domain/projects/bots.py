@@ -1,7 +1,7 @@
-"""Bots: the accounts that the access tokens of a project or a group act as.
+"""Bots: the accounts behind the access tokens of projects and groups.
 
-Each such token has a bot of its own, which a rotation hands on. It is a member with the role that
-was chosen, cannot sign in, and stays when its token ends, because what it did is still its doing.
+Each such token has a bot of its own, which its rotations keep. A bot is a member with the chosen
+role and cannot sign in. Its account stays when the token ends, because events still refer to it.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from domain.projects.paths import ancestors
 from domain.randomness import random_hex
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 
-#: No password has this hash.
+#: No password matches this hash.
 _NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
 
 
 def make_bot(place: Place, name: str, role: Role, *, session: Session, now: datetime) -> User:
-    """Store a bot that is a member of a place from now on."""
+    """Store a bot and make it a member of a group or project."""
     kind = "group" if place.group_id is not None else "project"
     username = f"{kind}_{place.group_id or place.project_id}_bot_{random_hex(16)}"
     user = User(
         username=username,
-        # RFC 2606 section 2: no letter can go there.
+        # RFC 2606 section 2: no mail can be delivered there.
         email=f"{username}@noreply.invalid",
         name=name,
         password_hash=_NO_PASSWORD,
@@ -45,8 +45,8 @@ def make_bot(place: Place, name: str, role: Role, *, session: Session, now: date
     return user
 
 
-def dismiss_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
-    """Take the bot of a token that has ended out of its place; whom else it is, leave alone."""
+def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
+    """Remove the membership of a bot without a live token; other users are left alone."""
     is_bot = exists().where(Bot.user_id == user_id)
     has_token = exists().where(
         PersonalAccessToken.user_id == user_id,
@@ -61,7 +61,7 @@ def dismiss_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
 
 
 def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
-    """Return the roles that bots have where they are members; those that have left are missing."""
+    """Return the roles of bots by user id, without those that are no members any more."""
     rows = session.execute(
         select(Member.user_id, Member.role)
         .join(Bot, Bot.user_id == Member.user_id)
@@ -86,7 +86,7 @@ def maintainers_of(
     place = Group if group_id is not None else Project
     path = session.scalar(select(place.path).where(place.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER
-    # None would mean whoever is a member of any group.
+    # A comparison with None would match the members of every group.
     is_here = false() if project_id is None else Member.project_id == project_id
     people = session.execute(
         select(User.id, User.name, User.email)

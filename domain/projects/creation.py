@@ -1,4 +1,4 @@
-"""Makes groups and projects."""
+"""Creates groups and projects."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -51,7 +51,7 @@ def create_group(path: str, *, reserved: frozenset[str], session: Session, now: 
     group = Group(
         parent_id=holder.id if holder else None,
         name=clean.rpartition("/")[2],
-        # Below the group's own spelling, whatever the case that was typed.
+        # With the stored spelling of the parent's path.
         path=f"{holder.path}/{clean.rpartition('/')[2]}" if holder else clean,
         created_at=now,
     )
@@ -92,7 +92,7 @@ def create_project(
 
 
 def make_owner(place: Group | Project, user_id: int, *, session: Session, now: datetime) -> None:
-    """Make the user who created a place its owner."""
+    """Make a user the owner of a new group or project."""
     session.add(
         Member(
             user_id=user_id,
@@ -119,7 +119,7 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
 
 
 def _store(place: Group | Project, *, session: Session) -> None:
-    """Store a place to learn its id, or raise ConflictError if somebody was faster."""
+    """Store a group or project to get its id; raise ConflictError if the path was taken."""
     try:
         with session.begin_nested():  # the page that says so still asks the database
             session.add(place)

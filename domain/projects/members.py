@@ -1,7 +1,7 @@
 """Adds, changes, lists and removes members.
 
-Who changes members of a place takes turns with others who do: what they may do, and whether an
-owner is left, is read when it is their turn, and nobody can change it before they are done.
+Changes of members of one group or project are serialized by a lock. Permissions and the remaining
+owners are read under the lock, so that they cannot change before the commit.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from domain.projects.views import MemberView, Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
 
-#: Who works with the command line may do what an owner may.
+#: The command line has the permissions of an owner.
 OPERATOR = Viewer(user_id=None, is_admin=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A group or a project: where one may be a member."""
+    """A group or a project that users can be members of."""
 
     group_id: int | None = None
     project_id: int | None = None
@@ -50,12 +50,12 @@ def get_place(path: str, *, session: Session) -> Place:
 def add_member(
     place: Place, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
 ) -> User:
-    """Give a role to somebody who has none of their own in a place.
+    """Add a user without a direct role as a member.
 
-    Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for who is a member: a
-    role that somebody has is only changed knowingly, by `change_role`.
+    Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for existing members,
+    whose role only `change_role` changes.
     """
-    giver = _take_turn(place, by, session=session)
+    giver = _lock_members(place, by, session=session)
     _check_login(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
@@ -77,7 +77,7 @@ def add_member(
 
 
 def find_member(place: Place, login: str, *, session: Session) -> int:
-    """Return the number of a user's membership in a place, or raise NotFoundError."""
+    """Return the id of a user's membership, or raise NotFoundError."""
     user = get_user(login, session=session)
     number = session.scalar(select(Member.id).where(Member.user_id == user.id, _is_here(place)))
     if number is None:
@@ -88,7 +88,7 @@ def find_member(place: Place, login: str, *, session: Session) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleChange:
-    """Whose role became another one."""
+    """A changed role of a member."""
 
     user: User
     before: Role
@@ -98,11 +98,11 @@ class RoleChange:
 def change_role(
     place: Place, member_id: int, role: Role, *, by: Viewer, session: Session
 ) -> RoleChange:
-    """Give a member another role; nobody gives or takes more than they have themselves.
+    """Change a member's role; nobody may give or take a role above their own.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _take_turn(place, by, session=session)
+    giver = _lock_members(place, by, session=session)
     member, user = _get_member(place, member_id, giver, session=session)
     _check_gift(role, giver)
     before = Role(member.role)
@@ -113,22 +113,23 @@ def change_role(
 
 
 def remove_member(place: Place, member_id: int, *, by: Viewer, session: Session) -> User:
-    """Take a member out of a place and return who it was; the last owner of a group stays.
+    """Remove a member and return the user; the last owner of a group cannot be removed.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _take_turn(place, by, session=session)
+    giver = _lock_members(place, by, session=session)
     member, user = _get_member(place, member_id, giver, session=session)
     _keep_an_owner(place, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
     return user
 
 
-def _take_turn(place: Place, viewer: Viewer, *, session: Session) -> Role:
-    """Wait for others who change members here, then return the role that the viewer has now."""
+def _lock_members(place: Place, viewer: Viewer, *, session: Session) -> Role:
+    """Lock the members of a group or project, then return the viewer's current role."""
     table = Group if place.group_id is not None else Project
     number = place.group_id or place.project_id
-    # What only refers to the row, such as an alert, need not wait. SQLite has one writer anyway.
+    # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
+    # writer.
     session.execute(select(table.id).where(table.id == number).with_for_update(key_share=True))
     role = role_in_place(place.path, place.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
@@ -138,7 +139,7 @@ def _take_turn(place: Place, viewer: Viewer, *, session: Session) -> Role:
 
 
 def _check_login(login: str, by: Viewer) -> None:
-    """Refuse an address from who may not see those of others: the answer would tell who is here."""
+    """Refuse logins by e-mail address from viewers who may not see those of others."""
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
             "Add people by their user name: which addresses have an account here is told to "
@@ -156,7 +157,7 @@ def _check_gift(role: Role, giver: Role) -> None:
 def _get_member(
     place: Place, member_id: int, giver: Role, *, session: Session
 ) -> tuple[Member, User]:
-    """Return a member whose role is not above the giver's."""
+    """Return a member whose role is not above the viewer's, or raise an error."""
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
@@ -183,7 +184,7 @@ def _is_here(place: Place) -> ColumnElement[bool]:
 
 
 def _keep_an_owner(place: Place, member: Member, *, session: Session) -> None:
-    """Refuse to lose the last owner who can sign in, here or in a group above."""
+    """Raise InvalidError if no other active owner is left, here or in a group above."""
     if place.group_id is None or member.role < Role.OWNER:
         return
     if not _has_owner(place.path, Member.id != member.id, session=session):
@@ -192,7 +193,7 @@ def _keep_an_owner(place: Place, member: Member, *, session: Session) -> None:
 
 
 def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
-    """Tell whether somebody owns a group, there or above, who can sign in."""
+    """Return whether a group has an owner who can sign in, there or above."""
     owners = (
         select(Member.id)
         .join(User, User.id == Member.user_id)
@@ -209,9 +210,9 @@ def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session)
 
 
 def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the paths of the groups that would be without an owner if this user went.
+    """Return the paths of the groups of which this user is the only owner.
 
-    Whoever changes members there waits until the caller is done.
+    Their members stay locked until the caller commits.
     """
     mine = (
         select(Group.path)
@@ -226,13 +227,13 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
 
 
 def joined(place: Place, user: User, role: Role) -> Event:
-    """Return the event that a user has a role in a place from now on."""
+    """Return the audit event for a new member."""
     details = {"username": user.username, "role": role.label}
     return Event(kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=place.path, details=details)
 
 
 def changed(place: Place, change: RoleChange) -> Event:
-    """Return the event that a member has another role from now on."""
+    """Return the audit event for a changed role."""
     return Event(
         kind=EventKind.MEMBER_CHANGED,
         user_id=change.user.id,
@@ -246,7 +247,7 @@ def changed(place: Place, change: RoleChange) -> Event:
 
 
 def left(place: Place, user: User) -> Event:
-    """Return the event that a user has no role of their own in a place any more."""
+    """Return the audit event for a removed member."""
     return Event(
         kind=EventKind.MEMBER_REMOVED,
         user_id=user.id,
@@ -258,10 +259,10 @@ def left(place: Place, user: User) -> Event:
 def list_members(
     place: Place, *, viewer_id: int | None, session: Session
 ) -> tuple[MemberView, ...]:
-    """Return everybody who has a role here, also through a group above; each once.
+    """Return all members, direct and inherited, each once.
 
-    The highest role counts. One of their own that is lower is told beside it: it is what is left
-    when the group above takes its role away.
+    The highest role counts. A lower direct role is given as well: it remains when the inherited one
+    is removed.
     """
     above = (*ancestors(place.path), place.path)
     rows = session.execute(
@@ -285,7 +286,7 @@ def list_members(
 def _member_view(
     user: User, roles: list[tuple[Member, str | None]], viewer_id: int | None
 ) -> MemberView:
-    # Of equal ones the role of their own counts: it is the one that can be changed here.
+    # Of equal roles the direct one counts, because it can be changed here.
     highest, through = max(roles, key=lambda each: (each[0].role, each[1] is None))
     own = next((member for member, group_path in roles if group_path is None), None)
     return MemberView(

@@ -1,4 +1,4 @@
-"""What people may know of each other: those who work together, and no others."""
+"""What users may see of other users with whom they share a group or project."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,37 +16,37 @@ from models.folding import fold
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """A role that somebody was given in a group or a project."""
+    """A direct role in a group or a project."""
 
     path: str
     role: Role
 
     def meets(self, other: "Membership") -> bool:
-        """Tell whether there is a place in which both have a role: roles hold below as well."""
+        """Return whether both roles apply to a common group or project, with inheritance."""
         mine, theirs = f"{self.path}/", f"{other.path}/"
         return mine.startswith(theirs) or theirs.startswith(mine)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonView:
-    """Somebody as one viewer sees them."""
+    """A user as one viewer sees them."""
 
     id: int
     username: str
     name: str
-    #: Nothing unless the viewer may know it.
+    #: None unless the viewer may see it.
     email: str | None
     is_bot: bool
     is_you: bool
     created_at: datetime
-    #: In the places that the viewer shares, or all of them to who sees everything.
+    #: In groups and projects that the viewer shares; all of them for administrators.
     memberships: tuple[Membership, ...]
 
 
 def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView:
-    """Return somebody whom the viewer works with, or raise NotFoundError.
+    """Return a user who shares a group or project with the viewer, or raise NotFoundError.
 
-    Whoever shares no place with the viewer is not found, whether there is such an account or not.
+    The error does not reveal whether the account exists.
     """
     wanted = fold(username).replace("\x00", "\ufffd")  # Postgres refuses the question
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))

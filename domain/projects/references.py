@@ -1,4 +1,4 @@
-"""How the API names a project or a group: by its number, or by its full path."""
+"""References of the API to projects and groups: by id or by full path."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -8,12 +8,12 @@ from models import Group, Project
 
 
 def project_path(reference: str, *, session: Session) -> str:
-    """Return the full path that a reference means; whether there is such a project is not said."""
+    """Return the full path of a project reference; the project need not exist."""
     return _path(Project, reference, session=session)
 
 
 def group_path(reference: str, *, session: Session) -> str:
-    """Return the full path that a reference means; whether there is such a group is not said."""
+    """Return the full path of a group reference; the group need not exist."""
     return _path(Group, reference, session=session)
 
 
@@ -21,5 +21,5 @@ def _path(table: type[Group | Project], reference: str, *, session: Session) -> 
     is_number = reference.isascii() and reference.isdecimal() and len(reference) < 20  # noqa: PLR2004 - 64 bits
     if not is_number or int(reference) > LARGEST_ID:
         return reference.replace("\x00", "\ufffd")
-    # A number is always an id, also where a group bears it as its name.
+    # A number is always an id, even if a group has it as its name.
     return session.scalar(select(table.path).where(table.id == int(reference))) or ""

@@ -1,4 +1,4 @@
-"""How many groups and projects there are."""
+"""Totals of groups and projects."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from models import Group, Project
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """Groups and projects of the instance."""
+    """The number of groups and projects of the instance."""
 
     groups: int
     projects: int

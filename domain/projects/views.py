@@ -1,4 +1,4 @@
-"""What pages and commands see of groups and projects: frozen values, never rows."""
+"""Frozen views of groups and projects for pages and commands."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from domain.accounts.roles import Role
 
 @dataclass(frozen=True, kw_only=True)
 class Viewer:
-    """Who is looking; nobody in particular when `user_id` is None."""
+    """The viewer of a page; anonymous if `user_id` is None."""
 
     user_id: int | None
     is_admin: bool = False
@@ -53,33 +53,33 @@ class GroupView:
 
     @property
     def can_maintain(self) -> bool:
-        """Whether the viewer may make projects and add members here."""
+        """Whether the viewer may create projects and add members here."""
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
     def is_owned(self) -> bool:
-        """Whether the viewer may make access tokens here."""
+        """Whether the viewer may create access tokens here."""
         return self.role == Role.OWNER
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemberView:
-    """A member of a place, also when the role comes from a group above it."""
+    """A direct or inherited member of a group or project."""
 
-    #: The number of the membership here; None if all that they have comes from above.
+    #: The id of the direct membership; None if the role is only inherited.
     id: int | None
     username: str
     name: str
-    #: The highest of their roles: the one that counts.
+    #: The effective role: the highest of all.
     role: Role
-    #: The role that they were given here itself, if any.
+    #: The direct role, if any.
     own_role: Role | None
-    #: The group above that the role comes from, if it is not their own.
+    #: The path of the group that the role is inherited from, if it is.
     inherited_from: str | None
     is_you: bool
     is_bot: bool = False
 
     @property
     def role_name(self) -> str:
-        """The role in a word."""
+        """The name of the role."""
         return self.role.label

@@ -1,4 +1,4 @@
-"""Makes folded names right that another hand than ours wrote: a former version, or the database."""
+"""Repairs case-folded names that a former version or the database itself wrote."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _ACCOUNT_NAMES = (
 
 
 def fold_environments(*, session: Session) -> None:
-    """Fold the names of environments that the database made as their alerts came in."""
+    """Fold the names of environments that the database created while it stored alerts."""
     new_ones = select(Environment).where(Environment.name_key.is_(None)).limit(_SLICE)
     while found := session.scalars(new_ones).all():
         for environment in found:
@@ -27,10 +27,10 @@ def fold_environments(*, session: Session) -> None:
 
 
 def fold_accounts(*, session: Session, between: Callable[[], None]) -> int:
-    """Fold the names of accounts that are not folded right, and return how many there were.
+    """Fold the names of accounts again where they are wrong, and return how many there were.
 
-    One whose address leads to an older account is looked at each time: the older one may have
-    another address by now.
+    An e-mail address that collides with an older account's is tried again each time, because the
+    older one may change.
     """
     texts = [text for text, _ in _ACCOUNT_NAMES]
     keys = [key for _, key in _ACCOUNT_NAMES]

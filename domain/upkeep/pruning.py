@@ -1,4 +1,4 @@
-"""Removes what has had its day, in small slices so that nobody has to wait for it."""
+"""Removes expired rows in small batches, so that locks are short."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,21 +29,21 @@ from models import (
 )
 
 _SLICE = 500
-#: Dead tokens are kept for a while: a reused one is recognized only as long as its row lives.
+#: Dead tokens are kept for a while, because reuse is only detected while the row exists.
 _DEAD_TOKENS_STAY = timedelta(days=30)
-#: So long a device that polls without an end is told why.
+#: How long a device that keeps polling is told that its code has expired.
 _SPENT_DEVICES_STAY = timedelta(days=1)
-#: So long nobody is written to twice about one thing; longer than any notice is given ahead.
-_LETTERS_STAY = timedelta(days=90)
-#: Personal ones are few, and their owners may want to know what a script could do, and when.
+#: How long duplicates of a message are recognized; longer than the earliest notice.
+_MAIL_STAYS = timedelta(days=90)
+#: Personal access tokens are few, and their owners may want to look them up later.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
-#: A client that registered itself without anybody's token, and never asked for one.
+#: For clients that registered themselves without a token and were never used.
 _IDLE_CLIENTS_STAY = timedelta(days=30)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How much of the delivery log stays."""
+    """How much of the delivery log is kept."""
 
     keep_deliveries: int
     keep_for: timedelta
@@ -52,7 +52,7 @@ class Retention:
 def prune(
     retention: Retention, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> dict[str, int]:
-    """Remove expired rows and return how many of each kind went.
+    """Remove expired rows and return how many of each kind were removed.
 
     `between` is called after each slice; the caller commits there, so that locks are short.
     """
@@ -84,9 +84,9 @@ def prune(
         "application_secrets": _remove(
             ApplicationSecret.id, ApplicationSecret.expires_at < now, session, between
         ),
-        # A bot is nothing without its token.
+        # Bots without a live token.
         "bot_members": _remove(Member.id, _is_idle_bot(now), session, between),
-        "letters": _remove(Mail.id, Mail.created_at < now - _LETTERS_STAY, session, between),
+        "letters": _remove(Mail.id, Mail.created_at < now - _MAIL_STAYS, session, between),
         "device_authorizations": _remove(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
@@ -97,7 +97,7 @@ def prune(
             PushedRequest.id, PushedRequest.expires_at < now, session, between
         ),
         "seen_proofs": _remove(SeenProof.digest, SeenProof.expires_at < now, session, between),
-        # Nobody's, and of use to nobody: such a client may register again.
+        # Unused clients without an owner; they may register again.
         "idle_clients": _remove(
             Application.id,
             Application.registration_digest.is_not(None)
@@ -107,7 +107,7 @@ def prune(
             session,
             between,
         ),
-        # By then nothing that they signed is of any use, even as a hint.
+        # By then no token that they signed is accepted, even as an id_token_hint.
         "signing_keys": _remove(SigningKey.id, SigningKey.retired_at < dead, session, between),
         "authorizations": _remove(
             Authorization.id,
@@ -153,7 +153,7 @@ def _delete(key: InstrumentedAttribute[Any], keys: Sequence[Any], session: Sessi
 def _prune_deliveries(
     retention: Retention, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Keep the newest of each integration, all of the last days, and what an alert shows."""
+    """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     is_old = Delivery.received_at < now - retention.keep_for
     total = 0
@@ -181,7 +181,7 @@ def _prune_deliveries(
 def _remove_upwards(
     condition: ColumnElement[bool], session: Session, between: Callable[[], None]
 ) -> int:
-    """Remove deliveries from the oldest on: no slice goes once more over all those that stay."""
+    """Remove deliveries by ascending id, so that no batch scans the kept ones again."""
     total, last = 0, 0
     while True:
         keys = session.scalars(

@@ -1,7 +1,7 @@
-"""What still needs an older secret key, and bringing over what can be brought over.
+"""Progress of a secret key rotation, and re-encryption under the newest key.
 
-What is encrypted can be encrypted anew. Of a keyed hash only whoever presents the credential can
-make a new one: what is long-lived is hashed anew then, and what is short-lived ends by itself.
+Ciphertexts can be re-encrypted at once. A keyed hash can only be renewed when its credential is
+presented: long-lived credentials are rehashed then, short-lived ones expire.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.keyring import Keyring, UndecipherableError
-from domain.programs.hosts import SILENCE, Sighting, list_present
+from domain.programs.hosts import SILENCE, HostReport, list_present
 from models import (
     AccessToken,
     Application,
@@ -41,35 +41,35 @@ _ENCRYPTED: Mapping[str, InstrumentedAttribute[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Rotation:
-    """How far a change of the secret key has come."""
+    """The state of a secret key rotation."""
 
     keyring: Keyring
-    hosts: tuple[Sighting, ...]
-    #: Fingerprints of the keys that were ever written with.
+    hosts: tuple[HostReport, ...]
+    #: Fingerprints of all keys that were ever used for writing.
     used: frozenset[str]
-    #: By kind, what only an older key opens; it can be encrypted anew.
+    #: Ciphertexts under older keys, by kind.
     encrypted: Mapping[str, int]
-    #: By kind, what only an older key recognizes.
+    #: Keyed hashes under older keys, by kind.
     hashed: Mapping[str, int]
-    #: By kind, what none of the keys opens.
+    #: Ciphertexts that no known key opens, by kind.
     unreadable: Mapping[str, int]
 
-    def ignorant_of(self, fingerprint: str) -> tuple[str, ...]:
-        """Return the hosts that do not know a key."""
+    def hosts_without(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the names of the hosts that do not know a key."""
         return tuple(host.name for host in self.hosts if fingerprint not in host.key_fingerprints)
 
-    def writing_with(self, fingerprint: str) -> tuple[str, ...]:
-        """Return the hosts that hash and encrypt with a key."""
+    def hosts_writing_with(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the names of the hosts that hash and encrypt with a key."""
         return tuple(host.name for host in self.hosts if host.key_fingerprints[0] == fingerprint)
 
     @property
     def needing_older(self) -> int:
-        """How many rows are worthless without the older keys."""
+        """The number of rows that need an older key."""
         return sum(self.encrypted.values()) + sum(self.hashed.values())
 
 
 def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
-    """Look at hosts and rows."""
+    """Return the state of a rotation, from hosts and rows."""
     encrypted, unreadable = _count_encrypted(keyring, session)
     return Rotation(
         keyring=keyring,
@@ -82,7 +82,7 @@ def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
 
 
 def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
-    """Encrypt with the newest key what older ones encrypted; return how many of each kind."""
+    """Re-encrypt ciphertexts under older keys with the newest; return how many of each kind."""
     return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
 
 
@@ -95,7 +95,7 @@ def _reencrypt(column: InstrumentedAttribute[str], keyring: Keyring, session: Se
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
         if table is Integration:
             values[Integration.key_digest] = keyring.digest(clear)
-        # Of somebody who replaces it at this moment the new one stays.
+        # A value that was replaced at the same moment is kept.
         unchanged = update(table).where(table.id == row_id, column == ciphertext)
         changed = session.execute(
             unchanged.values(values).execution_options(synchronize_session=False)
@@ -123,20 +123,20 @@ def _clear(keyring: Keyring, ciphertext: str) -> str | None:
 
 
 def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
-    """Count by age: what was made before everybody wrote with the newest key may need another."""
+    """Count by age: rows from before all hosts wrote with the newest key may need an older one."""
     older = select(func.max(SecretKeyUse.last_used_at)).where(
         SecretKeyUse.fingerprint != keyring.fingerprints[0]
     )
     last = session.scalar(older)
     if last is None:
         return dict.fromkeys(_live_before(now, now), 0)
-    # A host may have written for a while after it was heard of last.
+    # A host may have written for a while after its last report.
     counts = _live_before(last + SILENCE, now)
     return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
 
 
 def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
-    """Return what counts the live credentials that were hashed before this moment."""
+    """Return statements that count live credentials hashed before a moment, by kind."""
     pair, personal, secret = AccessToken, PersonalAccessToken, ApplicationSecret
     return {
         "sign_ins": _count(SignIn.created_at < moment, SignIn.expires_at > now),
@@ -170,7 +170,7 @@ def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
             PushedRequest.created_at < moment, PushedRequest.expires_at > now
         ),
         "recovery_codes": _count(RecoveryCode.created_at < moment, RecoveryCode.used_at.is_(None)),
-        # When they were made is not known.
+        # Their time of creation is not stored.
         "previous_integration_keys": _count(Integration.previous_key_expires_at > now),
     }
 
@@ -180,5 +180,5 @@ def _count(*conditions: ColumnElement[bool]) -> Select[int]:
 
 
 def _is_ahead(moment: InstrumentedAttribute[datetime | None], now: datetime) -> ColumnElement[bool]:
-    """Return the condition that it has not come yet, or never will."""
+    """Return the condition that a moment is in the future or NULL."""
     return or_(moment.is_(None), moment > now)

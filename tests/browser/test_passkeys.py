@@ -10,7 +10,13 @@ from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import problems_of
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, make_user
-from tests.support.second_steps import SECURITY, code_of, give_app, give_recovery_codes, methods_of
+from tests.support.second_factors import (
+    SECURITY,
+    code_of,
+    give_app,
+    give_recovery_codes,
+    methods_of,
+)
 
 SIGN_IN = "/users/sign_in"
 

@@ -24,7 +24,7 @@ from tests.support.people import (
     unique,
 )
 from tests.support.people import sign_in as sign_in_by_hand
-from tests.support.second_steps import code_of, give_app
+from tests.support.second_factors import code_of, give_app
 
 
 @pytest.fixture(scope="module")

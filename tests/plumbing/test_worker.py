@@ -12,7 +12,7 @@ from huey import Huey
 from peewee import OperationalError
 
 from web.jobs.turns import in_turn
-from web.jobs.worker import BriefOutages, add_letters, add_tasks, open_queue
+from web.jobs.worker import BriefOutages, add_mail_tasks, add_tasks, open_queue
 from web.settings.reader import Settings
 
 
@@ -71,7 +71,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
     for worker in workers:
         jobs = {name: partial(done.update, [name]) for name in ("prune", "add_up", "seal")}
         add_tasks(worker, settings, **jobs)
-        add_letters(worker, settings, write=partial(done.update, ["write"]), send=rest)
+        add_mail_tasks(worker, settings, write=partial(done.update, ["write"]), send=rest)
     for worker in workers:
         for task in worker.read_periodic(datetime(2026, 1, 1, tzinfo=UTC)):
             worker.execute(task)

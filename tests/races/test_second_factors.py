@@ -11,7 +11,7 @@ from tests.races.test_devices import together
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, make_user
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     code_of,
     give_app,
     give_code,

@@ -16,7 +16,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 class Mailbox:
     """What a server took, and what it answers."""
 
-    letters: list[EmailMessage] = field(default_factory=list)
+    messages: list[EmailMessage] = field(default_factory=list)
     senders: list[str] = field(default_factory=list)
     recipients: list[list[str]] = field(default_factory=list)
     #: Answers to what comes next, before anything is taken: `451 later`.
@@ -42,7 +42,7 @@ class Mailbox:
         content = envelope.content
         assert isinstance(content, bytes)
         parsed: Any = message_from_bytes(content, policy=policy.default)
-        self.letters.append(parsed)
+        self.messages.append(parsed)
         self.senders.append(envelope.mail_from or "")
         self.recipients.append(list(envelope.rcpt_tos))
         return "250 OK"

@@ -9,7 +9,7 @@ from tests.support.authenticators import Authenticator
 from tests.support.html_forms import HtmlForm, form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, database_of, sign_in
-from tests.support.second_steps import SECURITY, TWO_FACTOR, give_password
+from tests.support.second_factors import SECURITY, TWO_FACTOR, give_password
 
 PASSKEYS = f"{SECURITY}/passkeys"
 SIGN_IN = "/users/sign_in"

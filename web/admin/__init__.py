@@ -1,1 +1,1 @@
-"""What several pages and commands of the administration share."""
+"""Code shared by the pages and the commands of administrators."""

@@ -1,4 +1,4 @@
-"""How the instance does, for the first page of the administration."""
+"""The state of the instance, for the overview page of the administration."""
 
 import logging
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from datetime import datetime
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.programs.hosts import SILENCE
-from domain.programs.job_turns import PULSE, last_turn
+from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from web.admin.security_warnings import Risk, risks_of
 from web.admin.setting_changes import settings_now
 from web.extensions import db
-from web.readiness import what_is_missing
+from web.readiness import readiness_problem
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.services import now
 
@@ -20,23 +20,23 @@ _log = logging.getLogger("gatebell.worker")
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """What is true at this moment."""
+    """The state of the instance."""
 
     release: str
     tier: str
     base_url: str
     database: str
-    #: In a word what keeps the service from working; None if nothing does.
+    #: The readiness problem in a few words; None if there is none.
     missing: str | None
     worker_seen_at: datetime | None
     is_worker_alive: bool
-    #: Of the first administrator: still the password that was made at set-up.
+    #: The first administrator's user name while the generated password is still in use.
     first_password_of: str | None
     risks: tuple[Risk, ...]
 
 
 def state_of_the_instance() -> InstanceState:
-    """Look at settings, database and background worker."""
+    """Return the state of the settings, the database and the background worker."""
     settings = settings_now(session=db.session())
     seen_at = worker_seen_at()
     return InstanceState(
@@ -44,7 +44,7 @@ def state_of_the_instance() -> InstanceState:
         tier=settings.tier,
         base_url=settings.base_url,
         database=_database(),
-        missing=what_is_missing(),
+        missing=readiness_problem(),
         worker_seen_at=seen_at,
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
@@ -53,9 +53,9 @@ def state_of_the_instance() -> InstanceState:
 
 
 def worker_seen_at() -> datetime | None:
-    """Return when a background worker was last heard of; None if never, or nobody can tell."""
+    """Return the time of the last worker heartbeat; None if there was none or it is unknown."""
     try:
-        return last_turn(PULSE, session=db.session())
+        return last_turn(WORKER_HEARTBEAT, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning("nobody can tell of the worker", extra={"reason": type(error).__name__})
@@ -63,7 +63,7 @@ def worker_seen_at() -> datetime | None:
 
 
 def _database() -> str:
-    """Return the kind of database and its version: `Postgres 16.2`."""
+    """Return the name and the version of the database: `Postgres 16.2`."""
     kind = {"postgresql": "Postgres", "sqlite": "SQLite"}
     dialect = db.engine.dialect
     numbers = dialect.server_version_info or ()

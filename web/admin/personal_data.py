@@ -1,4 +1,4 @@
-"""Hands out and erases personal data, and writes down who did so: for pages, API and commands."""
+"""Exports and erases personal data with an audit event, for pages, API and commands."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from domain.errors import InvalidError
 from domain.personal_data.erasure import Erased, PersonRow, count_applications, erase_person
 from domain.personal_data.export import export_person
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.server.bootstrap import forget_first_password
 from web.services import now, services
 
 
 def exported(user: PersonRow) -> dict[str, Any]:
-    """Return all that is kept of a person, without any secret."""
-    note(Event(kind=EventKind.USER_EXPORTED, user_id=user.id, subject=user.username))
+    """Return all stored data of a person, without any secret."""
+    record_event(Event(kind=EventKind.USER_EXPORTED, user_id=user.id, subject=user.username))
     return export_person(user, session=db.session(), now=now())
 
 
 def export_file(user: PersonRow) -> Response:
-    """Return the same as a file to keep."""
+    """Return the export as a file download."""
     text = orjson.dumps(exported(user), option=orjson.OPT_INDENT_2)
     answer = Response(text, mimetype="application/json")
     answer.headers["Content-Disposition"] = 'attachment; filename="personal-data.json"'
@@ -34,9 +34,9 @@ def export_file(user: PersonRow) -> Response:
 def erase(
     user: PersonRow, *, by: int | None, heir: PersonRow | None, may_delete_applications: bool
 ) -> Erased:
-    """Erase a person; see `erase_person`.
+    """Erase a person and record it; see `erase_person`.
 
-    Raises InvalidError where there are applications and nobody said what becomes of them.
+    Raises InvalidError if the person has applications and their fate was not chosen.
     """
     session, moment = db.session(), now()
     if heir is None and not may_delete_applications and count_applications(user, session=session):
@@ -49,5 +49,5 @@ def erase(
         "applications_handed_on": done.applications_handed_on,
         "applications_deleted": done.applications_deleted,
     }
-    note(Event(kind=EventKind.USER_ERASED, subject=done.pseudonym, details=details))
+    record_event(Event(kind=EventKind.USER_ERASED, subject=done.pseudonym, details=details))
     return done

@@ -1,4 +1,4 @@
-"""Which settings leave a door open, and what to do about it."""
+"""Warnings about settings that weaken security, with advice."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _SHORT_PASSWORD = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """A setting whose value is asking for trouble."""
+    """A setting with an insecure value."""
 
     setting: str
     words: str
 
     @property
     def title(self) -> str:
-        """The setting's name for people."""
+        """The setting's title."""
         return title_of(self.setting)
 
 
@@ -92,7 +92,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
 
 
 def risks_of(settings: Settings) -> Iterator[Risk]:
-    """Return what is risky about the settings in force, the worst first."""
+    """Return the risks of the settings in force, the worst first."""
     for setting, is_risky, words in _RISKS:
         if is_risky(settings):
             yield Risk(setting=setting, words=words)

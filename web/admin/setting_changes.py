@@ -1,4 +1,4 @@
-"""Changes settings while the service runs, and writes down who did so."""
+"""Changes settings at run time, with an audit event."""
 
 from datetime import datetime
 from typing import Any
@@ -9,26 +9,26 @@ from sqlalchemy.orm import Session
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from models import InstanceSetting
-from web.http.audit import note
+from web.http.audit import record_event
 from web.services import services
 from web.settings.reader import Settings, changeable, override, read_change
 
 
 def stored_settings(*, session: Session) -> dict[str, str]:
-    """Return what was changed while the service ran, as it was written, by name."""
+    """Return the settings stored in the database as texts, by name."""
     rows = session.execute(select(InstanceSetting.name, InstanceSetting.value))
     return {row.name: row.value for row in rows}
 
 
 def settings_now(*, session: Session) -> Settings:
-    """Return the settings as this transaction sees them, which all processes do in a second."""
+    """Return the settings as this transaction sees them; all processes follow within a second."""
     return override(services().live_settings.environment, stored_settings(session=session))
 
 
 def store_setting(name: str, text: str, *, session: Session, now: datetime) -> dict[str, Any]:
-    """Keep a value in the database; every process has it within a second.
+    """Store a value in the database; every process applies it within a second.
 
-    Raises SettingsError for a name that cannot be changed or a value that it cannot have.
+    Raises SettingsError for a setting that cannot be changed or an invalid value.
     """
     setting = changeable(name)
     value = read_change(name, text)
@@ -46,9 +46,9 @@ def store_setting(name: str, text: str, *, session: Session, now: datetime) -> d
 
 
 def forget_setting(name: str, *, session: Session) -> dict[str, Any]:
-    """Go back to the value that the environment gives, or to the default.
+    """Delete a stored value, so that the environment's or the default applies again.
 
-    Raises SettingsError for a name that cannot be changed.
+    Raises SettingsError for a setting that cannot be changed.
     """
     setting = changeable(name)
     before = getattr(settings_now(session=session), setting.name)
@@ -64,6 +64,6 @@ def forget_setting(name: str, *, session: Session) -> dict[str, Any]:
 
 
 def _note(name: str, *, before: object, after: object, **more: str) -> None:
-    """Write a change down; what can change while the service runs is never a secret."""
+    """Record a change with its values; settings that can change at run time are never secret."""
     details = {"old": before, "new": after, **more}
-    note(Event(kind=EventKind.SETTING_CHANGED, subject=name, details=details))
+    record_event(Event(kind=EventKind.SETTING_CHANGED, subject=name, details=details))

@@ -1,4 +1,4 @@
-"""Settings as the page for administrators shows them: in words, and never a secret."""
+"""Views of settings for the administrators' page, without secrets."""
 
 import re
 from collections.abc import Mapping
@@ -11,22 +11,22 @@ from web.settings.fields import About, Source, about
 from web.settings.reader import Settings, SettingsError, names_in_environment, read_change
 from web.settings.sections import sections
 
-#: Switches of single features; the page has them in a group of their own.
+#: Feature flags, which the page shows in a group of their own.
 _FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
 _FLAGS_TITLE = "Feature flags"
-#: Words of names that people write otherwise.
+#: The usual spelling of words in names.
 _SPELLINGS = {
     "api": "API", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID", "json": "JSON",
     "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth", "ratelimit": "rate limit",
     "sqlite": "SQLite", "uri": "URI", "uris": "URIs", "url": "URL",
 }  # fmt: skip
-#: Ends of names that say what is counted, as the unit does.
+#: Suffixes of names that repeat the unit.
 _UNITS = frozenset({"seconds", "ms", "bytes", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
 
 
 class Origin(Enum):
-    """Where the value in force comes from, in words."""
+    """The source of the value in force; the value is its name for people."""
 
     DEFAULT = "Default"
     ENVIRONMENT = "Environment"
@@ -35,18 +35,18 @@ class Origin(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SettingView:
-    """A setting as a page shows it."""
+    """A setting for display."""
 
     name: str
     title: str
     doc: str
-    #: What it may be, in words.
+    #: The allowed values, in words.
     allowed: str
-    #: The value in force for people; of a secret only whether there is one.
+    #: The value in force for people; for a secret, only whether it is set.
     words: str
-    #: The value in force as it would be written; empty for a secret.
+    #: The value in force as text; empty for a secret.
     text: str
-    #: What it would be if nobody had changed it here.
+    #: The value that applies without a stored one.
     words_without_change: str
     origin: Origin
     is_live: bool
@@ -57,22 +57,22 @@ class SettingView:
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """The name of the environment variable."""
         return self.name.upper()
 
     @property
     def allowed_in_words(self) -> str:
-        """What it may be, as a sentence."""
+        """The allowed values, as a sentence."""
         text = re.sub(r"[0-9]{4,}", lambda number: f"{int(number[0]):,}", self.allowed)
         return f"{text[0].upper()}{text[1:]}."
 
     @property
     def is_changed_here(self) -> bool:
-        """Whether there is a way back to what the start gives."""
+        """Whether a stored value replaces that of the environment."""
         return self.origin is Origin.CHANGED_HERE
 
     def read(self, text: str) -> Any:
-        """Return what a text means as its value, or raise ValueError, with a sentence."""
+        """Parse a text as a value; raise ValueError with a sentence if it is invalid."""
         if not text and not self.may_be_empty:
             message = f"Enter {self.allowed}."
             raise ValueError(message)
@@ -85,7 +85,7 @@ class SettingView:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionView:
-    """Settings that belong together."""
+    """A section of settings."""
 
     key: str
     title: str
@@ -93,17 +93,17 @@ class SectionView:
 
     @property
     def changed_count(self) -> int:
-        """How many of them have a value that was set here."""
+        """The number of settings with a stored value."""
         return sum(each.is_changed_here for each in self.settings)
 
     @property
     def live(self) -> tuple[SettingView, ...]:
-        """Those that can be changed while the service runs."""
+        """The settings that can change at run time."""
         return tuple(each for each in self.settings if each.is_live)
 
 
 def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
-    """Return every setting in its section; the flags first, for they are what is looked for."""
+    """Return every setting in its section, feature flags first."""
     given = names_in_environment()
     flags: list[SettingView] = []
     found: list[SectionView] = []
@@ -143,7 +143,7 @@ def _view(
 
 
 def _change(name: str, stored: Mapping[str, str]) -> Any:
-    """Return what counts instead of the value of the start; None if nothing does."""
+    """Return the stored value that replaces the environment's, or None."""
     try:
         return read_change(name, stored[name]) if name in stored else None
     except SettingsError:
@@ -151,7 +151,7 @@ def _change(name: str, stored: Mapping[str, str]) -> Any:
 
 
 def title_of(name: str) -> str:
-    """Return a setting's name for people: `id_token_lifetime_seconds` is `ID token lifetime`."""
+    """Return the title of a setting: `id_token_lifetime_seconds` becomes `ID token lifetime`."""
     words = name.split("_")
     if words[-1] in _UNITS:
         words = words[:-1]
@@ -174,7 +174,7 @@ def _in_words(value: Any, known: About) -> str:
 
 
 def _counted(value: int, unit: str) -> str:
-    """Return a number with its unit and, where it is easier to grasp, in a larger one."""
+    """Return a number with its unit and, where helpful, converted to a larger one."""
     words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
     if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
         return f"{words} ({file_size(value)})"

@@ -11,9 +11,9 @@ def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
     """Count a delivery; raise OverLimitError if the limit is exceeded. No limit if it is empty."""
     if not limit:
         return
-    standing = take(limit, "alerts", str(receiver.integration_id), now=now)
-    if standing.is_over:
-        _refuse(receiver, limit, standing.retry_after(now))
+    status = take(limit, "alerts", str(receiver.integration_id), now=now)
+    if status.is_over:
+        _refuse(receiver, limit, status.retry_after(now))
 
 
 def _refuse(receiver: Receiver, limit: str, retry_after: int) -> None:

@@ -3,7 +3,7 @@
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.audit.events import Event, EventKind
 from domain.projects.views import ProjectView
-from web.http.audit import note
+from web.http.audit import record_event
 
 
 def note_change(change: str, project: ProjectView, integration: IntegrationView) -> None:
@@ -14,4 +14,6 @@ def note_change(change: str, project: ProjectView, integration: IntegrationView)
         "type": integration.type.value,
         "active": integration.active,
     }
-    note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details))
+    record_event(
+        Event(kind=EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details)
+    )

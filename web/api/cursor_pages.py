@@ -12,14 +12,14 @@ from web.api.links import link
 from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
 
-#: How clients of the API want to go through a list.
+#: Pagination parameters that API clients send.
 _PAGING = ("cursor", "per_page", "page", "pagination", "order_by")
 
 
 def list_query(*known: str, order_by: str) -> MultiDict[str, str]:
-    """Return the query of a list, or raise QueryError for what the list does not know.
+    """Return the query of a list; raise QueryError for unknown parameters.
 
-    There is no page but the first one by number: a client that counts would read it for ever.
+    Page numbers above 1 are refused: a client that counts pages would read the first one for ever.
     """
     given = request.args
     check_known(given.lists(), (*known, *_PAGING), QUERY_TOKENS)

@@ -13,7 +13,7 @@ from web.api.parameters import whole_number
 from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
 
-#: How clients of the API want to go through a list.
+#: Pagination parameters that API clients send.
 _PAGING = ("page", "per_page", "pagination", "order_by", "sort")
 
 
@@ -26,15 +26,15 @@ class OffsetPage:
 
     @property
     def offset(self) -> int:
-        """How many items come before it."""
+        """The number of items before the page."""
         return (self.number - 1) * self.size
 
 
 def list_query(*known: str, only_order: str = "desc") -> MultiDict[str, str]:
-    """Return the query of a list, or raise QueryError for what the list does not know.
+    """Return the query of a list; raise QueryError for unknown parameters.
 
-    Clients of the API send how they want to go through a list with every request. Whatever they
-    call it they get numbered pages with links, in the order of the ids.
+    Pagination parameters that clients send with every request are accepted; the response is always
+    by offset, in the order of ids.
     """
     given = request.args
     check_known(given.lists(), (*known, *_PAGING), QUERY_TOKENS)

@@ -1,6 +1,6 @@
-"""Reads the parameters of API requests; what cannot be read is InvalidError, which names it.
+"""Parses the parameters of API requests; raises InvalidError with the name of the parameter.
 
-A parameter that is empty counts as not given.
+An empty parameter counts as missing.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ _YES_OR_NO = {"true": True, "1": True, "false": False, "0": False}
 
 
 def all_parameters() -> dict[str, Any]:
-    """Return what the query and the body say; the body, a JSON object or a form, wins."""
+    """Return the parameters of the query and the body (JSON object or form); the body wins."""
     media_type = request.mimetype
     is_json = media_type == "application/json" or media_type.endswith("+json")
     return {**_pairs(request.args), **(_json_parameters() if is_json else _pairs(request.form))}
 
 
 def _pairs(given: MultiDict[str, str]) -> dict[str, Any]:
-    """Return pairs as a mapping; `scopes[]` makes a list."""
+    """Return pairs as a mapping; a name such as `scopes[]` makes a list."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
         for name, values in given.lists()
@@ -52,7 +52,7 @@ def _refuse(name: str, expected: str) -> InvalidError:
 
 
 def text(given: Mapping[str, Any], name: str) -> str:
-    """Return a text, which may be empty."""
+    """Return a string, which may be empty."""
     value = given.get(name)
     if value is None:
         return ""
@@ -62,7 +62,7 @@ def text(given: Mapping[str, Any], name: str) -> str:
 
 
 def words(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return a list of words: a JSON array, or one text with commas or spaces between them."""
+    """Return a list of words: a JSON array, or a string separated by commas or spaces."""
     value = given.get(name)
     found = value.replace(",", " ").split() if isinstance(value, str) else value or []
     if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
@@ -73,7 +73,7 @@ def words(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 def whole_number(
     given: Mapping[str, Any], name: str, *, least: int = 0, most: int = LARGEST_ID
 ) -> int | None:
-    """Return a whole number within bounds."""
+    """Return an integer within bounds."""
     found = given.get(name)
     value = "" if found is None else str(found)  # 0 is a number like any other
     if not value:
@@ -93,7 +93,7 @@ def one_of(given: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str
 
 
 def yes_or_no(given: Mapping[str, Any], name: str) -> bool | None:
-    """Return a truth: true or false, 1 or 0."""
+    """Return a boolean: true or false, 1 or 0."""
     value = given.get(name)
     if value is None or value == "":
         return None
@@ -114,7 +114,7 @@ def day(given: Mapping[str, Any], name: str) -> date | None:
 
 
 def moment(given: Mapping[str, Any], name: str) -> datetime | None:
-    """Return a time; without an offset, or as a date alone, it is meant in UTC."""
+    """Return a date-time; without an offset, or as a date alone, it is in UTC."""
     value = text(given, name)
     if not value:
         return None

@@ -1,4 +1,4 @@
-"""Finds the project that an API address names, for the token that asks."""
+"""Finds the project of an API path, with the permissions of the token."""
 
 from domain.accounts.roles import Role
 from domain.audit.events import Actor
@@ -10,7 +10,7 @@ from web.extensions import db
 
 
 def project_of(reference: str, bearer: Bearer, *, at_least: Role) -> ProjectView:
-    """Return the project of an id or a full path; raise Forbidden or NotFoundError."""
+    """Return the project with an id or a full path; raise ForbiddenError or NotFoundError."""
     session = db.session()
     path = project_path(reference, session=session)
     viewer = Viewer(user_id=bearer.user_id, is_admin=bearer.is_admin)
@@ -18,5 +18,5 @@ def project_of(reference: str, bearer: Bearer, *, at_least: Role) -> ProjectView
 
 
 def actor_of(bearer: Bearer) -> Actor:
-    """Return who does what the token is used for."""
+    """Return the actor for actions with a token."""
     return Actor(id=bearer.user_id, name=bearer.username)

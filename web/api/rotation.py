@@ -1,4 +1,4 @@
-"""The mark of views that rotate access tokens: who shows a stolen one there ends its family."""
+"""Access mark of views that rotate access tokens; reuse of a rotated token revokes its family."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +9,7 @@ from domain.oauth.personal_tokens.tokens import end_family
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.extensions import db
 from web.http.access import bearer
-from web.http.audit import note
+from web.http.audit import record_event
 from web.http.bearer_token import API_PLACES, presented_token
 from web.http.errors import bearer_refusal
 from web.services import now, services
@@ -18,7 +18,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 def rotating_bearer(view: View) -> View:
-    """Ask for a token with api; a revoked one that was rotated ends what came of it."""
+    """Require a token with `api`; a token that was already rotated revokes its successors."""
     guarded = bearer("api")(view)
 
     @wraps(guarded)
@@ -29,7 +29,7 @@ def rotating_bearer(view: View) -> View:
             if error.refusal is not Refusal.REVOKED:
                 raise
             _end_family()
-            # Returned rather than raised, so that the end of the family is kept.
+            # Returned and not raised, so that the revocation is committed.
             return bearer_refusal(error)
 
     return cast("View", watched)
@@ -41,7 +41,7 @@ def _end_family() -> None:
     token = end_family(presented, session=session, keyring=keyring, now=now())
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
-        note(
+        record_event(
             Event(
                 kind=EventKind.TOKEN_REVOKED,
                 user_id=token.user_id,

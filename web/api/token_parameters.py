@@ -1,4 +1,4 @@
-"""What requests of the API say of access tokens, and how one is shown this once."""
+"""Parameters of the API's token requests, and the response with a new token."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -16,23 +16,23 @@ from web.api.offset_pages import list_query
 from web.http.json_responses import json_response
 from web.services import now, settings
 
-#: How long a rotated token lives when no expiry is asked for; clients of the API count on it.
+#: Lifetime of a rotated token without a requested expiry; API clients rely on it.
 ROTATED_FOR = timedelta(days=7)
 
 
 _FILTERS = ("user_id", "state", "revoked", "search")
 _PERIODS = tuple(f"{name}_{side}" for name in TIMES for side in ("after", "before"))
-#: The order of the ids, as clients of the API call it; the newest come first anyway.
+#: The name that API clients use for the default order.
 _BY_ID = "desc"
 
 
 def token_query() -> MultiDict[str, str]:
-    """Return the query of a list of tokens, or raise QueryError for what it does not know."""
+    """Return the query of a token list; raise QueryError for unknown parameters."""
     return list_query(*_FILTERS, *_PERIODS, "sort")
 
 
 def token_order(given: MultiDict[str, str]) -> str | None:
-    """Return the order that is wanted, or None for the newest first."""
+    """Return the requested order, or None for the newest first."""
     name = one_of(given, "sort", (*SORTS, _BY_ID), _BY_ID)
     return None if name == _BY_ID else name
 
@@ -40,7 +40,7 @@ def token_order(given: MultiDict[str, str]) -> str | None:
 def token_filter(
     given: Mapping[str, Any], *, owner_id: int | None = None, place: Place | None = None
 ) -> TokenFilter:
-    """Return which tokens are wanted."""
+    """Return the requested filter."""
     state = read.one_of(given, "state", ("active", "inactive"))
     return TokenFilter(
         owner_id=owner_id,
@@ -60,7 +60,7 @@ def _times(given: Mapping[str, Any], side: str) -> dict[str, datetime]:
 
 
 def token_details(given: Mapping[str, Any]) -> TokenDetails:
-    """Return what is wanted of a new token."""
+    """Return the requested fields of a new token."""
     return TokenDetails(
         name=read.text(given, "name"),
         scopes=" ".join(read.words(given, "scopes")),
@@ -70,7 +70,7 @@ def token_details(given: Mapping[str, Any]) -> TokenDetails:
 
 
 def token_expiry(given: Mapping[str, Any], otherwise: timedelta | None = None) -> datetime:
-    """Return the end that is asked for, or `otherwise` from now, or the latest that may be."""
+    """Return the requested expiry, or `otherwise` from now, at most the latest allowed."""
     longest = timedelta(days=settings().personal_access_token_lifetime_days)
     day = read.day(given, "expires_at")
     if day is None and otherwise is not None:
@@ -78,8 +78,8 @@ def token_expiry(given: Mapping[str, Any], otherwise: timedelta | None = None) -
     return expiry_on(day, longest=longest, now=now())
 
 
-def shown_once(token: Mapping[str, Any], clear: str, status: int) -> Response:
-    """Answer with a token and its value, which nobody keeps."""
+def one_time_secret_response(token: Mapping[str, Any], clear: str, status: int) -> Response:
+    """Return a response with a token and its value, which is not stored."""
     response = json_response({**token, "token": clear}, status)
     response.headers["Cache-Control"] = "no-store"
     return response

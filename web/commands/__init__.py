@@ -1,4 +1,4 @@
-"""The command line for operators: `flask users create …`. Every answer is one JSON object."""
+"""The command line for operators: `flask users create …`. Each command prints one JSON object."""
 
 from flask import Flask
 
@@ -30,6 +30,6 @@ _COMMANDS = (
 
 
 def register_commands(app: Flask) -> None:
-    """Give the `flask` command ours."""
+    """Add our commands to `flask`."""
     for command in _COMMANDS:
         app.cli.add_command(command)

@@ -11,7 +11,7 @@ from domain.oauth.clients import applications as oauth_applications
 from domain.oauth.clients.applications import ApplicationDetails
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.services import now, services, settings
 
 applications = AppGroup("applications", help="OAuth clients.")
@@ -48,7 +48,7 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         require_pkce=options["require_pkce"],
         refresh_for_devices=options["refresh_for_devices"],
         trusted=trusted,
-        # Nothing else can be trusted: its owner could change where the codes go.
+        # Only instance-wide applications can be trusted: owners could change redirect URIs.
         is_instance_wide=options["instance_wide"] or trusted,
     )
     registered = oauth_applications.register(
@@ -59,7 +59,7 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         now=now(),
         require_https=settings().require_https_redirect_uris,
     )
-    note(
+    record_event(
         Event(
             kind=EventKind.APPLICATION_REGISTERED,
             user_id=user.id,
@@ -68,5 +68,5 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         )
     )
     known = {"id": registered.application.id, "application_id": registered.application.uid}
-    # A public application has no use for one: whoever holds a copy of it would know it.
+    # A public client has no secret: every copy of it would contain it.
     return {**known, "secret": registered.secret} if details.confidential else known

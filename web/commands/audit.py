@@ -12,19 +12,19 @@ from domain.audit.verification import Head, verify
 from web.extensions import db
 from web.services import now, services, settings
 
-#: A trail that was wiped has a fault for each event: some show as much as all.
+#: A log that was wiped has a fault for each event; only the first ones are printed.
 _MOST_SHOWN = 100
 
 audit = AppGroup("audit", help="The audit log.")
 
 
 class HeadType(click.ParamType[Head]):
-    """A seal as the log has it."""
+    """A parameter type for the head of a seal."""
 
     name = "NUMBER:HASH"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Head:
-        """Read it."""
+        """Parse the value."""
         try:
             return Head.of(value)
         except ValueError:
@@ -60,7 +60,7 @@ def verify_command(*, head: Head | None) -> None:
 
 
 def _reading_session() -> Session:
-    """Open a session that sees one moment and keeps nobody from writing."""
+    """Open a session with one snapshot that blocks no writer."""
     options = (
         {"begin_mode": "DEFERRED"}
         if settings().uses_sqlite

@@ -13,12 +13,12 @@ from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.pages.namespaces import integration_context
 from web.services import now, services
 
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
-#: Operators see everything.
+#: The command line has all permissions.
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 
 integrations = AppGroup("integrations", help="Where projects receive alerts.")
@@ -55,7 +55,7 @@ def create_integration_command(
         now=now(),
     )
     change = {"change": "created", "project": project, "type": kind, "active": not inactive}
-    note(Event(kind=EventKind.INTEGRATION_CHANGED, subject=created.name, details=change))
+    record_event(Event(kind=EventKind.INTEGRATION_CHANGED, subject=created.name, details=change))
     return {
         "id": created.id,
         "url": created.url,

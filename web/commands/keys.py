@@ -9,7 +9,7 @@ from domain.audit.events import Event, EventKind
 from domain.oauth.openid.keys import USUAL_BITS, KeyRotation, list_published_keys, rotate
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.services import now, services
 
 keys = AppGroup("keys", help="Keys that sign ID tokens.")
@@ -40,6 +40,6 @@ def rotate_keys_command(*, handover: str, bits: int) -> dict[str, Any]:
         KeyRotation(handover), bits=bits, session=session, keyring=services().keyring, now=moment
     )
     how = {"handover": handover, "bits": bits}
-    note(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=how))
+    record_event(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=how))
     published = list_published_keys(session=session, now=moment)
     return {"kid": kid, "keys": [key.as_json() for key in published]}

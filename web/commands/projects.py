@@ -22,7 +22,7 @@ from domain.projects.members import (
 )
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.http.routes import reserved_names
 from web.services import now
 
@@ -82,7 +82,7 @@ def add_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
     wanted = role_named(role)
     found = get_place(place, session=db.session())
     member = add_member(found, user, wanted, by=OPERATOR, session=db.session(), now=now())
-    note(joined(found, member, wanted))
+    record_event(joined(found, member, wanted))
     return {"place": found.path, "username": member.username, "role": wanted.label}
 
 
@@ -97,7 +97,7 @@ def change_member_command(*, place: str, user: str, role: str) -> dict[str, Any]
     found = get_place(place, session=session)
     number = find_member(found, user, session=session)
     change = change_role(found, number, wanted, by=OPERATOR, session=session)
-    note(changed(found, change))
+    record_event(changed(found, change))
     answer = {"place": found.path, "username": change.user.username}
     return {**answer, "role": wanted.label, "before": change.before.label}
 
@@ -112,5 +112,5 @@ def remove_member_command(*, place: str, user: str) -> dict[str, Any]:
     found = get_place(place, session=session)
     number = find_member(found, user, session=session)
     member = remove_member(found, number, by=OPERATOR, session=session)
-    note(left(found, member))
+    record_event(left(found, member))
     return {"place": found.path, "username": member.username}

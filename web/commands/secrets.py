@@ -35,7 +35,7 @@ def reencrypt_command() -> dict[str, Any]:
     """Encrypt with SECRET_KEY what older keys encrypted, once every host knows it."""
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
-    if ignorant := seen.ignorant_of(keyring.fingerprints[0]):
+    if ignorant := seen.hosts_without(keyring.fingerprints[0]):
         message = f"These do not know SECRET_KEY yet, and could not read it: {', '.join(ignorant)}."
         raise ConflictError(message)
     done = reencrypt(keyring, session=session)
@@ -53,7 +53,7 @@ def forget_command() -> dict[str, Any]:
 
 
 def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
-    ignorant, writing = seen.ignorant_of(fingerprint), seen.writing_with(fingerprint)
+    ignorant, writing = seen.hosts_without(fingerprint), seen.hosts_writing_with(fingerprint)
     is_newest = fingerprint == seen.keyring.fingerprints[0]
     return {
         "fingerprint": fingerprint,
@@ -68,9 +68,11 @@ def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
 def _next_step(seen: Rotation) -> str:
     newest, *others = seen.keyring.fingerprints
     ignorant = [
-        f"{host} must know {each}" for each in (newest, *others) for host in seen.ignorant_of(each)
+        f"{host} must know {each}"
+        for each in (newest, *others)
+        for host in seen.hosts_without(each)
     ]
-    writing = [name for each in others for name in seen.writing_with(each)]
+    writing = [name for each in others for name in seen.hosts_writing_with(each)]
     was_swapped = not seen.used.isdisjoint(others)
     steps = (
         (ignorant, f"Wait: {', '.join(ignorant)}."),

@@ -13,7 +13,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, list_toke
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revoke_token
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.services import now, services, settings
 
 tokens = AppGroup("tokens", help="Personal access tokens.")
@@ -63,4 +63,4 @@ def revoke_token_command(*, token_id: int) -> dict[str, Any]:
 
 def _note(kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
-    note(Event(kind=kind, user_id=token.user_id, subject=token.name, details=details))
+    record_event(Event(kind=kind, user_id=token.user_id, subject=token.name, details=details))

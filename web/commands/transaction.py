@@ -1,4 +1,4 @@
-"""What every command shares: one transaction, one JSON object."""
+"""Decorators of commands: one transaction, one JSON object."""
 
 import json
 import sys
@@ -21,9 +21,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def one_transaction(command: Command) -> Command:
-    """Commit what the command did and print its answer; or print what was wrong and leave 1.
+    """Run a command in a transaction and print its result; or print the error and exit with 1.
 
-    With a wrong secret key it does nothing: no host could read what it made.
+    With a wrong secret key nothing is done: no host could read the result.
     """
 
     @wraps(command)
@@ -44,7 +44,7 @@ def _refuse(sentence: str) -> NoReturn:
 def _take_up_key() -> None:
     try:
         take_up(services().keyring, session=db.session(), now=now())
-        # Before the work, which may take long: others take up their keys meanwhile.
+        # Committed first: the work may take long, and other hosts take up keys meanwhile.
         db.session.commit()
     except DBAPIError as error:
         reason = without_secrets(str(error.orig).strip().partition("\n")[0])
@@ -53,7 +53,7 @@ def _take_up_key() -> None:
 
 
 def with_any_key(command: Command) -> Command:
-    """Do the same with whatever secret key: for commands about just that."""
+    """Run a command in a transaction without a check of the secret key, for key commands."""
 
     @wraps(command)
     @with_appcontext

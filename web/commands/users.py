@@ -9,8 +9,8 @@ from flask.cli import AppGroup
 
 from domain.accounts.administration import (
     UserRow,
+    generate_password,
     lock,
-    made_up_password,
     reset_password,
     unlock,
 )
@@ -22,14 +22,14 @@ from domain.database.paging import Slice
 from web.admin.personal_data import erase, exported
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
 from web.settings.password_rules import hash_cost, password_rules
 from web.signing_in.account_access import end_access
 
 users = AppGroup("users", help="People who sign in.")
-#: What a page of a list has at most.
+#: The largest page of a list.
 _MOST = 1_000
 
 
@@ -45,7 +45,7 @@ def create_user_command(
 ) -> dict[str, Any]:
     """Create a user. Without --password-stdin a password is made up and printed."""
     given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
-    password = given if given is not None else made_up_password(name)
+    password = given if given is not None else generate_password(name)
     new = NewUser(username=name, email=email, name=display_name, password=password, is_admin=admin)
     user = create_user(
         new,
@@ -54,7 +54,7 @@ def create_user_command(
         rules=password_rules(settings()),
     )
     created = {"administrator": user.is_admin}
-    note(
+    record_event(
         Event(kind=EventKind.USER_CREATED, user_id=user.id, subject=user.username, details=created)
     )
     answer = {"id": user.id, "username": user.username, "email": user.email}
@@ -69,7 +69,9 @@ def remove_second_factors_command(*, name: str) -> dict[str, Any]:
     user = get_user(name, session=db.session())
     had_any = remove_second_factors(user.id, session=db.session())
     if had_any:
-        note(Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user.id, subject="all of them"))
+        record_event(
+            Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user.id, subject="all of them")
+        )
     return {"username": user.username, "removed": had_any}
 
 
@@ -155,5 +157,5 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
 
 
 def _noted(kind: EventKind, user: UserRow, **details: object) -> dict[str, Any]:
-    note(Event(kind=kind, user_id=user.id, subject=user.username, details=details or None))
+    record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details or None))
     return {"id": user.id, "username": user.username, "state": user.state}

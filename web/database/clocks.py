@@ -1,7 +1,7 @@
-"""By how much the clock of this host is ahead of the database's, which all hosts share.
+"""The lead of this host's clock over the database's, which all hosts share.
 
-What one host issues another one checks: a code that lives ten minutes, a proof that is good for
-one. Hosts whose clocks differ by more than a moment refuse each other's.
+One host validates what another has issued, such as codes and DPoP proofs. Hosts whose clocks differ
+too much refuse each other's.
 """
 
 import logging
@@ -12,34 +12,34 @@ from sqlalchemy import Connection, text
 from domain.clock import Clock, system_clock
 
 _log = logging.getLogger("gatebell.clock")
-#: Less does no harm, and a slow answer alone could bring it about.
+#: A smaller lead is harmless and could be due to a slow response.
 _TOLERATED_MS = 2_000
 _ASK = text("SELECT clock_timestamp()")
 
 
 def clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
-    """Return it in milliseconds; nothing on SQLite, whose clock is ours."""
+    """Return the lead in milliseconds; None on SQLite, which uses this host's clock."""
     if connection.dialect.name != "postgresql":
         return None
     before = clock()
     theirs: datetime = connection.execute(_ASK).scalar_one()
-    # It answered somewhere in between.
+    # The server's time is taken for the middle of the round trip.
     ours = before + (clock() - before) / 2
     return round((ours - theirs).total_seconds() * 1000)
 
 
 def is_too_much(lead_ms: int | None) -> bool:
-    """Tell whether the clocks are so far apart that it does harm."""
+    """Return whether the lead is harmful."""
     return lead_ms is not None and abs(lead_ms) > _TOLERATED_MS
 
 
 def in_words(lead_ms: int) -> str:
-    """Return the sentence that says so."""
+    """Return a sentence about the lead."""
     where = "ahead of" if lead_ms > 0 else "behind"
     return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's."
 
 
 def warn_of_lead(lead_ms: int | None) -> None:
-    """Write a line into the log if the clocks are too far apart."""
+    """Log a warning if the clocks are too far apart."""
     if lead_ms is not None and is_too_much(lead_ms):
         _log.warning(in_words(lead_ms), extra={"clock_lead_ms": lead_ms})

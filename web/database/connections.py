@@ -1,4 +1,4 @@
-"""A pool of connections in autocommit mode: what the hot paths ask the database through."""
+"""A pool of connections in autocommit mode for the hot paths."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,32 +15,32 @@ from domain.aside import Aside
 from domain.database.statements import HotRow, Outcome
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
 
-#: The transaction is gone and may be done again: deadlock_detected and serialization_failure.
+#: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
 _VICTIM_STATES = frozenset({"40P01", "40001"})
 _MOST_TRIES = 5
 
 
-class HotDatabase:
-    """Keeps connections in autocommit mode, each for one statement or transaction at a time.
+class KeptConnections:
+    """A pool of autocommit connections, each used by one statement or transaction at a time.
 
     See `domain.database.statements.HotConnection`.
     """
 
     def __init__(self, engine: Engine, *, size: int, patience: float) -> None:
-        """Open up to so many connections; whoever finds none free waits so many seconds.
+        """Open up to `size` connections; wait up to `patience` seconds for a free one.
 
-        The engine is that of `web.database.engine.open_hot_engine`.
+        The engine is that of `web.database.engine.open_autocommit_engine`.
         """
         self._engine = engine
         self._patience = patience
-        #: None stands for one that may be opened; what was used last is used next.
+        #: None stands for a connection to open; the last used is reused first.
         self._free: LifoQueue[CoreStatements | None] = LifoQueue()
         for _ in range(size):
             self._free.put(None)
-        #: The connection of a transaction in hand.
+        #: The connection of the current transaction.
         self._own = local()
         self._compiled = CompiledStatements(engine)
-        #: Where SQLite writes.
+        #: Runs the writes of SQLite in threads.
         self._aside = Aside(threads=size)
 
     @property
@@ -49,12 +49,12 @@ class HotDatabase:
         return self._engine.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
-        """Run a read and return its first row, if there is one; see `look_up`."""
+        """Run a read and return its first row, or None; see `look_up`."""
         found = self.look_up(statement, parameters)
         return found[0] if found else None
 
     def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
-        """Run a read; once more on a new connection if the kept one had gone stale."""
+        """Run a read; retry it once on a new connection if the kept one was lost."""
         try:
             return self.all(statement, parameters)
         except DBAPIError as error:
@@ -67,7 +67,7 @@ class HotDatabase:
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Sequence[HotRow]:
-        """Run a statement once: whether a lost one took effect nobody can tell."""
+        """Run a statement once, without a retry: a lost one may have taken effect."""
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
@@ -82,7 +82,7 @@ class HotDatabase:
             self._give_back(kept)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Do the work between BEGIN and COMMIT; again if it fell victim to a conflict."""
+        """Run the work in a transaction; retry it after a deadlock or a conflict."""
         for _ in range(_MOST_TRIES - 1):
             try:
                 return self._attempt(work)
@@ -91,14 +91,14 @@ class HotDatabase:
                     raise
         return self._attempt(work)
 
-    def let_last_go(self) -> None:
-        """Close the connection that was used last: it keeps the room of its largest statement."""
+    def close_last_used(self) -> None:
+        """Close the last used connection, to free the memory of its largest statement."""
         with suppress(Empty):
             _end(self._free.get_nowait())
             self._free.put(None)
 
     def close(self) -> None:
-        """Close all connections that nobody uses right now."""
+        """Close all connections that are not in use."""
         kept = []
         with suppress(Empty):
             while True:
@@ -132,7 +132,7 @@ class HotDatabase:
         return outcome
 
     def _write(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
-        """Let SQLite wait for locks and for the disk, which it does in C, in another thread."""
+        """Run writes of SQLite in another thread: it waits for locks and the disk in C."""
         if self.dialect_name != "sqlite":
             return work()
         driver = kept.connection.connection.driver_connection
@@ -165,7 +165,7 @@ class HotDatabase:
     def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
             _end(kept)  # in the middle of a statement, perhaps
-        # A server that became read-only after a failover is of no use either (25006).
+        # 25006: the server became read-only after a failover.
         elif isinstance(error, DBAPIError) and (
             error.connection_invalidated or _state(error) == "25006"
         ):

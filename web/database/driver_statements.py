@@ -1,8 +1,8 @@
-"""How statements of the hot paths reach the driver.
+"""Runs the statements of the hot paths on the driver.
 
-SQLAlchemy writes them, and on SQLite runs them as well. On Postgres they go to psycopg directly:
-what happens in between (a context, a result, a cursor's description for each execution) costs
-about as much as Flask does for a whole request. See decision record 27.
+SQLAlchemy compiles them, and on SQLite executes them as well. On Postgres they are passed to
+psycopg directly, because SQLAlchemy's work per execution costs about as much as Flask's for a whole
+request. See decision record 27.
 """
 
 from collections import namedtuple
@@ -26,29 +26,28 @@ class CoreStatements:
     """Runs statements on a connection through SQLAlchemy."""
 
     def __init__(self, connection: Connection) -> None:
-        """Take the connection."""
+        """Use this connection."""
         self.connection = connection
 
     def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
-        """Run one and return its rows, if it has any."""
+        """Run a statement and return its rows, if any."""
         result = self.connection.execute(statement, parameters)
         return cast("Sequence[HotRow]", result.all()) if result.returns_rows else ()
 
 
 class CompiledStatements:
-    """What SQLAlchemy compiled once for each statement."""
+    """A cache of compiled statements."""
 
     def __init__(self, engine: Engine) -> None:
         """Compile for the dialect of this engine."""
-        # With the placeholders of Postgres itself: psycopg would read the others, and it does not
-        # remember what it has read of long statements.
+        # With native placeholders ($1): psycopg parses its own and does not cache long statements.
         options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
         self._dialect = type(engine.dialect)(**options)
-        #: None for those that only SQLAlchemy can run.
+        #: None for statements that only SQLAlchemy can run.
         self._known: dict[Executable, _Direct | None] = {}
 
     def find(self, statement: Executable) -> "_Direct | None":
-        """Return what psycopg can run, if this is such a statement."""
+        """Return the compiled statement for psycopg, or None if it cannot run it."""
         try:
             return self._known[statement]
         except KeyError:
@@ -62,23 +61,23 @@ class CompiledStatements:
 
 
 class DirectStatements(CoreStatements):
-    """Runs statements on psycopg, in the words that SQLAlchemy compiled once for each."""
+    """Runs compiled statements on psycopg."""
 
     def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
-        """Take the connection, and what is known of statements."""
+        """Use this connection and this cache."""
         super().__init__(connection)
         self._compiled = compiled
         driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
         self._cursor = RawCursor(driver, row_factory=self._maker_of_rows)
         self._cursor.format = Format.BINARY
         self._running: _Direct | None = None
-        #: What is prepared stays with a connection to Postgres; a pooler in between may hand us to
-        #: another one, where the same name stands for something else.
+        #: Prepared statements belong to a server connection; a pooler may switch it, and the same
+        #: name stands for another statement there.
         self._may_prepare = driver.prepare_threshold is not None
 
     def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
-        """Run one and return its rows, if it has any; raises DBAPIError as SQLAlchemy does."""
-        # Whatever comes with parameters is a constant of its module; the rest is made each time.
+        """Run a statement and return its rows, if any; raises DBAPIError as SQLAlchemy does."""
+        # Statements with parameters are constants of their modules and are cached.
         direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
         if direct is None:
             return super().run(statement, parameters)
@@ -91,7 +90,7 @@ class DirectStatements(CoreStatements):
             raise self._translated(error, direct) from error
 
     def _maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return what makes a row of its values: psycopg asks that of each result."""
+        """Return the row factory for a result, as psycopg expects it."""
         if self._running is None or not _has_columns(cursor):
             return no_result
         return self._running.maker_of_rows(cursor)
@@ -112,7 +111,7 @@ class DirectStatements(CoreStatements):
 
 
 def _is_whole(compiled: SQLCompiler) -> bool:
-    """Tell whether a text does not depend on the values, as that of `IN` with a list does."""
+    """Return whether the SQL does not depend on the values, unlike `IN` with a list."""
     return not (compiled.literal_execute_params or compiled.post_compile_params)
 
 
@@ -126,9 +125,9 @@ class _Direct:
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
         self.sql = str(compiled)
         dialect = compiled.dialect
-        # Several of the same name are one value.
+        # Repeated names share one value.
         binds = {name: bind for bind, name in compiled.bind_names.items()}
-        #: Values that are part of the statement.
+        #: Literal values of the statement.
         self._given = {
             name: bind.effective_value for name, bind in binds.items() if not bind.required
         }
@@ -137,7 +136,7 @@ class _Direct:
             for name, bind in binds.items()
         }
         self._converters = [(name, convert) for name, convert in converters.items() if convert]
-        #: The names of what the numbers stand for.
+        #: The parameter names of the placeholders.
         self._order: Sequence[str] = compiled.positiontup or ()
         columns: Iterable[Any] = getattr(statement, "exported_columns", ())
         self._results = [
@@ -146,14 +145,14 @@ class _Direct:
         self._make: Callable[[Sequence[Any]], Any] | None = None
 
     def values(self, parameters: Mapping[str, Any]) -> list[Any]:
-        """Return all values, as the driver takes them."""
+        """Return the values in the order of the placeholders."""
         values = {**self._given, **parameters}
         for name, convert in self._converters:
             values[name] = convert(values[name])
         return [values[name] for name in self._order]
 
     def maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return what makes a row of its values."""
+        """Return the row factory."""
         if self._make is None:
             self._make = self._learn([column.name for column in cursor.description or ()])
         return self._make
@@ -173,5 +172,5 @@ class _Direct:
 
 
 def _has_columns(cursor: Cursor[Any]) -> bool:
-    # Its description says so as well, and describes each of them.
+    # Faster than reading the cursor's description.
     return bool(cursor.pgresult and cursor.pgresult.nfields)

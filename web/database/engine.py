@@ -1,4 +1,4 @@
-"""Opens the database the way each kind wants it."""
+"""Opens engines for SQLite and Postgres."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -12,25 +12,25 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from domain.aside import Aside, serves_in_greenlets
-from web.database.sqlite import PunctualSqlite
+from web.database.sqlite import DeadlineSqliteConnection
 from web.database.wal_keeper import KEPT_BYTES
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
-#: A connection that was in use so short a time ago is not asked whether it lives.
+#: Connections used within so many seconds are not pinged.
 _TRUSTED_SECONDS = 1.0
 
-#: Where SQLite works in a web process: each connection has a thread when it needs one.
+#: The thread pool for SQLite in web processes.
 _aside = Aside(threads=512)
 
-#: How a transaction on SQLite begins. One that reads first and writes later must take the write
-#: lock at once: SQLite cannot make a reader a writer when somebody else wrote meanwhile. A
-#: connection may say otherwise for itself, by the execution option of the same name.
+#: How a transaction on SQLite begins. One that reads first and writes later has to take the write
+#: lock at once: SQLite cannot upgrade a read transaction after another write. The execution option
+#: of the same name overrides it for a connection.
 begin_mode: ContextVar[str] = ContextVar("begin_mode", default="IMMEDIATE")
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
-    """Return what SQLAlchemy's create_engine wants to know, with a pool of connections."""
+    """Return the options of create_engine for an engine with a pool."""
     return {
         **_connection_options(settings),
         "pool_size": settings.database_pool_size,
@@ -40,20 +40,20 @@ def engine_options(settings: Settings) -> dict[str, Any]:
 
 
 def _connection_options(settings: Settings) -> dict[str, Any]:
-    # SQL errors must not print bound secrets into the log.
+    # Keeps bound secrets out of error messages.
     options: dict[str, Any] = {"hide_parameters": True}
     if settings.uses_sqlite:
         options["connect_args"] = {
             "timeout": settings.sqlite_busy_timeout_ms / 1000,
             "check_same_thread": False,
-            "factory": PunctualSqlite,
+            "factory": DeadlineSqliteConnection,
         }
         return options
     options["connect_args"] = {
         "connect_timeout": settings.database_connect_timeout_seconds,
         "options": f"-c statement_timeout={settings.database_statement_timeout_ms} -c timezone=UTC",
         "application_name": "gatebell",
-        # A host that vanished is noticed before the sender gives up.
+        # Detects a vanished host before senders time out.
         "keepalives_idle": 10,
         "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
     }
@@ -61,10 +61,10 @@ def _connection_options(settings: Settings) -> dict[str, Any]:
 
 
 def prepare_engine(engine: Engine, settings: Settings) -> None:
-    """Teach an engine how long its statements may take, and what each kind of database needs."""
+    """Set the statement timeout and the dialect's hooks of an engine."""
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
-        # Those of the hot paths see to that themselves, for all of a transaction at once.
+        # The hot paths do this for a whole transaction at once.
         aside = None if engine.get_execution_options().get("is_hot") else _aside
         event.listen(engine, "do_connect", _before_connect)
         event.listen(engine, "connect", partial(_open_sqlite, limit=limit, aside=aside))
@@ -78,17 +78,17 @@ def prepare_engine(engine: Engine, settings: Settings) -> None:
 
 @cache
 def _punctual_connections(settings: Settings) -> Callable[[Engine], None]:
-    from web.database.postgres import PunctualConnections  # noqa: PLC0415 - only web processes have gevent
+    from web.database.postgres import DeadlineConnections  # noqa: PLC0415 - only web processes have gevent
 
     seconds = settings.database_statement_timeout_ms / 1000
-    return PunctualConnections(statement_seconds=seconds).serve
+    return DeadlineConnections(statement_seconds=seconds).serve
 
 
 def _look_for_a_pooler(connection: Any, _record: Any) -> None:
-    """Prepare nothing where a pooler may hand us from one connection of Postgres to another.
+    """Disable prepared statements behind a pooler that switches server connections.
 
-    What is prepared stays behind there, and the same name stands for something else here. Such a
-    pooler gives a number of its own for the process that serves us.
+    Prepared statements belong to one server connection. Such a pooler reports a backend process id
+    of its own.
     """
     row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     connection.rollback()
@@ -97,11 +97,10 @@ def _look_for_a_pooler(connection: Any, _record: Any) -> None:
 
 
 def _ask_who_was_idle(engine: Engine) -> None:
-    """Replace a connection that was lost while nobody used it.
+    """Replace a connection that was lost while idle.
 
-    One that was used a moment ago is taken at its word: asking each time would cost every request
-    more than any of its own questions. If it was lost in that moment, one request fails, and the
-    pool replaces all that are as old.
+    A connection that was used a moment ago is not pinged, because a ping costs more than most
+    statements. If it was lost just then, one request fails and the pool replaces all of its age.
     """
 
     def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -122,19 +121,19 @@ def _ask_who_was_idle(engine: Engine) -> None:
 def _before_connect(
     _dialect: Any, _record: Any, arguments: list[Any], _options: dict[str, Any]
 ) -> None:
-    # SQLite would make the file as the umask says; its companions take after it.
+    # SQLite would create the file with the umask; its WAL files inherit its mode.
     make_private_file(Path(arguments[0]))
 
 
 def _open_sqlite(
-    connection: PunctualSqlite, _record: Any, *, limit: float, aside: Aside | None
+    connection: DeadlineSqliteConnection, _record: Any, *, limit: float, aside: Aside | None
 ) -> None:
     connection.limit, connection.aside = limit, aside
-    # The driver shall not begin transactions by itself: it would do so too late.
+    # The driver must not begin transactions itself: it would do so too late.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
-    # What was answered must survive a power cut, not only a crash.
+    # Committed data must survive a power failure, not only a crash.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA journal_size_limit={KEPT_BYTES}")
@@ -148,14 +147,14 @@ def _on_begin(connection: Connection) -> None:
 
 
 def open_engine(settings: Settings) -> Engine:
-    """Open the database outside of the web application."""
+    """Open an engine outside of the web application."""
     engine = create_engine(settings.database_url, **engine_options(settings))
     prepare_engine(engine, settings)
     return engine
 
 
-def open_hot_engine(settings: Settings) -> Engine:
-    """Open the database for `web.database.connections`, which pools connections itself."""
+def open_autocommit_engine(settings: Settings) -> Engine:
+    """Open an engine without a pool for `web.database.connections`."""
     options = _connection_options(settings)
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True

@@ -1,6 +1,6 @@
-"""Notices a pooler between us and Postgres that gives connections to others between statements.
+"""Detects a pooler that shares server connections between statements.
 
-The service prepares statements and takes locks on its connections, so they must be its own.
+The service needs connections of its own for prepared statements and locks.
 """
 
 import psycopg
@@ -12,7 +12,7 @@ _WHO = "SELECT pg_backend_pid()"
 
 
 def connections_are_shared(settings: Settings) -> bool:
-    """Tell whether what serves one connection also serves another one, or changes."""
+    """Return whether two connections share a server process, or one changes it."""
     if settings.uses_sqlite:
         return False
     address, timeout = address_of(settings), settings.database_connect_timeout_seconds

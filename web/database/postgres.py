@@ -1,8 +1,8 @@
-"""Connections to Postgres that wait for it in greenlets, and never longer than they have to.
+"""Postgres connections for greenlets, with a deadline for every statement.
 
-`statement_timeout` is Postgres's own word, and one that is frozen does not keep it. So the web
-server keeps the time itself: who has waited for a moment asks, on a connection apart, whether
-Postgres answers anybody at all. If it does not, everybody is told at once, until it does.
+A frozen Postgres does not enforce its own `statement_timeout`, so the web server does. When a
+statement takes longer than a moment, a probe on a separate connection checks whether Postgres
+responds at all. If it does not, all statements fail at once until it does.
 """
 
 from contextlib import suppress
@@ -24,11 +24,11 @@ from sqlalchemy import Engine, event
 
 Value = TypeVar("Value")
 
-#: So many seconds a statement may take before anybody asks whether Postgres is there.
+#: Seconds that a statement may take before the probe is used.
 _PATIENCE_SECONDS = 0.3
-#: … and so many it has to answer that; it is asked twice.
+#: Timeout of the probe in seconds; it is tried twice.
 _ANSWER_SECONDS = 0.35
-#: How much longer than `statement_timeout` anybody waits for a statement.
+#: Seconds beyond `statement_timeout` before a statement is abandoned.
 _MARGIN_SECONDS = 2.0
 
 _FROZEN = "Postgres does not answer."
@@ -36,26 +36,26 @@ _TOO_LONG = "Postgres took too long for a statement."
 _WAITS = {Wait.R: wait_read, Wait.W: wait_write, Wait.RW: wait_readwrite}
 
 
-class Sentinel:
-    """Knows whether Postgres answers; one for each process."""
+class PostgresProbe:
+    """Checks whether Postgres responds; one for each process."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
-        #: What opens a connection, as those who ask for something do.
+        """Start without a connection."""
+        #: Opens a connection with the options of the engine.
         self.connect: partial[Connection[Any]] | None = None
         self._own: Connection[Any] | None = None
         self._process = 0
         self._asking = Semaphore()
-        #: It did not answer, and has not answered since.
+        #: Postgres did not respond, and has not since.
         self.is_known_to_be_away = False
         self._asked_at = float("-inf")
 
     def is_there(self) -> bool:
-        """Ask it, unless somebody just does; takes 0.7 seconds at the most."""
+        """Return whether Postgres responds; takes at most 0.7 seconds."""
         began = monotonic()
         with self._asking:
             if self._asked_at < began:
-                # Twice: the first time it may be this process that was too busy to listen.
+                # Twice: at the first time this process itself may have been too busy.
                 is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
                 self._asked_at = monotonic()
                 if not is_there and not self.is_known_to_be_away:
@@ -64,13 +64,13 @@ class Sentinel:
         return not self.is_known_to_be_away
 
     def _wait_for_its_return(self) -> None:
-        """Ask again and again, so that nobody else has to try."""
+        """Probe until Postgres responds, so that requests need not try."""
         while self.is_known_to_be_away:
             sleep(_PATIENCE_SECONDS)
             self.is_there()
 
     def cancel(self, backend: int) -> None:
-        """End the statement that nobody waits for any more."""
+        """Cancel an abandoned statement on the server."""
         with self._asking:
             self._ask("SELECT pg_cancel_backend(%s)", backend)
 
@@ -95,36 +95,36 @@ class Sentinel:
         self._own = None
 
 
-class PunctualConnection(Connection[Any]):
-    """A connection that gives up on a statement when it took too long, or Postgres is frozen.
+class DeadlineConnection(Connection[Any]):
+    """A connection that abandons a statement at its deadline, or if Postgres is frozen.
 
-    It is closed then, since it is in the middle of that statement: SQLAlchemy takes it for lost.
+    The connection is closed then, in the middle of the statement; SQLAlchemy treats it as lost.
     """
 
-    _sentinel: Sentinel | None = None
+    _probe: PostgresProbe | None = None
     _limit = float("inf")
 
-    def be_punctual(self, sentinel: Sentinel, limit: float) -> None:
-        """Wait no longer than so many seconds, and no longer than the sentinel says."""
-        self._sentinel, self._limit = sentinel, limit
+    def set_deadlines(self, probe: PostgresProbe, limit: float) -> None:
+        """Limit statements to so many seconds, and to the probe's verdict."""
+        self._probe, self._limit = probe, limit
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
-        """Do what the generator does, and wait for Postgres where it has to."""
-        if timeout is not None or self._sentinel is None:
+        """Run psycopg's generator and wait for the socket where it asks for it."""
+        if timeout is not None or self._probe is None:
             return super().wait(gen, interval, timeout)
-        if self._sentinel.is_known_to_be_away:
+        if self._probe.is_known_to_be_away:
             self._give_up(_FROZEN)
         try:
-            return self._wait(gen, self._sentinel)
+            return self._wait(gen, self._probe)
         except Exception:
             raise
         except BaseException:  # whoever waited has no more time, or is told to stop
             backend = self.info.backend_pid
             self.close()
-            spawn(self._sentinel.cancel, backend)
+            spawn(self._probe.cancel, backend)
             raise
 
-    def _wait(self, gen: PQGen[Value], sentinel: Sentinel) -> Value:
+    def _wait(self, gen: PQGen[Value], probe: PostgresProbe) -> Value:
         began = 0.0
         try:
             state = next(gen)
@@ -133,17 +133,17 @@ class PunctualConnection(Connection[Any]):
                     _WAITS[state](self.fileno(), _PATIENCE_SECONDS)
                 except HasWaited:
                     began = began or monotonic() - _PATIENCE_SECONDS
-                    self._check(began, sentinel)
+                    self._check(began, probe)
                 else:
                     state = gen.send(Ready.RW)
         except StopIteration as done:
             value: Value = done.value
             return value
 
-    def _check(self, began: float, sentinel: Sentinel) -> None:
+    def _check(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:
             self._give_up(_TOO_LONG)
-        if not sentinel.is_there():
+        if not probe.is_there():
             self._give_up(_FROZEN)
 
     def _give_up(self, reason: str) -> Never:
@@ -151,29 +151,29 @@ class PunctualConnection(Connection[Any]):
         raise OperationalError(reason)
 
 
-class PunctualConnections:
-    """Opens them for engines of SQLAlchemy, all with one sentinel."""
+class DeadlineConnections:
+    """Opens such connections for SQLAlchemy engines, with one shared probe."""
 
     def __init__(self, *, statement_seconds: float) -> None:
-        """Take what Postgres itself allows a statement."""
+        """Take the `statement_timeout` in seconds."""
         self._limit = statement_seconds + _MARGIN_SECONDS
-        self._sentinel = Sentinel()
+        self._probe = PostgresProbe()
 
     def serve(self, engine: Engine) -> None:
-        """Open the connections of this engine from now on."""
+        """Open all connections of this engine from now on."""
         event.listen(engine, "do_connect", self._open)
 
     def _open(
         self, _dialect: Any, _record: Any, cargs: list[Any], cparams: dict[str, Any]
-    ) -> PunctualConnection:
-        sentinel = self._sentinel
-        sentinel.connect = partial(psycopg.connect, *cargs, **cparams | {"autocommit": True})
-        if sentinel.is_known_to_be_away:
+    ) -> DeadlineConnection:
+        probe = self._probe
+        probe.connect = partial(psycopg.connect, *cargs, **cparams | {"autocommit": True})
+        if probe.is_known_to_be_away:
             raise OperationalError(_FROZEN)
         try:
-            connection = PunctualConnection.connect(*cargs, **cparams)
+            connection = DeadlineConnection.connect(*cargs, **cparams)
         except ConnectionTimeout:
-            sentinel.is_there()  # so that nobody else has to try
+            probe.is_there()  # so that nobody else has to try
             raise
-        connection.be_punctual(sentinel, self._limit)
+        connection.set_deadlines(probe, self._limit)
         return connection

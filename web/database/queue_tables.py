@@ -1,7 +1,7 @@
-"""The tables of the worker's queue on Postgres, in a schema of their own.
+"""The tables of the worker's queue on Postgres, in a separate schema.
 
-Migrating makes them, so that the role of the service need not be allowed to; a worker that finds
-none makes them if it may.
+`make migrate` creates them, so that the service's role needs no permission to; a worker without
+them creates them if it may.
 """
 
 import psycopg
@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from domain.database.advisory_locks import AdvisoryLock
 from web.settings.reader import Settings
 
-#: The queue's tables have general names, and are none of the migrations' business.
+#: The queue's tables have general names and are not part of the migrations.
 SCHEMA = "gatebell_queue"
 _RIGHTS = """
 SELECT current_user, current_database(),
@@ -25,11 +25,11 @@ SELECT current_user, current_database(),
 
 
 class QueueRefusedError(Exception):
-    """The role may not make or use the queue's tables; the text is one sentence."""
+    """The role may not create or use the queue's tables; the text is one sentence."""
 
 
 def queue_on_postgres(settings: Settings) -> SqlHuey:
-    """Return the queue, without making its tables."""
+    """Return the queue without creating its tables."""
     database = PostgresqlDatabase(
         address_of(settings),
         prefer_psycopg3=True,
@@ -40,20 +40,20 @@ def queue_on_postgres(settings: Settings) -> SqlHuey:
 
 
 def address_of(settings: Settings) -> str:
-    """Return the address of the database as psycopg reads it."""
+    """Return the database URL for psycopg."""
     url = make_url(settings.database_url).set(drivername="postgresql")
     return url.render_as_string(hide_password=False)
 
 
 def make_queue_tables(settings: Settings) -> None:
-    """Make the schema and tables that are missing.
+    """Create the missing schema and tables.
 
-    Raises QueueRefusedError if they are missing and the role may not make them.
+    Raises QueueRefusedError if they are missing and the role may not create them.
     """
     if settings.uses_sqlite:
         return
     timeout = settings.database_connect_timeout_seconds
-    # Two processes that make the same table at once would fail, IF NOT EXISTS or not.
+    # Two processes that create the same table at once would fail, even with IF NOT EXISTS.
     with psycopg.connect(address_of(settings), connect_timeout=timeout) as connection:
         _lock(connection)
         may_make_tables = _ensure_schema(connection)
@@ -67,7 +67,7 @@ def _lock(connection: psycopg.Connection) -> None:
 
 
 def _ensure_schema(connection: psycopg.Connection) -> bool:
-    """Make the schema if there is none; return whether tables may be made in it."""
+    """Create the schema if it is missing; return whether tables may be created in it."""
     found = connection.execute(_RIGHTS, {"schema": SCHEMA}).fetchone()
     assert found is not None  # noqa: S101 - a SELECT without FROM has a row
     role, database, is_there, may_make_schema, may_make_tables = found

@@ -1,7 +1,6 @@
-"""The database's schema: which one this release needs, which one is there, and how to get it.
+"""The schema version: required, present, and how to migrate.
 
-Alembic is loaded only where something has to be migrated: a process that finds the right schema
-starts sooner without it.
+Alembic is only imported if there is something to migrate, so that other processes start faster.
 """
 
 import fcntl
@@ -27,26 +26,26 @@ MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
-    """A newer release has migrated the database to what this one cannot work with."""
+    """A newer release has migrated the database incompatibly."""
 
 
 class Shape(Enum):
-    """How the tables compare with what this code needs."""
+    """The state of the schema compared with this code."""
 
     OLDER = "older"
     RIGHT = "right"
-    #: Of a newer release, whose migrations only added.
+    #: Migrated by a newer release, compatibly.
     NEWER = "newer"
-    #: Of a newer release, and code as old as this breaks on it.
+    #: Migrated by a newer release, incompatibly.
     TOO_NEW = "too new"
 
 
 def migrate(settings: Settings) -> None:
-    """Bring the database to the newest shape; whoever comes second waits, and finds it done.
+    """Migrate the database to the newest schema; concurrent calls wait for the first.
 
-    A newer shape is left alone. Raises IncompatibleSchemaError if this code cannot work with it.
+    A newer schema is left alone. Raises IncompatibleSchemaError if this code cannot use it.
     """
-    # Waiting for another migration, and migrating much, may take longer than any request.
+    # Migrations, and the wait for them, may take longer than a request.
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     try:
         with _migration_lock(settings, engine), engine.begin() as connection:
@@ -61,7 +60,7 @@ def migrate(settings: Settings) -> None:
 
 
 def alembic_configuration(connection: Connection) -> Any:
-    """Return what Alembic wants to know: where migrations are, and where they go."""
+    """Return Alembic's configuration."""
     from alembic.config import Config  # noqa: PLC0415 - see above
 
     config = Config()
@@ -91,10 +90,10 @@ def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
 
 
 def shape_of(connection: Connection) -> Shape:
-    """Compare what the database has with what this code needs.
+    """Return the state of the database's schema.
 
-    While hosts are replaced one by one, or the former release comes back, old code meets what new
-    code has migrated. Migrations only add; one that does not says which code it breaks.
+    During a rolling update, or after a rollback, old code works on a newer schema. Migrations only
+    add; one that does not names the code that it breaks.
     """
     current = _revision(connection)
     if current == newest_known_revision():
@@ -105,7 +104,7 @@ def shape_of(connection: Connection) -> Shape:
 
 
 def refuse_too_new(shape: Shape, connection: Connection) -> None:
-    """Raise IncompatibleSchemaError if this code cannot work with the shape."""
+    """Raise IncompatibleSchemaError if this code cannot use the schema."""
     if shape is Shape.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
         message = (
@@ -117,7 +116,7 @@ def refuse_too_new(shape: Shape, connection: Connection) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    """Return the migration that Alembic noted last; None if the database is empty."""
+    """Return the current Alembic revision; None if the database is empty."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     noted: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
@@ -132,7 +131,7 @@ def _oldest_supported(connection: Connection) -> str | None:
 
 @cache
 def _known_revisions() -> frozenset[str]:
-    """Return the numbers that the files of migrations begin with; tests compare with Alembic."""
+    """Return the revisions from the migrations' file names; tests compare them with Alembic."""
     files = (MIGRATIONS / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 

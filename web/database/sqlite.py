@@ -1,7 +1,7 @@
-"""Connections to SQLite that give up on a statement that takes too long.
+"""SQLite connections with a deadline for every statement.
 
-SQLite has no limit of its own. And it waits in C, for locks and for the disk: in a web process that
-would keep all other requests waiting, so there its work is done aside.
+SQLite has no statement timeout. It waits in C for locks and the disk, which would block all
+greenlets of a web process, so there it runs in threads.
 """
 
 import sqlite3
@@ -14,16 +14,16 @@ from domain.aside import Aside
 
 Outcome = TypeVar("Outcome")
 
-#: After so many steps, about a millisecond's work, a statement is asked how long it has worked.
+#: Virtual machine steps between checks of the deadline, about a millisecond.
 _STEPS = 20_000
 
 
-class PunctualSqlite(sqlite3.Connection):
-    """A connection whose statements may work for so long, and no longer."""
+class DeadlineSqliteConnection(sqlite3.Connection):
+    """A connection whose statements have a time limit."""
 
-    #: Seconds; 0 for as long as it takes.
+    #: Seconds; 0 for no limit.
     limit = 0.0
-    #: Where its work is done, if not here.
+    #: The thread pool to run in, if any.
     aside: Aside | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -33,11 +33,11 @@ class PunctualSqlite(sqlite3.Connection):
         self.set_progress_handler(self._is_over, _STEPS)
 
     def begin_statement(self) -> None:
-        """Count anew."""
+        """Reset the time of the statement."""
         self._spent = 0.0
 
     def work(self, work: Callable[[], Outcome]) -> Outcome:
-        """Let SQLite work, and count how long."""
+        """Run SQLite and add up its time."""
         self._seen_at = monotonic()
         if self.aside is None:
             return work()
@@ -50,22 +50,22 @@ class PunctualSqlite(sqlite3.Connection):
         return 0 < self.limit < self._spent
 
     def cursor(self, factory: Any = None) -> Any:
-        """Return a cursor of ours."""
-        return super().cursor(factory or PunctualCursor)
+        """Return a cursor with the limit."""
+        return super().cursor(factory or DeadlineCursor)
 
     def commit(self) -> None:
-        """Write what was done to the disk."""
+        """Commit the transaction."""
         self.work(super().commit)
 
     def rollback(self) -> None:
-        """Undo what was done."""
+        """Roll the transaction back."""
         self.work(super().rollback)
 
 
-class PunctualCursor(sqlite3.Cursor):
-    """Its statements have the limit of their connection."""
+class DeadlineCursor(sqlite3.Cursor):
+    """A cursor with the limit of its connection."""
 
-    connection: PunctualSqlite
+    connection: DeadlineSqliteConnection
 
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
         """Run a statement."""

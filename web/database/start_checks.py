@@ -1,4 +1,4 @@
-"""What every program asks of the database before it begins: the shape, and the secret key."""
+"""Start-up checks of the database: its schema and the secret key."""
 
 import logging
 from collections.abc import Iterator
@@ -33,16 +33,16 @@ _POOLED = (
 
 
 class CannotStartError(Exception):
-    """Something outside keeps the service from starting; the text is one sentence."""
+    """The service cannot start for an external reason; the text is one sentence."""
 
 
 class DatabaseAwayError(CannotStartError):
-    """The database does not answer, or not as it should."""
+    """The database is unavailable."""
 
 
 @contextmanager
 def reasons_in_a_sentence() -> Iterator[None]:
-    """Raise CannotStartError for what the database and its state are to blame for."""
+    """Turn errors of the database into CannotStartError."""
     try:
         yield
     except (IncompatibleSchemaError, QueueRefusedError, WrongSecretKeyError) as error:
@@ -54,7 +54,7 @@ def reasons_in_a_sentence() -> Iterator[None]:
 
 
 def require_shape(settings: Settings) -> None:
-    """Raise CannotStartError unless the database has a shape that this code can work with."""
+    """Raise CannotStartError unless the database has a schema that this code can use."""
     with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
         shape = shape_of(connection)
         refuse_too_new(shape, connection)
@@ -63,7 +63,7 @@ def require_shape(settings: Settings) -> None:
 
 
 def require_own_connections(settings: Settings) -> None:
-    """Raise CannotStartError if a pooler gives our connections to others between statements."""
+    """Raise CannotStartError if a pooler shares server connections between statements."""
     with reasons_in_a_sentence():
         are_shared = connections_are_shared(settings)
     if are_shared:
@@ -71,7 +71,7 @@ def require_own_connections(settings: Settings) -> None:
 
 
 def take_up_secret_key(settings: Settings) -> None:
-    """Note that we write with our key; raise CannotStartError if it is a wrong one."""
+    """Register the secret key; raise CannotStartError if it is the wrong one."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with (
         reasons_in_a_sentence(),
@@ -83,9 +83,9 @@ def take_up_secret_key(settings: Settings) -> None:
 
 
 def check_if_it_answers(settings: Settings) -> None:
-    """Check the same, for programs that wait for a database that is away or not migrated yet.
+    """Run the checks for programs that can wait for an unavailable or unmigrated database.
 
-    Raises CannotStartError for what waiting does not mend.
+    Raises CannotStartError for what does not resolve by waiting.
     """
     try:
         with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:

@@ -1,9 +1,8 @@
 """Keeps the write-ahead log of SQLite short.
 
-SQLite copies it into the database by itself, but begins it anew only in a moment in which nobody
-reads or writes: with several who send at once such a moment never comes, and the log grows for as
-long as they do. So the worker makes one, often enough that it is short: whoever writes waits for
-what is left to copy.
+SQLite checkpoints by itself, but restarts the log only when there is no reader or writer. Under
+constant load that never happens and the log keeps growing. So the worker runs truncating
+checkpoints, often enough that writers wait only briefly.
 """
 
 import logging
@@ -18,17 +17,17 @@ from sqlalchemy.engine import make_url
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.wal")
-#: Beyond so many bytes it is copied and emptied. SQLite itself copies every four megabytes.
+#: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
 LONGEST_BYTES = 16 * 2**20
-#: What the file keeps when SQLite begins it anew by itself.
+#: Size in bytes that the file keeps when SQLite restarts the log.
 KEPT_BYTES = 2 * LONGEST_BYTES
 _PAUSE_SECONDS = 2.0
-#: So long those who write wait for one who reads; then the log is left for the next time.
+#: How long writers wait for a reader; then the log is left for the next run.
 _PATIENCE_SECONDS = 0.25
 
 
 def start_wal_keeper(settings: Settings) -> None:
-    """Begin to do so, in a thread that ends with the process."""
+    """Start the thread, a daemon."""
     file = make_url(settings.database_url).database
     if settings.uses_sqlite and file:
         Thread(target=_keep_on, args=(Path(file),), name="wal keeper", daemon=True).start()
@@ -44,20 +43,20 @@ def _keep_on(file: Path) -> None:
 
 
 def shorten_wal(file: Path) -> bool:
-    """Empty the log if it is long; tell whether that was done."""
+    """Truncate the log if it is long; return whether it was truncated."""
     if wal_bytes(file) <= LONGEST_BYTES:
         return False
     connection = sqlite3.connect(file, timeout=_PATIENCE_SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
-        # Nobody waits for this one; it leaves little for the next, for which they do.
+        # A passive checkpoint first, which blocks nobody and leaves little for the next one.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not is_hindered
 
 
 def wal_bytes(file: Path) -> int:
-    """Return how long the log is."""
+    """Return the size of the log in bytes."""
     with suppress(FileNotFoundError):
         return file.with_name(f"{file.name}-wal").stat().st_size
     return 0

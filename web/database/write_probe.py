@@ -1,4 +1,4 @@
-"""Whether the database takes what is written: a full disk, a lock or a standby refuse it."""
+"""Checks that the database accepts writes: a full disk, a lock or a standby refuse them."""
 
 from datetime import datetime
 from time import monotonic
@@ -11,13 +11,13 @@ from domain.database.upsert import insert_into
 from models import JobTurn
 from web.database.engine import begin_mode
 
-#: Whoever asks more often than this is told what was found before: anybody may ask.
+#: Results are cached for so long, because anybody may request the health check.
 _FRESH_SECONDS = 1.0
-#: How long SQLite waits here for whoever else is writing.
+#: How long SQLite waits for another writer.
 _PATIENCE_MS = 1_500
-#: The row that is written for nothing else.
+#: The row that only the probe writes.
 _ROW = "write probe"
-#: What the databases' codes mean; SQLite's without what makes them special.
+#: Problems by error code; for SQLite by primary result code.
 _WORDS: dict[int | str | None, str] = {
     5: "locked",
     6: "locked",
@@ -29,20 +29,20 @@ _WORDS: dict[int | str | None, str] = {
 
 
 class WriteProbe:
-    """Writes a row, at most once a second, and remembers what came of it."""
+    """Writes a row, at most once a second, and caches the result."""
 
     def __init__(self, *, patience_ms: int) -> None:
-        """Take how long a connection waits for a lock when others use it."""
+        """Take the busy timeout to restore, in milliseconds."""
         self._usual_patience_ms = patience_ms
         self._asked_at = float("-inf")
-        self._hindrance: str | None = None
+        self._write_problem: str | None = None
 
-    def hindrance(self, engine: Engine, *, now: datetime) -> str | None:
-        """Return in a word what keeps anybody from writing; None if nothing does."""
+    def problem(self, engine: Engine, *, now: datetime) -> str | None:
+        """Return the write problem in a few words, or None."""
         if monotonic() - self._asked_at > _FRESH_SECONDS:
-            self._hindrance = self._ask(engine, now)
+            self._write_problem = self._ask(engine, now)
             self._asked_at = monotonic()
-        return self._hindrance
+        return self._write_problem
 
     def _ask(self, engine: Engine, now: datetime) -> str | None:
         mode = begin_mode.set("IMMEDIATE")

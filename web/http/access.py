@@ -1,4 +1,4 @@
-"""Who may call a view. Every view has exactly one of these marks; a test walks the URL map."""
+"""Access marks of views. Every view has exactly one of them, which a test checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,18 +39,18 @@ from web.services import now, services, settings
 View = TypeVar("View", bound=Callable[..., Any])
 
 
-class Visitor(UserMixin):  # type: ignore[misc]
-    """The user of this browser, for as long as it is signed in."""
+class CurrentUser(UserMixin):  # type: ignore[misc]
+    """The signed-in user of this browser, as Flask-Login's user object."""
 
     def __init__(self, token: str, sign_in_id: int, auth_time: datetime, user: User) -> None:
-        """Keep the account and the sign-in it came by."""
+        """Store the account and its sign-in."""
         self.token = token
         self.sign_in_id = sign_in_id
         self.auth_time = auth_time
         self.user = user
 
     def get_id(self) -> str:
-        """Return what Flask-Login keeps in the cookie: the sign-in's token, not the user's id."""
+        """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
         return self.token
 
     @property
@@ -60,7 +60,7 @@ class Visitor(UserMixin):  # type: ignore[misc]
 
     @property
     def username(self) -> str:
-        """The account's name."""
+        """The user name."""
         return self.user.username
 
     @property
@@ -80,24 +80,24 @@ class Visitor(UserMixin):  # type: ignore[misc]
 
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]
-def load_visitor(token: str) -> Visitor | None:
-    """Return who a sign-in token belongs to, or None if it is not live."""
+def load_current_user(token: str) -> CurrentUser | None:
+    """Return the user of a live sign-in token, or None."""
     if g.get("is_database_away"):
         return None
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:
         return None
     sign_in, user = found
-    return Visitor(token, sign_in.id, sign_in.created_at, user)
+    return CurrentUser(token, sign_in.id, sign_in.created_at, user)
 
 
-def visitor() -> Visitor:
-    """Return the signed-in visitor; only for views that require one."""
-    return cast("Visitor", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
+def get_current_user() -> CurrentUser:
+    """Return the signed-in user; only for views that require one."""
+    return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
 
 
 def viewer() -> Viewer:
-    """Return who is looking, signed in or not."""
+    """Return the viewer of this request, signed in or anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
     return Viewer(user_id=current_user.id, is_admin=current_user.is_admin)
@@ -105,13 +105,13 @@ def viewer() -> Viewer:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may call a view, in words."""
+    """The access rule of a view, in words."""
 
     words: str
 
 
 def access_of(view: Callable[..., Any]) -> Access | None:
-    """Return the mark of a view, or None if it has none."""
+    """Return the access mark of a view, or None."""
     return getattr(view, "gatebell_access", None)
 
 
@@ -124,7 +124,7 @@ def _marked(view: View, words: str) -> View:
 
 
 def open_to_anyone(view: View) -> View:
-    """Let everybody call the view."""
+    """Allow everybody to call the view."""
     return _marked(view, "anyone")
 
 
@@ -143,7 +143,7 @@ def _to_sign_in() -> ResponseReturnValue:
 
 
 def signed_in(view: View) -> View:
-    """Ask for a sign-in first."""
+    """Require a signed-in user; redirect others to the sign-in page."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -155,7 +155,7 @@ def signed_in(view: View) -> View:
 
 
 def administrator(view: View) -> View:
-    """Ask for an administrator of the instance; to all others the page does not exist."""
+    """Require an administrator of the instance; other users get 404."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -170,17 +170,16 @@ def administrator(view: View) -> View:
 
 
 def administrator_afresh(view: View) -> View:
-    """Ask for an administrator who has signed in a short while ago.
+    """Require an administrator who has signed in recently.
 
-    For what opens an account to somebody, or closes it: a browser that was left open, or a copied
-    cookie, is not enough. Whoever signed in longer ago does so again and begins anew at the page
-    of the account.
+    For changes to who can use an account, so that an unattended browser or a copied cookie is not
+    enough. Others are sent to sign in again and return to the page of the account.
     """
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         lifetime = timedelta(seconds=settings().administrator_proof_seconds)
-        if request.method == "POST" and now() - visitor().auth_time > lifetime:
+        if request.method == "POST" and now() - get_current_user().auth_time > lifetime:
             return _to_sign_in_again(kwargs.get("user_id"))
         return view(*args, **kwargs)
 
@@ -194,7 +193,7 @@ def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
 
 
 def project_member(*, at_least: Role) -> Callable[[View], View]:
-    """Ask for a role; the view gets the project as `project`, without `project_path`."""
+    """Require a role; the view gets the project as `project` instead of `project_path`."""
 
     def mark(view: View) -> View:
         @wraps(view)
@@ -217,7 +216,7 @@ def _shown(project: ProjectView) -> ProjectView:
 
 
 def bearer(*accepted: str) -> Callable[[View], View]:
-    """Ask for a token with one of these scopes; the view gets it as `bearer`."""
+    """Require a token with one of these scopes; the view gets it as `bearer`."""
 
     def mark(view: View) -> View:
         @wraps(view)
@@ -230,7 +229,7 @@ def bearer(*accepted: str) -> Callable[[View], View]:
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
-    """Return the token of a request that may come without one; what comes has to be good."""
+    """Return the token of a request, or None without one; an invalid token is an error."""
     return None if presented_token(*API_PLACES) is None else _bearer(accepted)
 
 
@@ -258,7 +257,7 @@ def _api_bearer(moment: datetime) -> Bearer:
 
 
 def oauth_bearer(*accepted: str) -> Callable[[View], View]:
-    """Ask for an application's token, which a personal one is not, with one of these scopes."""
+    """Require an OAuth access token, not a personal one, with one of these scopes."""
 
     def mark(view: View) -> View:
         @wraps(view)

@@ -1,18 +1,18 @@
-"""Writes down who did what in this request, or by this command."""
+"""Records audit events of the current request or command."""
 
 from dataclasses import replace
 
 from flask import g, has_request_context, request
 from flask_login import current_user
 
-from domain.audit.events import Actor, Event, Origin, record
+from domain.audit.events import Actor, Event, Origin, store_event
 from web.extensions import db
 from web.http.errors import is_page
 from web.services import now
 
 
 def origin() -> Origin:
-    """Return who this request comes from, as far as we know."""
+    """Return the actor and the source of the current request."""
     return Origin(
         actor=_actor(),
         address=request.remote_addr,
@@ -22,7 +22,7 @@ def origin() -> Origin:
 
 
 def _actor() -> Actor | None:
-    """Return the token's user, or a page's visitor; machines are not asked for their cookies."""
+    """Return the token's user, or the signed-in user of a page; other requests load no session."""
     bearer = g.get("bearer")
     if bearer is not None:
         return Actor(id=bearer.user_id, name=bearer.username)
@@ -31,13 +31,13 @@ def _actor() -> Actor | None:
     return None
 
 
-def note(event: Event) -> None:
-    """Keep an event with the transaction of this request; a refusal has to be returned to keep it.
+def record_event(event: Event) -> None:
+    """Store an event in the transaction of this request, which only commits if the view returns.
 
-    What an operator does by a command has no actor, and says so in its details.
+    Events of commands have no actor, and `by: command` in their details.
     """
     if not has_request_context():
         by_command = replace(event, details={**(event.details or {}), "by": "command"})
-        record(by_command, Origin(), session=db.session(), now=now())
+        store_event(by_command, Origin(), session=db.session(), now=now())
         return
-    record(event, origin(), session=db.session(), now=now())
+    store_event(event, origin(), session=db.session(), now=now())

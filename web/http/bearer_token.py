@@ -1,4 +1,4 @@
-"""Where a request may carry a token (RFC 6750 section 2)."""
+"""Extraction of tokens from requests (RFC 6750 section 2)."""
 
 from enum import Enum
 
@@ -7,7 +7,7 @@ from flask import request
 
 
 class Place(Enum):
-    """A place in a request that a token can be in."""
+    """A part of a request that can carry a token."""
 
     #: `Authorization: Bearer …`, or `Authorization: DPoP …` (RFC 9449 section 7.1).
     HEADER = "header"
@@ -21,7 +21,7 @@ class Place(Enum):
     PRIVATE_QUERY = "private query"
 
 
-#: Names of a token in the query of the API; no link that we build has one.
+#: Query parameters with a token; links never repeat them.
 QUERY_TOKENS = ("access_token", "private_token")
 _FORM = "application/x-www-form-urlencoded"
 OAUTH_PLACES = (Place.HEADER, Place.QUERY)
@@ -30,7 +30,7 @@ API_PLACES = (Place.HEADER, Place.QUERY, Place.PRIVATE_HEADER, Place.PRIVATE_QUE
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
-    """invalid_request with the challenge of section 3."""
+    """The request carries more than one token: invalid_request with the challenge of section 3."""
 
     def get_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the answer."""
@@ -53,7 +53,7 @@ def _tokens_in(place: Place) -> list[str]:
 
 
 def presented_token(*places: Place) -> str | None:
-    """Return the token of a request; more than one of them is invalid_request (section 2)."""
+    """Return the token of a request, or None; several are invalid_request (section 2)."""
     given = [token for place in places for token in _tokens_in(place) if token]
     if len(given) > 1:
         raise AmbiguousTokenError("The token is given in more than one place.")

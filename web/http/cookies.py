@@ -1,12 +1,12 @@
-"""Names of cookies: what a browser refuses to take from anybody but us."""
+"""Cookie names with the prefixes that browsers enforce."""
 
 
 def cookie_name(name: str, base_url: str) -> str:
-    """Return the name under which a cookie is kept at an address.
+    """Return the name of a cookie for a base URL.
 
-    Under https its prefix makes browsers refuse one that was set without https, and by a host
-    beside us (RFC 6265bis section 4.1.3). `__Host-` cookies are for a whole host, so a service
-    below a path has to do with `__Secure-`.
+    Under https, browsers refuse prefixed cookies that were set without https or by a sibling host
+    (RFC 6265bis section 4.1.3). `__Host-` cookies apply to a whole host, so a service below a path
+    uses `__Secure-`.
     """
     scheme, _, rest = base_url.partition("://")
     if scheme != "https":

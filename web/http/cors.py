@@ -1,8 +1,7 @@
-"""Scripts of other origins (the Fetch standard's CORS): where they may call, and with what.
+"""CORS (Fetch standard): the endpoints, methods and headers that other origins may use.
 
-Flask-Cors writes the headers. It answers a preflight that asks for too much with what it would
-allow; here such a preflight gets no Access-Control header at all, and neither does any address
-that is not open.
+Flask-Cors writes the headers. A preflight request for a method or header that is not allowed gets
+no Access-Control header at all, and neither does any other endpoint.
 """
 
 from collections.abc import Callable
@@ -13,23 +12,23 @@ from flask_cors import cross_origin
 
 _ORIGIN = "Access-Control-Allow-Origin"
 _EXPOSED = "Access-Control-Expose-Headers"
-#: What a request without a preflight may carry, and the one header that needs one.
+#: CORS-safelisted request headers, and Authorization.
 _HEADERS = ("Accept", "Accept-Language", "Content-Language", "Content-Type", "Authorization")
 _KEPT_SECONDS = 7_200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
-    """What scripts of other origins may do at an address; none of it with a cookie."""
+class CorsPolicy:
+    """The CORS policy of an endpoint, always without credentials."""
 
     methods: tuple[str, ...]
-    #: What a request may carry.
+    #: Allowed request headers.
     headers: tuple[str, ...] = _HEADERS
-    #: What a script may read of an answer beside its body.
+    #: Response headers that scripts may read.
     exposed: tuple[str, ...] = ()
 
-    def opener(self) -> Callable[[Response], Response]:
-        """Return what adds the headers to the answer for a script."""
+    def header_writer(self) -> Callable[[Response], Response]:
+        """Return a function that adds the headers to a response."""
         opened: Callable[[Response], Response] = cross_origin(
             methods=list(self.methods),
             origins="*",
@@ -42,22 +41,22 @@ class Opening:
         return opened
 
     def allows(self, method: str) -> bool:
-        """Tell whether the request that this preflight announces may be made."""
+        """Return whether the request of this preflight is allowed."""
         asked = request.headers.get("Access-Control-Request-Headers", "").lower().split(",")
         allowed = {name.lower() for name in self.headers}
         is_known = {name.strip() for name in asked} - {""} <= allowed
         return is_known and method in self.methods
 
 
-#: Every address of OAuth that answers a preflight.
-_OPENINGS = {
-    "/oauth/token": Opening(methods=("POST",)),
-    "/oauth/revoke": Opening(methods=("POST",)),
-    "/oauth/userinfo": Opening(methods=("GET", "POST")),
+#: Policies of the OAuth endpoints, by path.
+_POLICIES = {
+    "/oauth/token": CorsPolicy(methods=("POST",)),
+    "/oauth/revoke": CorsPolicy(methods=("POST",)),
+    "/oauth/userinfo": CorsPolicy(methods=("GET", "POST")),
 }
 _API = "/api/v4/"
-#: No cookie opens anything there, so that a page can do no more than who gave it the token.
-_API_OPENING = Opening(
+#: The API accepts no cookies, so a page can do no more than the owner of its token.
+_API_POLICY = CorsPolicy(
     methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
     headers=(*_HEADERS, "PRIVATE-TOKEN", "Idempotency-Key", "If-None-Match", "Platform-Release"),
     exposed=(
@@ -68,31 +67,31 @@ _API_OPENING = Opening(
 )
 
 
-def answer_other_origins(app: Flask) -> None:
-    """Add the headers, to errors as well; any origin may call, and none with a cookie."""
-    # By hand and not as an extension: that would ask at every address whether it is one of these.
-    openers = {opening: opening.opener() for opening in (*_OPENINGS.values(), _API_OPENING)}
+def add_cors_headers(app: Flask) -> None:
+    """Add CORS headers to all responses, for any origin and without credentials."""
+    # Not as an extension, which would match every path against every pattern.
+    writers = {policy: policy.header_writer() for policy in (*_POLICIES.values(), _API_POLICY)}
 
     def answer(response: Response) -> Response:
-        opening = _opening_of(request.path)
-        if opening is None:
+        policy = _policy_of(request.path)
+        if policy is None:
             return response
         if "HTTP_ORIGIN" not in request.environ:
-            return _told_to_all(opening, response)
-        return _blunt(opening, openers[opening](response))
+            return _answer_as_if_cross_origin(policy, response)
+        return _strip_cors_headers(policy, writers[policy](response))
 
     app.after_request(answer)
 
 
-def _opening_of(path: str) -> Opening | None:
-    return _API_OPENING if path.startswith(_API) else _OPENINGS.get(path)
+def _policy_of(path: str) -> CorsPolicy | None:
+    return _API_POLICY if path.startswith(_API) else _POLICIES.get(path)
 
 
-def _told_to_all(opening: Opening, response: Response) -> Response:
-    """Answer no script, and yet as if it were one, should a cache have the answer for one."""
+def _answer_as_if_cross_origin(policy: CorsPolicy, response: Response) -> Response:
+    """Add the headers without an Origin, because a cache may serve the response to a script."""
     response.headers[_ORIGIN] = "*"
-    if opening.exposed:
-        response.headers[_EXPOSED] = ", ".join(opening.exposed)
+    if policy.exposed:
+        response.headers[_EXPOSED] = ", ".join(policy.exposed)
     return response
 
 
@@ -100,10 +99,10 @@ def _same(response: Response) -> Response:
     return response
 
 
-def _blunt(opening: Opening, response: Response) -> Response:
-    """Take every Access-Control header from a preflight that asks for too much."""
+def _strip_cors_headers(policy: CorsPolicy, response: Response) -> Response:
+    """Remove every Access-Control header from a preflight response that is not allowed."""
     method = request.headers.get("Access-Control-Request-Method")
-    if request.method == "OPTIONS" and method is not None and not opening.allows(method):
+    if request.method == "OPTIONS" and method is not None and not policy.allows(method):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:
             del response.headers[name]
     return response

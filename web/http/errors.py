@@ -1,7 +1,7 @@
-"""The only place that turns an error into an answer.
+"""Renders every error as a response.
 
-Three faces: a page, the API's `{"message": …}`, and RFC 6749's `{"error": …}`. Which one an
-address has is said in `_FACES`; what status an error has, in `STATUSES`.
+There are three formats: a page, the API's `{"message": …}`, and RFC 6749's `{"error": …}`. `_FACES`
+has the format of each path, `STATUSES` the status of each error.
 """
 
 import logging
@@ -45,10 +45,10 @@ from web.http.transactions import roll_back
 from web.services import settings
 
 _log = logging.getLogger("gatebell.error")
-#: After this many seconds a sender may try again while the database is away.
+#: Retry-After in seconds while the database is unavailable.
 _DATABASE_RETRY_AFTER = 2
 
-#: The most special class first: the first that fits decides.
+#: The first matching class decides, so subclasses come first.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
     (WrongKeyError, 401),
@@ -74,9 +74,9 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 
 _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
-    # The rest of the body is not read, so the connection cannot be used again.
+    # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
-    # With such a token there is no method to use (RFC 9110 section 15.5.6).
+    # Allow is empty: such a token may use no method (RFC 9110 section 15.5.6).
     NotPersonalError: {"Allow": ""},
 }
 
@@ -92,7 +92,7 @@ _OAUTH_CODES = {
     503: "temporarily_unavailable",
 }
 
-#: What an error page says when the error itself says nothing.
+#: Texts of error pages for errors without a message.
 _SENTENCES = {
     400: ("This request cannot be read", "Go back, reload the page and try again."),
     403: ("You may not do this", "Ask a maintainer or owner for a higher role."),
@@ -104,17 +104,17 @@ _SENTENCES = {
     500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
     503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
 }
-#: What it says when an address asks a list for what the list does not know.
+#: Text for unknown query parameters of a list.
 _UNKNOWN_QUERY = ("This list cannot be shown so", "Correct the address, or begin anew.")
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status of an error that a caller may have caused."""
+    """Return the HTTP status of an error, or None if it is not the caller's fault."""
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
 def render_errors(app: Flask) -> None:
-    """Answer for every error of the application."""
+    """Register the error handlers of the application."""
     for kind in (DomainError, BearerRefusedError, InsufficientScopeError):
         app.register_error_handler(kind, _answer_known)
     app.register_error_handler(HTTPException, _answer_http)
@@ -146,7 +146,7 @@ def _headers_of(error: Exception) -> dict[str, str]:
 
 
 def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
-    """Return the challenge of RFC 6750 section 3; who came without a token is told no error."""
+    """Return the challenge of RFC 6750 section 3, without an error if there was no token."""
     realm = 'Bearer realm="Gatebell"'
     if request.path.startswith("/api/"):  # where to get a token (RFC 9728 section 5.1)
         description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
@@ -161,7 +161,7 @@ def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
 
 
 def _details_of(error: Exception) -> dict[str, Any]:
-    """Return what a machine can read of an error beside its sentence."""
+    """Return the machine-readable details of an error."""
     if isinstance(error, MissingAttributes):
         return {"missing": list(error.names)}
     if isinstance(error, NoValidItem):
@@ -174,14 +174,14 @@ def _details_of(error: Exception) -> dict[str, Any]:
 
 
 def bearer_refusal(error: BearerRefusedError) -> Response:
-    """Return the answer for a token that is refused, for who has to return it to keep a trace."""
+    """Return the response for a refused token, for views that have to return it to commit."""
     return _bearer_answer(error, _headers_of(error))
 
 
 def _bearer_answer(
     error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
 ) -> Response:
-    """RFC 6750 section 3.1, in the shapes that the API's clients know."""
+    """Render RFC 6750 section 3.1 in the formats of the API's clients."""
     if isinstance(error, InsufficientScopeError):
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
         return _json(_explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers)
@@ -200,7 +200,7 @@ def _answer_protocol(error: OAuth2Error) -> Response:
 
 
 def _answer_broken(error: ParseException) -> Response:
-    """Answer for a body that breaks HTTP itself; the web server notices while we read it."""
+    """Handle a body that violates HTTP, which the web server detects while it is read."""
     del error
     roll_back()
     return _answer(400, "The body breaks the rules of HTTP.", {"Connection": "close"})
@@ -223,9 +223,9 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_database(error: SQLAlchemyError) -> Response:
-    """Answer while the database is away, busy or full: nothing was stored, try again."""
+    """Handle an unavailable, busy or full database: nothing was stored, and a retry may succeed."""
     roll_back()
-    # The page that says so must not ask the database who reads it.
+    # Rendering the page must not load the user from the database.
     g.is_database_away = True
     if isinstance(error, DataError):
         return _answer(400, "A value holds something that cannot be stored, such as NUL.", {})
@@ -236,7 +236,7 @@ def _answer_database(error: SQLAlchemyError) -> Response:
 
 
 def _reason(error: SQLAlchemyError) -> str:
-    """Return the driver's first line; never the statement, never its values."""
+    """Return the first line of the driver's message, without the statement and its values."""
     original = getattr(error, "orig", None) or error
     return str(original).partition("\n")[0][:200]
 
@@ -251,7 +251,7 @@ def _answer_unknown(error: Exception) -> Response:
 
 
 def is_page() -> bool:
-    """Tell whether this address answers with pages."""
+    """Return whether errors of this path are rendered as pages."""
     path = request.path
     machines = ("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *OAUTH_ADDRESSES)
     if path.startswith(machines):
@@ -277,7 +277,7 @@ def _answer(
 
 
 def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an error of an OAuth endpoint as its clients get it; those of the API stay short."""
+    """Return an OAuth error with its explanation; errors of the API stay short."""
     return explained(body) if request.path.startswith(OAUTH_ADDRESSES) else body
 
 

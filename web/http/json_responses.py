@@ -1,4 +1,4 @@
-"""JSON answers of the hot paths: orjson, and nothing around it."""
+"""JSON responses of the hot paths, encoded with orjson."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class _WholeResponse(Response):
-    """An answer that is there as a whole, with its length: no stream to encode and to close."""
+    """A response whose body is one bytes object with a known length."""
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        """Send it; what Werkzeug makes sure of besides takes longer than to make the answer."""
+        """Send the response without Werkzeug's checks, which take longer than building it."""
         if environ["REQUEST_METHOD"] == "HEAD" or self.status_code == HTTPStatus.NO_CONTENT:
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())

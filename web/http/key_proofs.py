@@ -17,7 +17,7 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
     is_with_proof = scheme == "dpop "
     if found.key_thumbprint is None and not is_with_proof:
         return  # an ordinary token, which is nearly all of them
-    # The address by which clients know us, never the one in the header Host.
+    # The public URL from BASE_URL, never from the Host header.
     url = f"{settings().base_url}{quote(request.path)}"
     presented = PresentedToken(
         target=Target(request.method, url, token),

@@ -1,6 +1,6 @@
-"""What errors of the OAuth endpoints say beside the code: where it is explained, and which request.
+"""Additional fields of OAuth errors: a link to the explanation and the request's id.
 
-`error_uri` is RFC 6749's own (section 5.2); `request_id` is what our log calls the request.
+`error_uri` is defined in RFC 6749 section 5.2; `request_id` identifies the request in our log.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from flask import g, request
 
 from web.services import settings
 
-#: Addresses whose errors have the shape of RFC 6749.
+#: Paths with errors in the format of RFC 6749.
 ADDRESSES = (
     "/oauth/token",
     "/oauth/par",
@@ -20,18 +20,18 @@ ADDRESSES = (
     "/oauth/introspect",
     "/oauth/userinfo",
 )
-#: Where the codes are explained.
+#: The page that explains the codes.
 HELP_PATH = "/help/errors"
 
 
 def explained(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error with where it is explained and the id of this request."""
+    """Return an error with the link to its explanation and the id of this request."""
     address = f"{settings().base_url}{HELP_PATH}#{body['error']}"
     return {**body, "error_uri": address, "request_id": g.get("request_id", "")}
 
 
 def advice(status: int) -> str | None:
-    """Return what somebody should know who asked one of the addresses in a wrong way."""
+    """Return advice for a wrong use of one of the endpoints."""
     bare = request.path.rstrip("/")
     if status == 404 and bare != request.path and bare in ADDRESSES:  # noqa: PLR2004
         return f"There is nothing at this address. It has no slash at its end: {_address(bare)}"

@@ -1,8 +1,7 @@
-"""The address that people and clients know: BASE_URL, whatever a request says of itself.
+"""Public URLs, built from BASE_URL and never from the request.
 
-Host, scheme and the path below which the service is reached come from the setting alone. Proxies
-may take that path away or leave it: requests are told apart by it, so that no top-level group can
-be called like its first part (`web/http/routes.py`).
+Host, scheme and base path come from the setting alone. A proxy may strip the base path or keep it;
+so that both work, no top-level group may have its first segment as a name (`web/http/routes.py`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,38 +16,38 @@ if TYPE_CHECKING:
 
 
 def path_of(base_url: str) -> str:
-    """Return the path of a base URL without a slash at its end: `/gate`, or nothing."""
+    """Return the path of a base URL without a trailing slash: `/gate`, or an empty string."""
     return urlsplit(base_url).path.rstrip("/")
 
 
 def public(path: str) -> str:
-    """Return the whole address of a path that `url_for` has built."""
+    """Return the absolute URL of a path from `url_for`."""
     parts = urlsplit(settings().base_url)
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 def below(path: str) -> str:
-    """Return a path of ours, such as `/-/pictures/A-1.svg`, as browsers have to ask for it."""
+    """Return a path such as `/-/pictures/A-1.svg` with the base path before it."""
     return f"{request.script_root}{path}"
 
 
 def this_page() -> str:
-    """Return the path and the query of this request, as the browser knows them."""
+    """Return the path and the query of this request, as the browser sent them."""
     return f"{request.script_root}{request.full_path}".rstrip("?")
 
 
 class PublicAddress:
-    """Tells the application below which address it is reached (PEP 3333's SCRIPT_NAME)."""
+    """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path."""
 
     def __init__(self, app: "WSGIApplication", base_url: str) -> None:
-        """Stand before an application."""
+        """Wrap an application."""
         parts = urlsplit(base_url)
         self._app = app
         self._scheme, self._host, self._path = parts.scheme, parts.netloc, path_of(base_url)
         self._below = f"{self._path}/"
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
-        """Answer a request."""
+        """Handle a request."""
         environ["wsgi.url_scheme"], environ["HTTP_HOST"] = self._scheme, self._host
         environ["SCRIPT_NAME"] = self._path
         if self._path:

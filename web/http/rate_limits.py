@@ -1,8 +1,8 @@
-"""How often somebody may ask, and the headers that tell them.
+"""Rate limits and their response headers.
 
-Only what has a limit counts: the API by user, a few endpoints of OAuth by address, and, where the
-instance wants it, pages. Receivers are counted in `web/alerts/delivery_limits.py`. Everything else
-pays nothing for this, and no answer has the headers while its limit is switched off.
+Limited are the API by user, a few OAuth endpoints by IP address and, if configured, pages.
+Receivers are limited in `web/alerts/delivery_limits.py`. Other requests are not counted, and
+responses have no headers while their limit is switched off.
 """
 
 from collections.abc import Callable
@@ -27,27 +27,27 @@ class RateLimitStatus:
     """How much of a limit is used up, and when it begins anew."""
 
     limit: int
-    #: Requests in this window, with this one and with those that were refused.
+    #: Requests in this window, including this one and refused ones.
     observed: int
-    #: When the next window begins, in seconds since the epoch.
+    #: Start of the next window in seconds since the epoch.
     reset_at: int
 
     @property
     def remaining(self) -> int:
-        """How many more requests are answered in this window."""
+        """Requests left in this window."""
         return max(0, self.limit - self.observed)
 
     @property
     def is_over(self) -> bool:
-        """Whether this request is one too many."""
+        """Whether this request exceeds the limit."""
         return self.observed > self.limit
 
     def retry_after(self, now: datetime) -> int:
-        """Return the seconds until the next window, at least one."""
+        """Return the seconds until the next window, at least 1."""
         return max(1, self.reset_at - int(now.timestamp()))
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers of every limited answer."""
+        """Return the rate limit headers."""
         return (
             ("RateLimit-Limit", str(self.limit)),
             ("RateLimit-Observed", str(self.observed)),
@@ -59,9 +59,9 @@ class RateLimitStatus:
 def take(limit: str, *subject: str, now: datetime) -> RateLimitStatus:
     """Count a request and return the status of its limit; the response gets it as headers.
 
-    `limit` is a setting such as `600/minute` or `10/second;600/hour`, and not empty. Of several
-    rates the one counts that leaves the least. A window begins with the clock, not with the first
-    request: so nothing has to be asked for its end, and all machines agree on it.
+    `limit` is a non-empty setting such as `600/minute` or `10/second;600/hour`; of several rates
+    the one with the fewest requests left counts. Windows are aligned with the clock and not with
+    the first request, so that all hosts agree on them without a query.
     """
     statuses = [_count(rate, subject, now) for rate in _rates(limit)]
     tightest = min(statuses, key=lambda status: (status.remaining, -status.reset_at))
@@ -97,7 +97,7 @@ def _add_headers(status: RateLimitStatus, response: Response) -> Response:
 
 
 def _check(limit: str, *subject: str) -> None:
-    """Count a request, if there is a limit; raise TooManyRequestsError for one too many."""
+    """Count a request, if there is a limit; raise TooManyRequestsError above it."""
     if not limit:
         return
     moment = now()
@@ -107,18 +107,18 @@ def _check(limit: str, *subject: str) -> None:
 
 
 def check_api_rate(user_id: int | None) -> None:
-    """Count a request to the API: for the token's user, or for the address without a good token."""
+    """Count a request to the API: for the token's user, or for the IP address without one."""
     who = _address() if user_id is None else f"user-{user_id}"
     _check(settings().api_rate_limit, "api", who)
 
 
 def limit_registrations() -> None:
-    """Let only so many clients register themselves from one address."""
+    """Limit client registrations from one IP address."""
     _check(settings().client_registration_rate_limit, "registrations", _address())
 
 
 def limited_by_address(view: View) -> View:
-    """Let one address ask a view, and all others with this mark, only so often."""
+    """Limit the requests of one IP address to all views with this mark together."""
 
     @wraps(view)
     def limited(*args: Any, **kwargs: Any) -> Any:
@@ -129,7 +129,7 @@ def limited_by_address(view: View) -> View:
 
 
 def limit_pages(app: Flask, blueprints: tuple[Blueprint, ...]) -> None:
-    """Let nobody open these pages too often; what machines call is not asked at all."""
+    """Limit requests for the pages of these blueprints."""
     for blueprint in blueprints:
         app.before_request_funcs.setdefault(blueprint.name, []).insert(0, _check_page)
 
@@ -142,5 +142,5 @@ def _check_page() -> None:
 
 
 def _address() -> str:
-    """Return who the client is by its address, which only trusted proxies tell us."""
+    """Return the client's IP address as a subject; only trusted proxies can set it."""
     return client_of(request.remote_addr or "")

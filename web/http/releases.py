@@ -1,7 +1,7 @@
-"""Which release a request is answered by: the running one, or one that it wants to rehearse.
+"""The release that applies to a request: the running one, or one to preview.
 
-Rehearsing shows what an interface looked like or will look like. It is for shapes alone: what
-protects somebody never asks here, or a header could take the protection away.
+A preview shows former or future formats of an interface. Security rules must not depend on it,
+because the header would disable them.
 """
 
 from flask import request
@@ -14,15 +14,15 @@ HEADER = "Platform-Release"
 
 
 class NoSuchReleaseError(DomainError):
-    """The header names no release."""
+    """The header's value is not a release."""
 
     def __init__(self) -> None:
-        """Say how one is written."""
+        """Describe the format."""
         super().__init__(f"{HEADER} must be a release such as 18.0.")
 
 
 def release_shown() -> Release:
-    """Return the release of this request, or raise NoSuchReleaseError."""
+    """Return the release that applies to this request, or raise NoSuchReleaseError."""
     rehearsed = request.headers.get(HEADER)
     if rehearsed is None:
         return parse_release(settings().release)

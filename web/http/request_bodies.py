@@ -1,4 +1,4 @@
-"""Reads bodies that strangers send, and never more of one than it has to."""
+"""Reads and decompresses untrusted request bodies up to a limit."""
 
 import zlib
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
 from domain.errors import DomainError
 
-#: How gzip begins (RFC 1952 section 2.3.1), whatever the header calls it.
+#: The magic bytes of gzip (RFC 1952 section 2.3.1).
 _GZIP_MARK = b"\x1f\x8b"
 _CUT_SHORT = "The body ended before its time."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReceivedBody:
-    """A body within the limit; if it could not be unpacked, as it came and with the reason."""
+    """A body within the limit; if it could not be decompressed, the raw bytes and the error."""
 
     content: bytes
     flaw: DomainError | None = None
 
     def check(self) -> None:
-        """Raise what is wrong with it. Who sent it, and where to, is checked before."""
+        """Raise the error of the body; call it after the sender was authenticated."""
         if self.flaw is not None:
             raise self.flaw
 
@@ -36,18 +36,18 @@ def _too_large(limit: int) -> BodyTooLargeError:
 
 
 def check_declared_length(limit: int) -> None:
-    """Raise BodyTooLargeError if the body is declared to be longer; it is not read then."""
+    """Raise BodyTooLargeError if Content-Length exceeds the limit, without reading the body."""
     if (request.content_length or 0) > limit:
         raise _too_large(limit)
 
 
 def read_bounded(limit: int) -> ReceivedBody:
-    """Return the body, unpacked; raise BodyTooLargeError above so many bytes.
+    """Return the decompressed body; raise BodyTooLargeError above so many bytes.
 
-    What is declared too large is not read at all; what turns out so is not read on.
+    A body with a too large Content-Length is not read at all; reading others stops at the limit.
     """
     check_declared_length(limit)
-    # Werkzeug's own limit is for forms; this one is only met on the way to ours.
+    # Werkzeug's limit for forms can be reached before ours.
     request.max_content_length = limit + 2
     try:
         body = request.stream.read(limit + 1)
@@ -78,10 +78,9 @@ def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
-    """Unpack one member after another (RFC 1952 section 2.2), as `zcat` does."""
+    """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
-        # The reader, and not a loop over what each member leaves: that would copy a body of many
-        # thousand members once for each of them.
+        # GzipFile, because a loop with zlib would copy the rest of the body once for each member.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
         message = f"The {encoding} body ended before its time."
@@ -92,7 +91,7 @@ def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
 
 
 def _inflated(body: bytes, most: int, encoding: str) -> bytes:
-    """Unpack what has zlib's wrapping (RFC 9110 section 8.4.1.2)."""
+    """Decompress the zlib format (RFC 9110 section 8.4.1.2)."""
     unpacker = zlib.decompressobj()
     try:
         unpacked = unpacker.decompress(body, most)

@@ -1,4 +1,4 @@
-"""Every request gets an id, a log line and a count."""
+"""Gives every request an id, a log line and a metric."""
 
 import logging
 import sys
@@ -20,11 +20,11 @@ _log = logging.getLogger("gatebell.request")
 _Write = Callable[[dict[str, Any]], None]
 
 
-def watch_requests(app: Flask, settings: Settings) -> None:
-    """Watch all requests of the app.
+def log_requests(app: Flask, settings: Settings) -> None:
+    """Install the hooks for all requests of the app.
 
-    To be called before anything else asks to see answers: Flask shows them in reverse order, so
-    that this sees the answer that is really sent.
+    Call it before other after_request hooks are registered: Flask runs them in reverse order, so
+    that this one sees the final response.
     """
     app.before_request(_begin)
     app.after_request(partial(_end, write=_write_json if settings.log_format == "json" else _write))
@@ -38,7 +38,7 @@ def _begin() -> None:
 def _end(response: Response, *, write: _Write) -> Response:
     asked, own = _behind(request), _behind(g)
     seconds = perf_counter() - own.get("request_began", perf_counter())
-    # The pattern of the address and not the address: that may hold a token.
+    # The route and not the path, which may contain a token.
     route = asked.url_rule.rule if asked.url_rule else "(none)"
     status = response.status_code
     count_request(method=asked.method, route=route, status=status, seconds=seconds)
@@ -60,7 +60,7 @@ def _write(fields: dict[str, Any]) -> None:
 
 
 def _write_json(fields: dict[str, Any]) -> None:
-    """Write the line that a record would come to: to make a record takes three times as long."""
+    """Write the line directly: creating a log record takes three times as long."""
     moment = system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
     line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
@@ -69,5 +69,5 @@ def _write_json(fields: dict[str, Any]) -> None:
 
 
 def _behind(proxy: Any) -> Any:
-    """Return what Flask's proxy stands for: each look through it costs as much as a header."""
+    """Return the object behind a Flask proxy, because each proxied access is slow."""
     return proxy._get_current_object()  # noqa: SLF001 - the proxy's own

@@ -1,4 +1,4 @@
-"""What the URL map says about names, and what names say about URLs."""
+"""URL converters for paths of groups and projects, and the reserved names."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -20,11 +20,11 @@ from domain.projects.creation import reserved_names as first_parts
 from web.http.public_address import path_of
 from web.services import settings
 
-#: Names that no route begins with today and that people would still mistake for the service.
+#: Reserved besides the first segments of routes, because they look like parts of the service.
 _ALSO = frozenset(
     {
         *("-", "help", "dashboard", "explore", "search"),
-        # What browsers and robots ask every host for.
+        # Files that browsers and robots request from every host.
         *("robots.txt", "favicon.ico", "sitemap.xml"),
         *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
     }
@@ -36,54 +36,55 @@ def _reserved_in(url_map: Map) -> frozenset[str]:
 
 
 def reserved_names() -> frozenset[str]:
-    """Return the names that no top-level group may have, in lower case.
+    """Return the names that top-level groups must not have, in lower case.
 
-    One is the first part of the path below which the service is reached: `/gate/shop` would have
-    two meanings otherwise, whether a proxy takes `/gate` away or not.
+    They include the first segment of the base path: otherwise `/gate/shop` would be ambiguous,
+    because a proxy may strip `/gate` or not.
     """
     return _reserved_in(current_app.url_map) | first_parts([path_of(settings().base_url)])
 
 
 class NamesConverter(PathConverter):
-    """The full path of a group or project: never one that begins like a route of the service.
+    """Converter for the full path of a group or project, without reserved first segments.
 
-    Without it `/api/v4/nothing` would be taken for a project, and a machine sent to sign in.
+    Without it `/api/v4/nothing` would match a project, and API clients would be redirected to sign
+    in.
     """
 
-    # Possessive: what a segment has taken it keeps, or each route would try all its letters anew.
+    # Possessive quantifiers: otherwise each route would backtrack over all characters.
     _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+"
     regex = rf"{_segment}(?:/{_segment})*"
 
     @cached_property
     def _reserved(self) -> frozenset[str]:
-        # Read at the first request, when the map is complete.
+        # Computed at the first request, when the URL map is complete.
         return _reserved_in(self.map)
 
     def to_python(self, value: str) -> str:
-        """Return the path, or say that this is none."""
+        """Return the path, or raise ValidationError."""
         if value.partition("/")[0].lower() in self._reserved:
             raise ValidationError
         return value
 
 
 class RepositoryConverter(NamesConverter):
-    """The path of a project as Git writes it, with `.git` at its end."""
+    """Converter for the path of a Git repository, which ends with `.git`."""
 
     regex = rf"{NamesConverter.regex}(?<=\.git)"
 
 
 class RowIdConverter(IntegerConverter):
-    """A number that a database can be asked for: larger ones lead nowhere, and are no fault."""
+    """Converter for row ids; larger numbers than the databases can store give 404."""
 
     def __init__(self, url_map: Map, max: int = LARGEST_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
-        """Take Werkzeug's own limits; the largest is the one that all ids have."""
+        """Take Werkzeug's arguments, with the largest id as the maximum."""
         super().__init__(url_map, max=max, **limits)
 
 
 def existing_methods(candidates: Iterable[str]) -> list[str]:
-    """Return those of the methods that this request's address can be asked with.
+    """Return the methods that are allowed for this request's path.
 
-    Werkzeug counts every rule that fits, those too whose converter then refuses the address.
+    Werkzeug also counts rules whose converter rejects the path.
     """
     adapter = current_app.create_url_adapter(request)
     return [method for method in candidates if adapter and _leads_somewhere(adapter, method)]
@@ -99,8 +100,8 @@ def _leads_somewhere(adapter: MapAdapter, method: str) -> bool:
     return True
 
 
-def know_names(app: Flask) -> None:
-    """Teach the URL map `<names:…>`, `<repository:…>`, and how large an `<int:…>` can be."""
+def add_path_converters(app: Flask) -> None:
+    """Add the converters `<names:…>`, `<repository:…>` and the limited `<int:…>`."""
     app.url_map.converters["names"] = NamesConverter
     app.url_map.converters["repository"] = RepositoryConverter
     app.url_map.converters["int"] = RowIdConverter

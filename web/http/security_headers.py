@@ -1,9 +1,8 @@
-"""Headers that keep a browser from being used against its user.
+"""Security headers of all responses.
 
-Pages that applications lead people to have two of them less. Browsers apply a page's `form-action`
-to every redirect that follows a form, those of the application's own site included, of which we
-know only the first; and a page with an opener policy of its own is cut off from the application
-that opened it in a popup and waits for it to close.
+Pages that applications link to lack two of them. Browsers apply `form-action` to every redirect
+after a form is sent, including those of the application's site, of which only the first is known
+here. An opener policy would cut a popup off from the application that opened it.
 """
 
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ _POLICY = (
 _FORMS_STAY_HERE = "; form-action 'self'"
 _ALWAYS = (
     ("X-Content-Type-Options", "nosniff"),
-    # Addresses may carry codes and paths that are nobody else's business.
+    # URLs may contain codes and paths that other sites must not see.
     ("Referrer-Policy", "no-referrer"),
 )
 _PAGES = {
@@ -29,7 +28,7 @@ _ONE_YEAR = 31_536_000
 
 
 def protect_answers(app: Flask, *, led_to: Iterable[Blueprint]) -> None:
-    """Add the headers to every answer of the app; applications lead people to some blueprints."""
+    """Add the headers to every response; some blueprints are entered from applications."""
     names = frozenset(blueprint.name for blueprint in led_to)
 
     def protect(response: Response) -> Response:
@@ -51,10 +50,10 @@ def _protect(response: Response, *, is_led_to: bool) -> Response:
 
 
 def _protect_page(response: Response, *, is_led_to: bool) -> None:
-    """Protect a page, or a redirect: what one of these says counts for the opener as well."""
+    """Add the headers of a page or a redirect; the opener policy applies to both."""
     response.headers["Content-Security-Policy"] = _POLICY + ("" if is_led_to else _FORMS_STAY_HERE)
     response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if is_led_to else "same-origin"
-    # A page shows what only its user may see: no cache but the browser's own, and fresh each time.
+    # Pages are personal: only the browser may cache them, and has to revalidate.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     for name, value in _PAGES.items():
         response.headers.setdefault(name, value)

@@ -7,8 +7,8 @@ from flask import Flask
 
 
 class SynchronousFlask(Flask):
-    """Flask that does not ask each view and each hook of each request whether it is a coroutine."""
+    """Flask without the check whether each view and hook is a coroutine."""
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function as it is."""
+        """Return the function unchanged."""
         return func

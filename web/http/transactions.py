@@ -1,7 +1,7 @@
-"""A returned response commits; a raised error rolls back (in `web/http/errors.py`).
+"""Transactions: a returned response commits, a raised error rolls back (`web/http/errors.py`).
 
-So a refusal that is returned may leave a trace (a failed attempt, a revoked family of tokens),
-and an error leaves nothing.
+So a refusal that is returned can still store something (a failed attempt, a revoked token family),
+while a raised error stores nothing.
 """
 
 from flask import Flask, Response, request
@@ -10,17 +10,18 @@ from web.database.engine import begin_mode
 from web.extensions import db
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-#: A GET that may write: an application that was approved before gets its code at once, and one
-#: that knows its user may sign them out.
+#: GET requests that may write: an application that was approved before gets its code at once, and
+#: one with an ID token may sign its user out.
 _WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask", "api_v4.users.export"})
-#: A POST that writes through the hot connection alone: a lock of the session would be in its way.
+#: POST requests that only write through the kept connections; a lock of the session would block
+#: them.
 _READING_ENDPOINTS = frozenset(
     {"test_alerts.send", "deliveries.send_again", "integration_settings.preview_mapping"}
 )
 
 
-def commit_what_is_returned(app: Flask) -> None:
-    """Watch the requests of the app."""
+def commit_returned_responses(app: Flask) -> None:
+    """Install the hooks that commit."""
     app.before_request(_choose_mode)
     app.after_request(_commit)
     app.teardown_request(_forget_mode)
@@ -38,13 +39,13 @@ def _forget_mode(_error: BaseException | None) -> None:
 
 
 def _commit(response: Response) -> Response:
-    # The hot paths never open a session, and pay nothing for it.
+    # The hot paths never open a session.
     if db.session.registry.has():
         db.session.commit()
     return response
 
 
 def roll_back() -> None:
-    """Undo what the request has written."""
+    """Roll back the transaction of the request."""
     if db.session.registry.has():
         db.session.rollback()

@@ -1,4 +1,4 @@
-"""Says once a minute that this host is there: with which keys, code and time of day."""
+"""Reports once a minute that this host is running, with its keys, migration and clock."""
 
 import logging
 import socket
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
-from domain.programs.hosts import PULSE, Sighting, note_sighting
+from domain.programs.hosts import REPORT_INTERVAL, HostReport, record_host_report
 from domain.secret_keys import note_use
 from web.database.clocks import clock_lead_ms, warn_of_lead
 from web.database.engine import open_engine
@@ -23,7 +23,7 @@ _AFTER_FAILURE_SECONDS = 5.0
 
 
 def start_heartbeat(settings: Settings, program: str) -> None:
-    """Begin to do so, in a thread that ends with the process."""
+    """Start the reports in a daemon thread."""
     name = f"{socket.gethostname()}:{settings.port} {program}"
     Thread(target=_beat_on, args=(settings, name), name="heartbeat", daemon=True).start()
 
@@ -32,28 +32,28 @@ def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sle
     while True:
         try:
             beat(settings, name)
-            pause(PULSE.total_seconds())
+            pause(REPORT_INTERVAL.total_seconds())
         except SQLAlchemyError as error:  # away, or not migrated yet: /readyz says so
             _log.debug("nobody heard of this host", extra={"reason": type(error).__name__})
             pause(_AFTER_FAILURE_SECONDS)
 
 
 def beat(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
-    """Say it once."""
+    """Store one report."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
             lead = clock_lead_ms(session.connection(), clock=clock)
             warn_of_lead(lead)
-            sighting = Sighting(
+            report = HostReport(
                 name=name,
                 key_fingerprints=keyring.fingerprints,
                 revision=newest_known_revision(),
                 clock_lead_ms=lead,
                 seen_at=clock(),
             )
-            note_sighting(sighting, session=session)
+            record_host_report(report, session=session)
             note_use(keyring, session=session, now=clock())
     finally:
         engine.dispose()

@@ -1,4 +1,4 @@
-"""The worker's part in letters: writes those that are due, and hands them to the mail server."""
+"""Jobs of the worker for e-mail: queue the messages that are due, and send the queued ones."""
 
 import logging
 from collections.abc import Iterator
@@ -11,101 +11,101 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.mail.outbox import (
-    Letter,
-    settle_failed,
-    settle_refused,
-    settle_sent,
-    take_letter,
+    Message,
+    claim_message,
+    record_failure,
+    record_rejection,
+    record_sent,
 )
 from domain.mail.smtp import (
+    Mailer,
+    MailError,
     MailServer,
-    NeverTakenError,
-    NotTakenError,
-    Postman,
+    MailServerUnavailableError,
+    PermanentMailError,
     Sender,
-    ServerAwayError,
 )
-from domain.oauth.personal_tokens.expiry_notices import Sign, write_expiry_letters
+from domain.oauth.personal_tokens.expiry_notices import Sign, queue_expiry_notices
 from models import InstanceSetting
 from web.database.engine import open_engine
 from web.settings.reader import Settings, override, settings_from_environment
 
-_log = logging.getLogger("gatebell.letters")
-#: Of smtp with and without encryption from the start (RFC 6409, RFC 8314).
+_log = logging.getLogger("gatebell.mail")
+#: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
 _PORTS = {"smtp": 587, "smtps": 465}
-#: The next run follows within the minute, and takes what this one leaves.
+#: The job runs every minute; the next run continues.
 _LONGEST_RUN = timedelta(seconds=45)
 
 
-def write_due_letters() -> None:
-    """Write what is due into the outbox of the database that the environment names."""
+def queue_due_mail() -> None:
+    """Queue the messages that are due, in the database of the environment."""
     settings = settings_from_environment()
     if settings.mail_url:
-        write_letters_of(settings)
+        queue_mail(settings)
 
 
-def send_due_letters() -> None:
-    """Send what waits in the outbox of the database that the environment names."""
+def send_due_mail() -> None:
+    """Send the queued messages, from the database of the environment."""
     settings = settings_from_environment()
     if settings.mail_url:
-        send_letters_of(settings)
+        send_mail(settings)
 
 
-def write_letters_of(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Write what is due and return how many letters that was."""
+def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue the messages that are due and return how many there were."""
     with _engine(settings) as engine, Session(engine) as session, session.begin():
         current = _current(settings, session)
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
         sign = Sign(instance_name=current.instance_name, base_url=current.base_url, ahead=ahead)
-        written = write_expiry_letters(sign, session=session, now=clock())
-    _log.info("letters written", extra={"count": written})
+        written = queue_expiry_notices(sign, session=session, now=clock())
+    _log.info("mail queued", extra={"count": written})
     return written
 
 
-def send_letters_of(settings: Settings, *, clock: Clock = system_clock) -> None:
-    """Send what waits, a letter at a time; stop early if the mail server is away."""
+def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
+    """Send the queued messages one by one; stop if the mail server is unavailable."""
     began = clock()
     with _engine(settings) as engine:
         with Session(engine) as session, session.begin():
             sender = _sender(_current(settings, session))
-        with Postman(mail_server(settings.mail_url), sender) as postman:
-            while clock() - began < _LONGEST_RUN and _send_next(engine, postman, clock):
+        with Mailer(mail_server(settings.mail_url), sender) as mailer:
+            while clock() - began < _LONGEST_RUN and _send_next(engine, mailer, clock):
                 pass
 
 
-def _send_next(engine: Engine, postman: Postman, clock: Clock) -> bool:
-    """Tell whether there may be more to do."""
+def _send_next(engine: Engine, mailer: Mailer, clock: Clock) -> bool:
+    """Send one message; return False if there is none or the mail server is unavailable."""
     with Session(engine) as session, session.begin():
-        letter = take_letter(session=session, now=clock())
-    if letter is None:
+        message = claim_message(session=session, now=clock())
+    if message is None:
         return False
     try:
-        postman.deliver(letter, now=clock())
-    except NotTakenError as error:
-        _settle_failure(letter, error, engine, clock)
-        return not isinstance(error, ServerAwayError)
+        mailer.send(message, now=clock())
+    except MailError as error:
+        _record_failure(message, error, engine, clock)
+        return not isinstance(error, MailServerUnavailableError)
     with Session(engine) as session, session.begin():
-        settle_sent(letter, session=session, now=clock())
-    _log.info("letter sent", extra={"letter_id": letter.id, "tries": letter.tries})
+        record_sent(message, session=session, now=clock())
+    _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})
     return True
 
 
-def _settle_failure(letter: Letter, error: NotTakenError, engine: Engine, clock: Clock) -> None:
-    """Keep why a letter was not sent; the log names neither its reader nor the server's words."""
+def _record_failure(message: Message, error: MailError, engine: Engine, clock: Clock) -> None:
+    """Store and log why a message was not sent, without its recipient and the server's text."""
     reason = str(error)
     with Session(engine) as session, session.begin():
-        if isinstance(error, NeverTakenError):
-            is_hopeful = False
-            settle_refused(letter, reason, session=session)
+        if isinstance(error, PermanentMailError):
+            will_retry = False
+            record_rejection(message, reason, session=session)
         else:
-            is_hopeful = settle_failed(letter, reason, session=session, now=clock())
-    told = {"letter_id": letter.id, "tries": letter.tries, "reason": reason}
-    if is_hopeful:
-        _log.warning("letter not sent, trying again later", extra=told)
+            will_retry = record_failure(message, reason, session=session, now=clock())
+    fields = {"mail_id": message.id, "tries": message.tries, "reason": reason}
+    if will_retry:
+        _log.warning("mail not sent, trying again later", extra=fields)
     else:
-        _log.error("letter given up", extra=told)
+        _log.error("mail given up", extra=fields)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def _sender(settings: Settings) -> Sender:
 
 
 def mail_server(url: str) -> MailServer:
-    """Return the server of a checked address."""
+    """Return the server of a validated MAIL_URL."""
     parts = urlsplit(url)
     return MailServer(
         host=parts.hostname or "",

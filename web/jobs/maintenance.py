@@ -1,7 +1,7 @@
-"""What the worker does to the database: removes what has had its day, and adds up what came in.
+"""Maintenance jobs of the worker: pruning, daily alert counts, and audit seals.
 
-The first every ten minutes, and `flask prune` at once; the second, and putting audit events under
-seals, every minute. The first two also fold names that another hand than ours wrote.
+Pruning runs every ten minutes, and at once with `flask prune`; counts and seals every minute.
+Pruning and counting also repair case-folded names.
 """
 
 import logging
@@ -26,12 +26,12 @@ _audit_log = logging.getLogger("gatebell.audit")
 
 
 def run_prune() -> None:
-    """Prune the database that the environment names."""
+    """Prune the database of the environment."""
     _log.info("pruned", extra=prune_database(settings_from_environment()))
 
 
 def prune_database(settings: Settings) -> dict[str, int]:
-    """Remove expired rows and return how many of each kind went."""
+    """Remove expired rows and return how many of each kind were removed."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -58,12 +58,12 @@ def prune_database(settings: Settings) -> dict[str, int]:
 
 
 def run_add_up() -> None:
-    """Add up what came into the database that the environment names."""
+    """Update the daily counts in the database of the environment."""
     add_up_days(settings_from_environment())
 
 
 def add_up_days(settings: Settings) -> None:
-    """Add the alerts of the last minute to their days, and fold the environments they named."""
+    """Add new alerts to the daily counts, and fold the names of new environments."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
@@ -74,12 +74,12 @@ def add_up_days(settings: Settings) -> None:
 
 
 def run_seal() -> None:
-    """Put the audit events of the last minute, in the environment's database, under a seal."""
+    """Seal new audit events in the database of the environment."""
     seal_audit_events(settings_from_environment())
 
 
 def seal_audit_events(settings: Settings) -> None:
-    """Put audit events under seals, and note the last of them in the log."""
+    """Seal new audit events, and log the last seal."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:

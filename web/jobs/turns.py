@@ -1,4 +1,4 @@
-"""Lets one of several workers do a periodic job."""
+"""Runs periodic jobs on one of several workers."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,7 +7,7 @@ from functools import wraps
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
-from domain.programs.job_turns import take_turn
+from domain.programs.job_turns import claim_turn
 from web.database.engine import open_engine
 from web.settings.reader import Settings
 
@@ -17,7 +17,7 @@ Job = Callable[[], None]
 def in_turn(
     name: str, period: timedelta, job: Job, settings: Settings, *, clock: Clock = system_clock
 ) -> Job:
-    """Return a job that does nothing if somebody else has done it in the present period."""
+    """Wrap a job so that it runs once per period over all workers."""
 
     @wraps(job)
     def run() -> None:
@@ -31,6 +31,6 @@ def _is_ours(name: str, period: timedelta, settings: Settings, clock: Clock) -> 
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
-            return take_turn(name, period=period, session=session, now=clock())
+            return claim_turn(name, period=period, session=session, now=clock())
     finally:
         engine.dispose()

@@ -16,7 +16,7 @@ from domain.oauth.json_bodies import parameters_in
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.extensions import db
-from web.http.audit import note
+from web.http.audit import record_event
 from web.http.json_responses import json_response
 from web.http.oauth_errors import explained
 from web.services import services
@@ -44,7 +44,7 @@ def oauth_context() -> OAuthContext:
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
         origin=_origin(),
-        record_event=note,
+        record_event=record_event,
     )
 
 

@@ -1,1 +1,1 @@
-"""What templates and lists of pages share."""
+"""Helpers for templates and for lists on pages."""

@@ -1,4 +1,4 @@
-"""What every page is given beside its own values."""
+"""The template context of all pages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ _ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit.")
 
 
 def give_pages_their_context(app: Flask) -> None:
-    """Add what every template may use."""
+    """Register the context processor."""
     app.context_processor(_context)
 
 

@@ -1,4 +1,4 @@
-"""What templates need to show times, sizes, links and other people's words."""
+"""Template filters for times, sizes, links and untrusted texts."""
 
 import hashlib
 import unicodedata
@@ -17,7 +17,7 @@ from domain.text_links import is_web_address, link_parts
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
-#: Where a unit begins to be used, in seconds; the last one that fits is taken.
+#: Seconds from which a unit is used; the largest that fits is taken.
 _UNITS = (
     (1, "second"),
     (_MINUTE, "minute"),
@@ -26,11 +26,11 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: Below it a clock that is a little off would say "in 2 seconds" of something past.
+#: Below it, clock differences would show "in 2 seconds" for past times.
 _JUST_NOW = 10
 _KIBI = 1024
 
-#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE turn letters round that need no turning.
+#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE reverse the order of characters.
 _WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 
 _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
@@ -38,17 +38,17 @@ _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignore
 
 
 def counted(number: int, word: str, plural: str | None = None) -> str:
-    """Return a number with its noun: `1 alert`, `1,204 alerts`."""
+    """Return a number with a noun: `1 alert`, `1,204 alerts`."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
 def capped(number: int) -> str:
-    """Return a count for people; counting stops somewhere: `1,204`, `10,000+`."""
+    """Return a count that may be capped: `1,204`, `10,000+`."""
     return f"{number:,}" if number <= MOST_COUNTED else f"{MOST_COUNTED:,}+"
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time in its largest unit, rounded down: `3 minutes`."""
+    """Return a duration in its largest unit, rounded down: `3 minutes`."""
     length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
     return counted(int(seconds // length), word)
 
@@ -68,7 +68,7 @@ def exact_time(moment: datetime) -> str:
 
 
 def machine_time(moment: datetime) -> str:
-    """Return a time as the datetime attribute wants it (RFC 3339, in UTC)."""
+    """Return a time for the datetime attribute (RFC 3339, in UTC)."""
     return written_time(moment)
 
 
@@ -82,26 +82,26 @@ def file_size(size: int) -> str:
 
 
 def milliseconds(duration: int | None) -> str:
-    """Return a duration in microseconds for people: `3.4 ms`; older ones were not measured."""
+    """Return a duration given in microseconds: `3.4 ms`; None for old rows without one."""
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
 def severity_icon(severity: str) -> str:
-    """Return the name of the icon that stands for a severity."""
+    """Return the name of the icon of a severity."""
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
 
 
 def status_action(status: str, current: str) -> str:
-    """Return the words of the button that gives an alert with the current status another one."""
+    """Return the label of the button that changes an alert's status."""
     back = "Take back" if current == "acknowledged" else "Reopen"
     return _STATUS_ACTIONS.get(status, back)
 
 
 def visible(text: str | None, instead: str = "(blank)") -> str:
-    """Return a name or a title that shows what it is, or else what to show instead.
+    """Return a name or a title, or the fallback if it would be invisible.
 
-    One of spaces and zero-width characters would be a link that nobody can find, and one with an
-    override of the writing direction reads as something else than it is.
+    A name of spaces and zero-width characters would be an invisible link; overrides of the writing
+    direction, which can disguise a text, are removed.
     """
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
         return text.translate(_WITHOUT_OVERRIDES)
@@ -109,12 +109,12 @@ def visible(text: str | None, instead: str = "(blank)") -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text of several words that is read in the order in which it is written."""
+    """Return a text without overrides of the writing direction."""
     return text.translate(_WITHOUT_OVERRIDES)
 
 
 def initial(text: str) -> str:
-    """Return the first letter or digit of a name, as a capital."""
+    """Return the first letter or digit of a name in upper case."""
     return next((character.upper() for character in text if character.isalnum()), "?")
 
 
@@ -127,11 +127,11 @@ def _asset_version(folder: Path) -> Callable[[str], str]:
 
 
 def init_app(app: Flask) -> None:
-    """Give the templates of an application their filters, tests and globals."""
+    """Register filters, tests and globals for templates."""
     version_of = _asset_version(Path(app.static_folder or "static"))
 
     def asset(filename: str) -> str:
-        # The address changes with the content, so that browsers may keep it for a year.
+        # The URL changes with the content, so that browsers may cache it for a year.
         return url_for("static", filename=filename, v=version_of(filename))
 
     filters: dict[str, Callable[..., Any]] = {

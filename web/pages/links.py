@@ -1,4 +1,4 @@
-"""Links from one part of a list to the next."""
+"""Links between the pages of a list."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from domain.database.paging import Page
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedPage:
-    """A part of a list with the addresses of its neighbours."""
+    """A page of a list with the URLs of its neighbours."""
 
     items: tuple[Any, ...]
     next_url: str | None
@@ -19,7 +19,7 @@ class LinkedPage:
 
 
 def page_links(page: Page[Any]) -> LinkedPage:
-    """Give a part of a list the addresses of its neighbours; the filters stay as they are."""
+    """Add the URLs of its neighbours to a page of a list, with the current filters."""
     return LinkedPage(
         items=page.items,
         next_url=_link(before=page.next_before),
@@ -35,6 +35,6 @@ def _link(**cursor: int | str | None) -> str | None:
         for name, value in request.args.items()
         if name not in {"before", "after"} and not name.startswith("_")
     ]
-    # The query stays a query: given to `url_for`, its names could stand for parts of the path.
+    # Appended as a query: as arguments of `url_for` its names could match parts of the path.
     address = url_for(request.endpoint or "", **(request.view_args or {}))
     return f"{address}?{urlencode(kept + list(cursor.items()))}"

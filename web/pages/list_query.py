@@ -1,4 +1,4 @@
-"""The query of a page's list; what the list does not know is refused in words."""
+"""Query parameters of lists on pages; unknown ones are refused."""
 
 from flask import request
 from werkzeug.datastructures import MultiDict
@@ -7,20 +7,20 @@ from domain.database.list_queries import check_known, slice_of
 from domain.database.paging import Slice
 from web.services import settings
 
-#: What leads through a list.
+#: Parameters of keyset pagination.
 PLACES = ("before", "after")
 
 
-#: What our own script says to get a part of the page alone.
+#: The parameter of our script for a partial page.
 _PART = "_part"
 
 
 def list_query(*known: str) -> MultiDict[str, str]:
-    """Return the query of this request, or raise QueryError for what the list does not know."""
+    """Return the query of this request; raise QueryError for unknown parameters."""
     check_known(request.args.lists(), known, (_PART,))
     return request.args
 
 
 def asked_slice() -> Slice:
-    """Return the part of the list that the query leads to."""
+    """Return the requested slice of the list."""
     return slice_of(request.args, size=settings().page_size)

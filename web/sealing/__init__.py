@@ -1,1 +1,1 @@
-"""State that travels through a browser: signed or encrypted, for one purpose and a limited time."""
+"""Signed or encrypted state in forms and sessions, for one purpose and a limited time."""

@@ -1,7 +1,7 @@
-"""What the consent page showed, sealed: the answer is to that question and to no other.
+"""Sealed state of the consent page: binds the decision to the request that was shown.
 
-The form carries the request's parameters and the sign-in that saw them, signed. Changing a hidden
-field breaks the seal, another session cannot use it, and one page is good for one answer.
+The form contains the signed request parameters and the id of the sign-in. It cannot be changed,
+used by another sign-in, or used twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,25 +19,25 @@ _PURPOSE = "consent"
 _LIFETIME = timedelta(hours=1)
 
 
-class StaleQuestionError(DomainError):
-    """The question is too old, belongs to somebody else, or was tampered with."""
+class ExpiredFormError(DomainError):
+    """The form is expired, belongs to another sign-in, or was tampered with."""
 
     def __init__(self) -> None:
-        """Say what to do."""
+        """Advise to start again."""
         super().__init__("This question is no longer open. Start again from the application.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownQuestion:
-    """A question as the page asked it."""
+class ConsentForm:
+    """The content of a sealed consent form."""
 
     number: str
     parameters: Mapping[str, Sequence[str]]
     sign_in_id: int
 
 
-def write_ticket(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
-    """Seal the parameters for one sign-in and one answer."""
+def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
+    """Seal the request parameters for one sign-in."""
     sealed = {
         "number": random_hex(16),
         "parameters": {name: list(values) for name, values in parameters.items()},
@@ -46,28 +46,28 @@ def write_ticket(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) ->
     return seal(sealed, purpose=_PURPOSE)
 
 
-def read_ticket(ticket: str) -> ShownQuestion:
-    """Return the question, whoever saw it, or raise StaleQuestionError."""
+def open_consent_form(sealed_text: str) -> ConsentForm:
+    """Return the form, or raise ExpiredFormError; the sign-in is not checked here."""
     try:
-        sealed = unseal(ticket, purpose=_PURPOSE, lifetime=_LIFETIME)
+        sealed = unseal(sealed_text, purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError as error:
-        raise StaleQuestionError from error
-    return ShownQuestion(
-        number=sealed.get("number", ticket),  # former releases gave none
+        raise ExpiredFormError from error
+    return ConsentForm(
+        number=sealed.get("number", sealed_text),  # former releases gave none
         parameters=sealed["parameters"],
         sign_in_id=sealed["sign_in"],
     )
 
 
-def consume(question: ShownQuestion, *, sign_in_id: int) -> bool:
+def consume(form: ConsentForm, *, sign_in_id: int) -> bool:
     """Tell whether nobody has answered yet; from now on somebody has.
 
-    Raises StaleQuestionError if it was shown to another sign-in.
+    Raises ExpiredFormError if it belongs to another sign-in.
     """
-    if question.sign_in_id != sign_in_id:
-        raise StaleQuestionError
+    if form.sign_in_id != sign_in_id:
+        raise ExpiredFormError
     return claim_once(
-        f"consent question {question.number}",
+        f"consent question {form.number}",
         lifetime=_LIFETIME,
         session=db.session(),
         keyring=services().keyring,

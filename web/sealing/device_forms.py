@@ -1,7 +1,7 @@
-"""Which device's request a page showed, sealed: the answer is to that question and to no other.
+"""Sealed state of the device page: binds the decision to the device request that was shown.
 
-The form carries the request and the sign-in that opened it, signed. Another session cannot use it,
-and neither can a consent page's ticket stand in for it: that has another purpose.
+The form contains the signed id of the request and of the sign-in. Another sign-in cannot use it,
+and neither can a consent form replace it: its purpose is different.
 """
 
 from datetime import timedelta
@@ -14,15 +14,15 @@ _PURPOSE = "device"
 _LIFETIME = timedelta(hours=1)
 
 
-def write_ticket(device_id: int, *, sign_in_id: int) -> str:
-    """Seal the number of a request for one sign-in."""
+def seal_device_form(device_id: int, *, sign_in_id: int) -> str:
+    """Seal the id of a device request for one sign-in."""
     return seal([device_id, sign_in_id], purpose=_PURPOSE)
 
 
-def read_ticket(ticket: str, *, sign_in_id: int) -> int:
-    """Return the number of the request, or raise DecidedError: nothing is open under this."""
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> int:
+    """Return the id of the device request; raise DecidedError if the form is not valid."""
     try:
-        device_id, owner = unseal(ticket, purpose=_PURPOSE, lifetime=_LIFETIME)
+        device_id, owner = unseal(sealed_text, purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError as error:
         raise DecidedError from error
     if owner != sign_in_id:

@@ -1,8 +1,8 @@
-"""A checked request to sign out, sealed to travel through the browser.
+"""Sealed logout requests, for a redirect and for the confirmation page.
 
-An application may ask by POST, from its own origin; the browser leaves our cookie behind then, so
-that nobody knows who is signed in. The request is carried over to a GET, without the ID token that
-it came with. The question is sealed for the sign-in that sees it, as the consent page's is.
+A cross-site POST by an application comes without our cookie, so the user is unknown. The validated
+request is sealed into a redirect to a GET, without its ID token. The confirmation page's form is
+sealed for one sign-in, as the consent page's is.
 """
 
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from domain.oauth.endpoints.logout import LogoutRequest
-from web.sealing.consent_forms import StaleQuestionError
+from web.sealing.consent_forms import ExpiredFormError
 from web.sealing.sealer import BrokenSealError, seal, unseal
 
 _CARRIED, _CARRIED_FOR = "logout", timedelta(minutes=5)
@@ -18,31 +18,31 @@ _QUESTION, _OPEN_FOR = "logout question", timedelta(hours=1)
 
 
 def carry(asked: LogoutRequest) -> str:
-    """Seal a request for the next address."""
+    """Seal a request for a redirect."""
     return seal(asdict(asked), purpose=_CARRIED)
 
 
-def read_carried(ticket: str) -> LogoutRequest:
-    """Return the request, or raise StaleQuestionError."""
-    return LogoutRequest(**_opened(ticket, _CARRIED, _CARRIED_FOR))
+def open_carried(sealed_text: str) -> LogoutRequest:
+    """Return the request, or raise ExpiredFormError."""
+    return LogoutRequest(**_opened(sealed_text, _CARRIED, _CARRIED_FOR))
 
 
-def write_question(asked: LogoutRequest, *, sign_in_id: int) -> str:
-    """Seal a request for the answer of one sign-in."""
+def seal_question(asked: LogoutRequest, *, sign_in_id: int) -> str:
+    """Seal a request for the confirmation by one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
     return seal(sealed, purpose=_QUESTION)
 
 
-def read_question(ticket: str, *, sign_in_id: int) -> LogoutRequest:
-    """Return the request, or raise StaleQuestionError."""
-    sealed = _opened(ticket, _QUESTION, _OPEN_FOR)
+def open_question(sealed_text: str, *, sign_in_id: int) -> LogoutRequest:
+    """Return the request, or raise ExpiredFormError."""
+    sealed = _opened(sealed_text, _QUESTION, _OPEN_FOR)
     if sealed["sign_in"] != sign_in_id:
-        raise StaleQuestionError
+        raise ExpiredFormError
     return LogoutRequest(**sealed["asked"])
 
 
-def _opened(ticket: str, purpose: str, lifetime: timedelta) -> Any:
+def _opened(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
     try:
-        return unseal(ticket, purpose=purpose, lifetime=lifetime)
+        return unseal(sealed_text, purpose=purpose, lifetime=lifetime)
     except BrokenSealError as error:
-        raise StaleQuestionError from error
+        raise ExpiredFormError from error

@@ -1,6 +1,6 @@
-"""Which question about passkeys a browser was asked last, sealed in its session.
+"""The last passkey challenge of a browser, sealed in its session.
 
-The purpose is part of the seal: an answer to one question is none to another.
+The purpose is part of the seal, so a challenge cannot be used for another ceremony.
 """
 
 from typing import Any
@@ -9,10 +9,10 @@ from flask import session
 
 from domain.accounts.factors.passkey_ceremonies import (
     CHALLENGE_LIFETIME,
+    CeremonyOptions,
+    CeremonyResponse,
     PasskeyRefusedError,
-    Question,
     RelyingParty,
-    Reply,
     relying_party,
 )
 from domain.errors import NotFoundError
@@ -22,29 +22,29 @@ from web.services import settings
 _PLACE = "passkey_question"
 
 
-def find_party() -> RelyingParty | None:
-    """Return who we are to authenticators, or None where passkeys cannot work."""
+def find_relying_party() -> RelyingParty | None:
+    """Return the relying party, or None where passkeys are not supported."""
     current = settings()
     return relying_party(current.base_url, current.instance_name)
 
 
-def get_party() -> RelyingParty:
-    """Return who we are to authenticators, or raise NotFoundError."""
-    party = find_party()
+def get_relying_party() -> RelyingParty:
+    """Return the relying party, or raise NotFoundError."""
+    party = find_relying_party()
     if party is None:
         message = "Passkeys need an address with https and a name, and this service has none."
         raise NotFoundError(message)
     return party
 
 
-def ask(question: Question, *, purpose: str) -> dict[str, Any]:
-    """Remember what is asked, and return it as the browser takes it."""
-    session[_PLACE] = seal(question.challenge.hex(), purpose=_sealed_for(purpose))
-    return question.options
+def remember_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
+    """Store the challenge in the session and return the options for the browser."""
+    session[_PLACE] = seal(ceremony.challenge.hex(), purpose=_sealed_for(purpose))
+    return ceremony.options
 
 
-def take_reply(credential: str, *, purpose: str) -> Reply:
-    """Return what the browser answered, or raise PasskeyRefusedError if it was not asked."""
+def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
+    """Return the response with its challenge; raise PasskeyRefusedError without a valid one."""
     try:
         challenge = unseal(
             session.pop(_PLACE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
@@ -52,7 +52,9 @@ def take_reply(credential: str, *, purpose: str) -> Reply:
     except BrokenSealError as error:
         message = "This took too long, or you went on in another window. Try again."
         raise PasskeyRefusedError(message) from error
-    return Reply(credential=credential, challenge=bytes.fromhex(challenge), party=get_party())
+    return CeremonyResponse(
+        credential=credential, challenge=bytes.fromhex(challenge), party=get_relying_party()
+    )
 
 
 def _sealed_for(purpose: str) -> str:

@@ -1,7 +1,8 @@
-"""Who has given their password and owes a second factor, sealed in the session.
+"""Pending sign-ins: the password was right and the second factor is missing.
 
-It names an account and the password that was right: once that is changed, or the account locked,
-it is worthless. It is good for ten minutes and for one sign-in, even if the cookie was copied.
+The state is sealed in the session, with the account and the time of its password. It becomes
+invalid when the password changes or the account is locked, after ten minutes, and after one
+sign-in, even if the cookie was copied.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ from flask_login import current_user, login_user
 
 from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.users import find_entrant
+from domain.accounts.users import find_active_user
 from domain.randomness import random_hex
 from models import User
 from web.extensions import db
-from web.http.access import visitor
+from web.http.access import get_current_user
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
@@ -26,20 +27,20 @@ _LIFETIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ticket:
-    """Somebody between the password and the second factor."""
+class PendingSignIn:
+    """A user between the password and the second factor."""
 
     number: str
     user: User
 
 
-def give_ticket(user: User) -> None:
-    """Put a ticket into the session, and nothing else that was there before.
+def begin_pending_sign_in(user: User) -> None:
+    """Replace the session's content by a pending sign-in.
 
-    Who proves again who they are stays signed in meanwhile.
+    A user who signs in again stays signed in meanwhile.
     """
     is_again = current_user.is_authenticated and current_user.id == user.id
-    known = visitor() if is_again else None
+    known = get_current_user() if is_again else None
     session.clear()
     if known is not None:
         login_user(known)
@@ -48,24 +49,24 @@ def give_ticket(user: User) -> None:
     session[_PLACE] = seal(sealed, purpose=_PURPOSE)
 
 
-def find_ticket() -> Ticket | None:
-    """Return the ticket of this session, if it is good still."""
+def find_pending_sign_in() -> PendingSignIn | None:
+    """Return the valid pending sign-in of this session, or None."""
     try:
         sealed = unseal(session.get(_PLACE, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:
         return None
-    user = find_entrant(sealed["user"], session=db.session())
+    user = find_active_user(sealed["user"], session=db.session())
     if user is None or _password_of(user) != sealed["password"]:
         return None
     if not has_second_factor(user.id, session=db.session()):
         return None  # there is nothing to ask for any more: the password will do
-    return Ticket(number=sealed["number"], user=user)
+    return PendingSignIn(number=sealed["number"], user=user)
 
 
-def spend(ticket: Ticket) -> bool:
-    """Tell whether the ticket was not used before; from now on it was."""
+def consume(pending: PendingSignIn) -> bool:
+    """Mark the pending sign-in as used; return False if it was used before."""
     return claim_once(
-        f"second factor ticket {ticket.number}",
+        f"second factor ticket {pending.number}",
         lifetime=_LIFETIME,
         session=db.session(),
         keyring=services().keyring,
@@ -74,5 +75,5 @@ def spend(ticket: Ticket) -> bool:
 
 
 def _password_of(user: User) -> str:
-    """Return what changes with the password and tells nothing of it."""
+    """Return a value that changes with the password and does not reveal it."""
     return user.password_changed_at.isoformat() if user.password_changed_at else "the first one"

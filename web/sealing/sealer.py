@@ -1,7 +1,7 @@
-"""What travels through a browser and comes back: signed, of a certain age, for one purpose.
+"""Signs values that pass through a browser, with a purpose and a time.
 
-Signed with the newest key and read with every one that SECRET_KEY_FALLBACKS keeps, so that a page
-that was open while the key changed can still be answered.
+Values are signed with SECRET_KEY and accepted with every key of SECRET_KEY_FALLBACKS, so that pages
+stay usable during a key rotation.
 """
 
 from datetime import timedelta
@@ -14,21 +14,21 @@ from web.settings.reader import Settings
 
 
 class BrokenSealError(Exception):
-    """It was not sealed here for this purpose, or too long ago."""
+    """The value was not sealed with our keys for this purpose, or is too old."""
 
 
 def signing_keys(settings: Settings) -> list[str]:
-    """Return the keys in the order that itsdangerous wants: it signs with the last."""
+    """Return the keys in the order of itsdangerous, which signs with the last."""
     return [*reversed(settings.secret_key_fallbacks), settings.secret_key]
 
 
 def seal(value: Any, *, purpose: str) -> str:
-    """Return what JSON can hold as a text that a browser can bring back; it is not hidden."""
+    """Sign a JSON value; the returned text is not encrypted."""
     return str(_serializer(purpose).dumps(value))
 
 
 def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
-    """Return what was sealed for this purpose, or raise BrokenSealError."""
+    """Return the value of a sealed text, or raise BrokenSealError."""
     try:
         return _serializer(purpose).loads(text, max_age=int(lifetime.total_seconds()))
     except BadData as error:

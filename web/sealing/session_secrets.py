@@ -1,4 +1,4 @@
-"""Secrets that cross a page or a redirect in the session, encrypted: the cookie is only signed."""
+"""Secrets encrypted in the session, whose cookie is only signed."""
 
 from flask import session
 
@@ -7,17 +7,17 @@ from web.services import services
 
 
 def keep_secret(name: str, text: str) -> None:
-    """Put a secret into this session."""
+    """Store a secret in the session."""
     session[name] = services().keyring.encrypt(text)
 
 
 def find_secret(name: str) -> str | None:
-    """Return a secret of this session, and leave it there."""
+    """Return a secret of the session, or None."""
     return _opened(session.get(name))
 
 
 def take_secret(name: str) -> str | None:
-    """Return a secret of this session, and forget it."""
+    """Return and remove a secret of the session."""
     return _opened(session.pop(name, None))
 
 

@@ -23,7 +23,7 @@ _FILE_NAME = "first_administrator.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """What the first administrator signs in with, and the file that keeps it until changed."""
+    """The first administrator's credentials, and the file that holds them until a change."""
 
     username: str
     password: str = field(repr=False)
@@ -35,7 +35,7 @@ def _file(instance_path: Path) -> Path:
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
-    """Make an administrator if there is no user at all; return the credentials if one was made."""
+    """Create an administrator if there is no user yet; return the credentials, or None."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -71,11 +71,11 @@ def _make(settings: Settings, session: Session) -> Credentials:
 
 
 def has_first_password(username: str) -> bool:
-    """Tell whether this is the first administrator and still has the generated password."""
+    """Return whether this is the first administrator with the generated password."""
     return username == FIRST_USERNAME and _file(Path(current_app.instance_path)).exists()
 
 
 def forget_first_password(username: str) -> None:
-    """Remove the file, once the password in it opens nothing any more."""
+    """Remove the file after the password was changed."""
     if username == FIRST_USERNAME:
         _file(Path(current_app.instance_path)).unlink(missing_ok=True)

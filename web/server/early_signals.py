@@ -1,8 +1,8 @@
-"""Lets no signal get lost between the fork of a web process and its first look at signals.
+"""Blocks signals between the fork of a web process and the installation of its handlers.
 
-In between it has the handlers of gunicorn's master, which only write a signal down for the master
-itself. Told to stop in that moment, the process would go on, and the master would wait for it until
-GRACEFUL_TIMEOUT_SECONDS are over. So the signals wait.
+In between the process has the handlers of gunicorn's master, which only queue a signal for the
+master. A SIGTERM at that moment would be lost, and the master would wait for the process until
+GRACEFUL_TIMEOUT_SECONDS have passed.
 """
 
 import os
@@ -12,13 +12,13 @@ from signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, SIGQUIT, SIGTERM, pthread_sig
 _TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
 
 
-def hold_back_while_forking() -> None:
-    """Let what this process forks wait with signals until it calls `let_through`."""
+def hold_signals_while_forking() -> None:
+    """Block the stop signals in forked processes until they call `release_signals`."""
     os.register_at_fork(
-        before=partial(pthread_sigmask, SIG_BLOCK, _TO_STOP), after_in_parent=let_through
+        before=partial(pthread_sigmask, SIG_BLOCK, _TO_STOP), after_in_parent=release_signals
     )
 
 
-def let_through() -> None:
-    """Take the signals that have waited, and all that come."""
+def release_signals() -> None:
+    """Unblock the stop signals."""
     pthread_sigmask(SIG_UNBLOCK, _TO_STOP)

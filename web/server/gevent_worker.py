@@ -1,9 +1,8 @@
-"""The web server's worker: gunicorn's own for gevent, and a time for all that a client does.
+"""The web server's worker: gunicorn's gevent worker with a deadline for every wait.
 
-Each connection has a greenlet, which waits for its client and holds up nobody else. gunicorn lets
-it wait for ever: for a handshake, for a body, for somebody to read the answer. Here every wait has
-an end; what sits in the listen queue is answered before the server stops; and who breaks HTTP
-itself is told so in JSON.
+Each connection has a greenlet, so slow clients do not block others. gunicorn's worker has no
+deadline for TLS handshakes, request bodies and unread responses; this one has. It also serves the
+listen backlog before it stops, and answers malformed requests in JSON.
 """
 
 import os
@@ -37,18 +36,18 @@ from gunicorn.workers.base import Worker
 from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
-from web.server.arriving_body import GOODBYE_SECONDS, ArrivingBody, say_goodbye
-from web.server.early_signals import let_through
+from web.server.early_signals import release_signals
+from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
 
-#: With so few places left for connections, whoever has been silent longest has to go.
-_LEAST_PLACES = 10
+#: With fewer free connections than this, the longest idle one is closed.
+_FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
-#: Longer pieces are sent by themselves: copying them would cost more than another call.
-LARGEST_JOINED_BYTES = 64 * 1024
+#: Larger pieces are sent separately: copying them costs more than another system call.
+LARGEST_BUFFERED_BYTES = 64 * 1024
 
 
-class HeadTooSlowError(Exception):
-    """The head of a request took too long to come."""
+class RequestHeadTimeoutError(Exception):
+    """The head of a request was not received in time."""
 
 
 _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HTTPStatus], ...] = (
@@ -58,19 +57,19 @@ _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HT
     (ExpectationFailed, HTTPStatus.EXPECTATION_FAILED),
     (UnsupportedTransferCoding, HTTPStatus.NOT_IMPLEMENTED),
     (ParseException, HTTPStatus.BAD_REQUEST),
-    (HeadTooSlowError, HTTPStatus.REQUEST_TIMEOUT),
+    (RequestHeadTimeoutError, HTTPStatus.REQUEST_TIMEOUT),
 )
 
 
-class Door(StreamServer):
-    """Where connections come in."""
+class Listener(StreamServer):
+    """A listener with a deadline for TLS handshakes."""
 
     def __init__(self, *args: Any, patience: float, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._patience = patience
 
     def wrap_socket_and_handle(self, client_socket: Any, address: Any) -> None:
-        """Serve a client that speaks TLS, if it shakes hands in time."""
+        """Serve a TLS client if the handshake completes in time."""
         try:
             with gevent.Timeout(self._patience, TimeoutError()):
                 client = self.wrap_socket(client_socket, **self.ssl_args)  # type: ignore[misc, arg-type]
@@ -79,17 +78,17 @@ class Door(StreamServer):
         with client:
             self.handle(client, address)
 
-    def let_in_who_waits(self) -> None:
-        """Take everybody who has connected, and close."""
+    def accept_waiting_and_close(self) -> None:
+        """Accept the connections in the backlog, then close the listener."""
         while not self.full() and (come := self.do_read()):
             self.do_handle(*come)
         self.close()
 
 
-class JoinedAnswer:
-    """A connection on which the head of an answer goes out with the beginning of its body.
+class BufferedResponse:
+    """A connection that sends the head of a response together with the first piece of its body.
 
-    gunicorn sends one after the other, and each wakes the client.
+    gunicorn sends them one by one, and each wakes the client.
     """
 
     def __init__(self, client: Any) -> None:
@@ -98,12 +97,12 @@ class JoinedAnswer:
         self._has_begun = False
 
     def sendall(self, piece: bytes) -> None:
-        """Send a piece; the first one waits for the second, or the end."""
+        """Send a piece; the first one is held back until the second, or the end."""
         if self._has_begun:
             self._client.sendall(piece)
         elif not self._head:
             self._head = piece
-        elif len(piece) > LARGEST_JOINED_BYTES:
+        elif len(piece) > LARGEST_BUFFERED_BYTES:
             self.end()
             self._client.sendall(piece)
         else:
@@ -117,18 +116,18 @@ class JoinedAnswer:
         return sent
 
     def end(self) -> None:
-        """Send the head if it was not sent."""
+        """Send the head if it was held back."""
         if not self._has_begun:
             self._has_begun = True
             self._client.sendall(self._head)
 
     def __getattr__(self, name: str) -> Any:
-        """Be a connection in all else."""
+        """Delegate everything else to the connection."""
         return getattr(self._client, name)
 
 
-class _Place(NamedTuple):
-    """What gunicorn wants to know of a listener."""
+class _ListenerName(NamedTuple):
+    """The part of a listener that gunicorn uses."""
 
     name: Any
 
@@ -136,10 +135,10 @@ class _Place(NamedTuple):
         return self.name
 
 
-class PunctualWorker(GeventWorker):  # type: ignore[misc]
-    """Serves each connection in a greenlet, and waits for none longer than it may take."""
+class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
+    """A gunicorn gevent worker with a deadline for every wait on a client."""
 
-    #: So many seconds a request may take to come, and as many again to be worked on.
+    #: Seconds to receive a request; handling it may take twice as long.
     request_seconds = 30.0
 
     alive: bool
@@ -147,85 +146,84 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: What the greenlet of a connection knows: its client, and the request in hand.
-        self._here = local()
-        #: Clients of whom nothing is there to be read, and until when they may say nothing; the
-        #: longest silent first.
-        self._silent: dict[Any, float] = {}
-        self._places = Pool(self.worker_connections)
-        self._told = Event()
+        #: The client and the request of the current greenlet's connection.
+        self._current = local()
+        #: Idle connections and when they are closed, the longest idle first.
+        self._idle: dict[Any, float] = {}
+        self._connections = Pool(self.worker_connections)
+        self._stop_requested = Event()
 
     def init_process(self) -> None:
-        """Begin to serve."""
-        # Else each of dozens a request is looked up by its name and asked for its value.
+        """Prepare the process and serve."""
+        # Stores the settings as attributes: gunicorn looks up dozens for each request.
         self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
         super().init_process()
 
     def init_signals(self) -> None:
-        """Take signals from here on."""
+        """Install the signal handlers and unblock the signals."""
         super().init_signals()
-        let_through()
+        release_signals()
 
     def load_wsgi(self) -> None:
-        """Load the app, and give each request only so much time in it."""
+        """Load the app and limit the time of each request in it."""
         super().load_wsgi()
-        self.wsgi = partial(_call_in_time, self.wsgi, 2 * self.request_seconds)
+        self.wsgi = partial(_call_with_timeout, self.wsgi, 2 * self.request_seconds)
 
     def run(self) -> None:
-        """Serve until told to stop, or until the parent is gone; then answer who is here."""
-        doors = [self._open(each) for each in self.sockets]
+        """Serve until told to stop or the parent is gone; then finish the open requests."""
+        listeners = [self._open(each) for each in self.sockets]
         while self.alive:
             self.notify()
-            self._leave_silent_ones(monotonic())
-            self._told.wait(1.0)
-        for door in doors:
-            door.let_in_who_waits()
-        self._finish()
+            self._close_idle(monotonic())
+            self._stop_requested.wait(1.0)
+        for listener_server in listeners:
+            listener_server.accept_waiting_and_close()
+        self._wait_for_connections()
 
     def notify(self) -> None:
-        """Tell the parent that we are well, and stop if there is none."""
+        """Send the parent a heartbeat, and stop if the parent is gone."""
         Worker.notify(self)
         self.alive = self.alive and self.ppid == os.getppid()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop, but gently."""
+        """Begin a graceful stop."""
         super().handle_exit(sig, frame)
-        self._told.set()
+        self._stop_requested.set()
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve a connection."""
-        self._here.client, self._here.request = client, None
+        self._current.client, self._current.request = client, None
         super().handle(listener, client, addr)
 
     def timeout_ctx(self) -> gevent.Timeout:
-        """Wait for the first word of a request; then for the rest of its head, in what follows."""
-        here = self._here
-        if self._has_more(here.client, here.request):
+        """Wait for the first bytes of a request; return the timeout for the rest of its head."""
+        current = self._current
+        if self._has_buffered_data(current.client, current.request):
             gevent.sleep(0)  # others want their turn as well
         else:
             kept, new = self.cfg.keepalive, min(self.cfg.keepalive, self.request_seconds)
-            self._await_word(here.client, kept if here.request else new)
-        here.began = monotonic()
-        return gevent.Timeout(self.request_seconds, HeadTooSlowError())
+            self._wait_for_data(current.client, kept if current.request else new)
+        current.began = monotonic()
+        return gevent.Timeout(self.request_seconds, RequestHeadTimeoutError())
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
-        """Answer a request whose head is there."""
-        self._here.request = req
-        answer = JoinedAnswer(sock)
-        req.body = ArrivingBody(req, sock, deadline=self._here.began + self.request_seconds)
+        """Handle a request whose head was received."""
+        self._current.request = req
+        answer = BufferedResponse(sock)
+        req.body = DeadlineBody(req, sock, deadline=self._current.began + self.request_seconds)
         sock.settimeout(self.request_seconds)  # for whoever does not read the answer
         try:
             super().handle_request(listener_name, req, answer, addr)
             answer.end()
         except StopIteration:
             answer.end()
-            say_goodbye(sock)
+            close_gracefully(sock)
             raise
         except TimeoutError as error:
             raise ConnectionResetError(ECONNRESET, "The answer was not read.") from error
 
     def handle_error(self, _req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answer who broke HTTP itself, or was too slow; nobody knows who it is."""
+        """Answer a malformed or too slow request, whose client is unknown."""
         if isinstance(exc, ssl.SSLError):
             return
         status = _status_of(exc)
@@ -235,56 +233,58 @@ class PunctualWorker(GeventWorker):  # type: ignore[misc]
             self.log.info("%s for %s: %s", status.value, (addr or [""])[0], type(exc).__name__)
         with suppress(OSError):
             client.sendall(_refusal(status))
-            say_goodbye(client)
+            close_gracefully(client)
 
-    def _open(self, listener: Any) -> Door:
-        # Those who were let in last are served when the listener is closed, and has no name.
-        handle = partial(self.handle, _Place(listener.getsockname()))
+    def _open(self, listener: Any) -> Listener:
+        # The last connections are served after the listener was closed and has no name.
+        handle = partial(self.handle, _ListenerName(listener.getsockname()))
         patience = self.request_seconds
         tls = {"ssl_context": ssl_context(self.cfg)} if self.cfg.is_ssl else {}
-        door = Door(listener, handle=handle, spawn=self._places, patience=patience, **tls)
-        door.max_accept = 1 if self.cfg.workers > 1 else door.max_accept
-        door.start()
-        return door
+        listener_server = Listener(
+            listener, handle=handle, spawn=self._connections, patience=patience, **tls
+        )
+        listener_server.max_accept = 1 if self.cfg.workers > 1 else listener_server.max_accept
+        listener_server.start()
+        return listener_server
 
-    def _finish(self) -> None:
+    def _wait_for_connections(self) -> None:
         end = monotonic() + self.cfg.graceful_timeout
-        goodbye = monotonic() + min(GOODBYE_SECONDS, self.cfg.graceful_timeout / 2)
-        while len(self._places) and monotonic() < end:
+        goodbye = monotonic() + min(GRACEFUL_CLOSE_SECONDS, self.cfg.graceful_timeout / 2)
+        while len(self._connections) and monotonic() < end:
             if monotonic() > goodbye:
-                self._leave_silent_ones(float("inf"))
+                self._close_idle(float("inf"))
             self.notify()
             gevent.sleep(0.05)
-        if len(self._places):
-            self.log.warning("%d requests did not end in time", len(self._places))
-            self._places.kill(timeout=1)
+        if len(self._connections):
+            self.log.warning("%d requests did not end in time", len(self._connections))
+            self._connections.kill(timeout=1)
 
-    def _has_more(self, client: Any, last: Any) -> bool:
-        """Tell whether something of the next request was read with the last one."""
+    def _has_buffered_data(self, client: Any, last: Any) -> bool:
+        """Return whether a part of the next request was read with the last one."""
         is_buffered = last is not None and bool(last.unreader.buf.getvalue())
         return is_buffered or (isinstance(client, ssl.SSLSocket) and client.pending() > 0)
 
-    def _await_word(self, client: Any, seconds: float) -> None:
-        if self._places.free_count() < _LEAST_PLACES and self._silent:
-            _hang_up(next(iter(self._silent)))
-        self._silent[client] = monotonic() + seconds
+    def _wait_for_data(self, client: Any, seconds: float) -> None:
+        if self._connections.free_count() < _FREE_CONNECTIONS and self._idle:
+            _shut_down_reading(next(iter(self._idle)))
+        self._idle[client] = monotonic() + seconds
         try:
             wait_read(client.fileno())
         finally:
-            del self._silent[client]
+            del self._idle[client]
 
-    def _leave_silent_ones(self, moment: float) -> None:
-        for client, until in tuple(self._silent.items()):
+    def _close_idle(self, moment: float) -> None:
+        for client, until in tuple(self._idle.items()):
             if until < moment:
-                _hang_up(client)
+                _shut_down_reading(client)
 
 
-def _hang_up(client: Any) -> None:
+def _shut_down_reading(client: Any) -> None:
     with suppress(OSError):
         client.shutdown(SHUT_RD)
 
 
-def _call_in_time(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
+def _call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
     too_long = ServiceUnavailable("This took too long.", retry_after=_RETRY_AFTER)
     with gevent.Timeout(seconds, too_long):
         return app(environ, start_response)

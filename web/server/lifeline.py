@@ -1,8 +1,8 @@
-"""Ends what a supervisor has started when the supervisor itself is gone, however it went.
+"""Ends the processes of a supervisor when the supervisor itself has died, even by SIGKILL.
 
-`python -m web.server.lifeline SECONDS` reads the ids of processes, a line each, from a pipe that
-only the supervisor holds: `+ID` for one that it has started, `-ID` for one that has ended. Nobody
-can keep the end of the pipe from coming, not even `kill -9`, on any system that has pipes.
+`python -m web.server.lifeline SECONDS` reads process ids, a line each, from a pipe that only the
+supervisor holds: `+ID` for a started process, `-ID` for one that has ended. The end of the pipe
+means that the supervisor has died.
 """
 
 import os
@@ -19,25 +19,25 @@ class Lifeline:
     """The supervisor's end of the pipe."""
 
     def __init__(self, *, patience: float) -> None:
-        """Hold it; `patience` is how many seconds what is left may take to stop."""
+        """`patience` is how many seconds the remaining processes may take to stop."""
         self._patience = patience
         self._known: set[int] = set()
         self._watch: subprocess.Popen[bytes] | None = None
 
     def add(self, pid: int) -> None:
-        """Have this process ended when we are gone."""
+        """Register a process to be ended with the supervisor."""
         self._known.add(pid)
         self._say(f"+{pid}\n")
 
     def remove(self, pid: int) -> None:
-        """Forget a process that has ended: its number may be somebody else's soon."""
+        """Unregister a process that has ended: its id may be reused."""
         self._known.discard(pid)
         self._say(f"-{pid}\n")
 
     def keep(self) -> None:
-        """Make sure that somebody holds the other end."""
+        """Start the watching process, or start it again if it has died."""
         if self._watch is None or self._watch.poll() is not None:
-            # In a session of its own: what is sent to all of ours must not reach it.
+            # In a separate session, so that signals to our process group do not reach it.
             self._watch = subprocess.Popen(  # noqa: S603 - our own words
                 (sys.executable, "-m", "web.server.lifeline", str(self._patience)),
                 stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ class Lifeline:
                 self._say(f"+{pid}\n")
 
     def let_go(self) -> None:
-        """Have everything ended that was not removed."""
+        """Close the pipe, so that all registered processes are ended."""
         if self._watch is not None:
             with suppress(BrokenPipeError):
                 self._watch.communicate()
@@ -60,7 +60,7 @@ class Lifeline:
 
 
 def main() -> None:
-    """Wait for the end of the supervisor, and end what it leaves behind."""
+    """Wait for the supervisor's end, then end the processes that it leaves behind."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     left: set[int] = set()
@@ -78,7 +78,7 @@ def _end(left: set[int], *, patience: float) -> None:
     while any(map(_is_alive, left)) and monotonic() < deadline:
         sleep(_POLL_SECONDS)
     for pid in left:
-        # With all that it has started: each leads a session.
+        # With its children: each process leads a session.
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""`make migrate`: brings the database to the newest shape, and does nothing else."""
+"""`make migrate`: migrates the database and exits."""
 
 import sys
 
@@ -10,7 +10,7 @@ from web.settings.reader import SettingsError, settings_from_environment
 
 
 def main() -> None:
-    """Migrate the database that the environment names."""
+    """Migrate the database of the environment."""
     try:
         settings = settings_from_environment()
         configure_logging(settings)

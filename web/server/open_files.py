@@ -1,13 +1,13 @@
-"""How many connections a process may hold: each is an open file, and the system counts those."""
+"""The limit of open files, which limits the connections of a process."""
 
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
 
-#: Files, connections to the database, and what else a process has open.
+#: Files, database connections and whatever else a process has open.
 _OTHERS = 256
 
 
 def allow_connections(wanted: int) -> int:
-    """Ask the system for room for so many connections, and return how many there is room for."""
+    """Raise the soft limit for so many connections, and return how many are possible."""
     soft, hard = getrlimit(RLIMIT_NOFILE)
     if soft != RLIM_INFINITY and soft < wanted + _OTHERS:
         soft = wanted + _OTHERS if hard == RLIM_INFINITY else min(wanted + _OTHERS, hard)

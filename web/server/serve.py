@@ -1,4 +1,4 @@
-"""`make run`: everything that a working service needs, started by one command."""
+"""`make run`: prepares the database and runs the web server and the worker."""
 
 import socket
 import sys
@@ -22,15 +22,15 @@ from web.server.bootstrap import Credentials, ensure_first_administrator
 from web.server.supervisor import Program, Supervisor
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
-#: How much longer than its requests a process may take to stop.
+#: Seconds beyond GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
 _GRACE_SECONDS = 5
-#: So long what a killed service has left behind may still listen.
+#: Seconds that processes of a killed service may still hold the port.
 _LEFT_BEHIND_SECONDS = 5
 _WRONG_SETTING = 2
 
 
 def main() -> None:
-    """Check, migrate, make the first administrator, and serve until told to stop."""
+    """Check, migrate, create the first administrator, and serve until told to stop."""
     try:
         settings = settings_from_environment()
         configure_logging(settings)
@@ -48,7 +48,7 @@ def _supervisor(settings: Settings) -> Supervisor:
     worker = (sys.executable, "-m", "web.jobs.worker")
     programs = {
         "web": Program(command=web),
-        # Alerts and sign-ins go on without it: it must not take them down.
+        # Restarted, because alerts and sign-ins work without it.
         "worker": Program(command=worker, is_restarted=True),
     }
     return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
@@ -66,13 +66,13 @@ def _prepare(settings: Settings) -> None:
     with reasons_in_a_sentence():
         first = ensure_first_administrator(settings)
     if first:
-        _introduce(first)
+        _print_first_administrator(first)
 
 
-def _introduce(first: Credentials) -> None:
-    """Tell who the first administrator is; the password only to who watches.
+def _print_first_administrator(first: Credentials) -> None:
+    """Print the first administrator's name, and on a terminal the password.
 
-    What is written to anything but a terminal ends in logs that others keep.
+    Other outputs end in logs, which must not contain the password.
     """
     if sys.stdout.isatty():
         _say(f"The first administrator is {first.username}, the password {first.password}")
@@ -82,7 +82,7 @@ def _introduce(first: Credentials) -> None:
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:
-    """Wait a moment for what a killed service left behind: it is just being ended."""
+    """Raise CannotStartError if the port is in use; wait for a killed service's processes."""
     place = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _LEFT_BEHIND_SECONDS
     try:
@@ -96,11 +96,11 @@ def _check_that_the_port_is_free(settings: Settings) -> None:
 
 
 def _is_free(settings: Settings, *, wait: bool) -> bool:
-    """Tell whether nobody listens there; whoever does is an OSError unless we may wait."""
+    """Return whether the port is free; if `wait` is false, a port in use raises OSError."""
     found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
     for family, kind, protocol, _name, address in found:
         with socket.socket(family, kind, protocol) as attempt:
-            # As gunicorn does: what lingers of an earlier server is no hindrance.
+            # As gunicorn does: sockets in TIME_WAIT do not matter.
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 attempt.bind(address)
@@ -118,7 +118,7 @@ def _say_when_ready(settings: Settings) -> None:
 
 
 def _answers(settings: Settings) -> bool:
-    # What listens on every interface also listens on the loopback one.
+    # Every interface includes the loopback one.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
     try:
         with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:

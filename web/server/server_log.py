@@ -1,16 +1,16 @@
-"""The web server's own log: what went wrong, and nothing of each request."""
+"""The web server's logger, without access log."""
 
 from gunicorn.glogging import Logger
 
 
 class ServerLog(Logger):  # type: ignore[misc]
-    """Gunicorn's log without requests: the app logs those (web/http/request_log.py).
+    """Gunicorn's logger without access log: the app logs requests (web/http/request_log.py).
 
-    With a configuration of logs gunicorn would put one together each time, for nobody to read:
-    that takes as long as looking up a token.
+    With a logging configuration gunicorn would format an unused line for each request, which takes
+    as long as a token look-up.
     """
 
     @property
     def access_log_enabled(self) -> bool:
-        """Whether there are such lines: no."""
+        """Always False."""
         return False

@@ -1,10 +1,9 @@
-"""The directory in which the web processes of one server share their counters.
+"""The directory for the metrics that the web processes of one server share.
 
-They count in files that they map into their memory: where no room is left for such a file, the
-system ends whoever counts (SIGBUS). So the files lie in memory where that can be had, and have all
-their room before anybody counts.
+Counters are memory-mapped files; on a full file system, a write kills the process (SIGBUS). So the
+files are in memory if possible, and their space is reserved in advance.
 
-Nothing here imports prometheus_client: that decides when it is imported whether it shares.
+This module must not import prometheus_client, which decides at its import whether to share.
 """
 
 import os
@@ -13,22 +12,22 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-#: Linux has a file system in memory here.
+#: The in-memory file system of Linux.
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
-#: Less free memory there, as in a container that was given little, is left to others.
+#: With less free memory there, as in small containers, it is not used.
 _ENOUGH_MEMORY = 32 * 2**20
-#: What prometheus_client calls the files of a process, and the bytes that all our counters need
-#: there if every address is asked for in every way (tests/plumbing/test_shared_counters.py).
+#: File names of prometheus_client and the bytes that our counters need there with every route and
+#: method in use (tests/plumbing/test_shared_counters.py).
 _ROOM = {"counter": 2**20, "histogram": 4 * 2**20}
 
 
 def shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
-    """Return the directory of a server; another one of the same installation has its own."""
+    """Return the directory of a server, which is different for each server process."""
     return (_place_in_memory(instance_path) or instance_path / "metrics") / str(server_pid)
 
 
 def _place_in_memory(instance_path: Path) -> Path | None:
-    """Return the directory of an installation, if there is memory and nobody else has taken it."""
+    """Return the in-memory directory of an installation, or None if it cannot be used."""
     name = sha256(str(instance_path.resolve()).encode()).hexdigest()[:16]
     place = _IN_MEMORY / f"gatebell-{os.geteuid()}-{name}"
     try:
@@ -43,7 +42,7 @@ def _place_in_memory(instance_path: Path) -> Path | None:
 
 
 def open_shared_counters(path: Path) -> None:
-    """Make the directory, and remove those of servers that are gone."""
+    """Create the directory, and remove those of servers that have ended."""
     with suppress(OSError):  # no room even for that: `reserve_counters` will find out
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in path.parent.iterdir():
@@ -52,7 +51,7 @@ def open_shared_counters(path: Path) -> None:
 
 
 def reserve_counters(path: Path, *, pid: int) -> bool:
-    """Take all the room that a process needs to count; tell whether there is any."""
+    """Reserve the space of a process's counters; return whether it succeeded."""
     files = {path / f"{kind}_{pid}.db": size for kind, size in _ROOM.items()}
     try:
         for file, size in files.items():
@@ -65,7 +64,7 @@ def reserve_counters(path: Path, *, pid: int) -> bool:
 
 
 def close_shared_counters(path: Path) -> None:
-    """Remove the directory, and the one around it if no other server uses it."""
+    """Remove the directory, and its parent if no other server uses it."""
     shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):
         path.parent.rmdir()
@@ -73,7 +72,7 @@ def close_shared_counters(path: Path) -> None:
 
 def _is_alive(pid: int) -> bool:
     with suppress(ProcessLookupError):
-        # A process of somebody else's is alive, and its directory is not ours to remove.
+        # A process of another user is alive, so its directory is kept.
         with suppress(PermissionError):
             os.kill(pid, 0)
         return True

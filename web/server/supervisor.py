@@ -1,4 +1,4 @@
-"""Runs several programs as one: together they start, and together they stop."""
+"""Runs several programs that start and stop together."""
 
 import logging
 import signal
@@ -14,10 +14,10 @@ from web.server.lifeline import Lifeline
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
-#: Between the end of a program and its next start; twice as long after each further end.
+#: The pause before a restart, doubled after each further one.
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
-#: A program that has run for so long has recovered.
+#: A program that has run for so long starts again with the first pause.
 _LONG_LIFE_SECONDS = 60.0
 #: What a program ends with that was told to stop; the second one before it could take the signal.
 _STOPPED = (0, -signal.SIGTERM)
@@ -25,15 +25,15 @@ _STOPPED = (0, -signal.SIGTERM)
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What is run, and what its end means."""
+    """A program to run."""
 
     command: Sequence[str]
-    #: Whether it is started again when it ends by itself; if not, everything ends with it.
+    #: Whether it is restarted when it ends by itself; otherwise all programs are stopped.
     is_restarted: bool = False
 
 
 class _Run:
-    """A program from its first start on, with the pauses between its lives."""
+    """The state of a program, with its restarts."""
 
     def __init__(self, name: str, program: Program) -> None:
         self.name = name
@@ -43,14 +43,14 @@ class _Run:
         self._pause = _FIRST_PAUSE_SECONDS
 
     def start(self) -> int:
-        """Start it, in a session of its own, and return its process."""
+        """Start the program in a session of its own and return the process id."""
         command = self.program.command
         self.process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own words
         self._started_at = monotonic()
         return self.process.pid
 
     def rest(self) -> None:
-        """Put off its next start, ever longer while it keeps ending."""
+        """Schedule the next start after a pause that grows with each restart."""
         assert self.process is not None  # noqa: S101 - it has just ended
         if monotonic() - self._started_at >= _LONG_LIFE_SECONDS:
             self._pause = _FIRST_PAUSE_SECONDS
@@ -62,14 +62,14 @@ class _Run:
 
 
 class Supervisor:
-    """Programs that live and die together, and write where we write.
+    """A group of programs that share our output and stop together.
 
-    They are in sessions of their own, so that Ctrl-C reaches us alone and each of them is told to
-    stop once. Should we be killed, a lifeline tells them.
+    Each has a session of its own, so that Ctrl-C only reaches the supervisor, which stops each of
+    them once. If the supervisor is killed, the lifeline stops them.
     """
 
     def __init__(self, programs: Mapping[str, Program], *, patience: float) -> None:
-        """Take the programs by name; `patience` is how many seconds they may take to stop."""
+        """Take the programs by name and how many seconds they may take to stop."""
         self._runs = [_Run(name, program) for name, program in programs.items()]
         self._patience = patience
         self._lifeline = Lifeline(patience=patience)
@@ -77,9 +77,9 @@ class Supervisor:
         self._told_twice = Event()
 
     def run(self) -> int:
-        """Run until told to stop, or until one that must not end does; return the exit status.
+        """Run until told to stop, or until a program ends that is not restarted; return the status.
 
-        It is 0 only when all of them stopped as they were told to.
+        The exit status is 0 only if all programs stopped as told.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note)
@@ -105,7 +105,7 @@ class Supervisor:
                 return None
 
     def _goes_on(self, run: _Run) -> bool:
-        """Start a program if it is time to; tell whether the others may go on."""
+        """Start a program if it is due; return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
                 self._lifeline.add(run.start())

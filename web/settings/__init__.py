@@ -1,1 +1,1 @@
-"""Settings: their table, how they are read, checked, changed and documented."""
+"""Settings: their table, parsing, validation, changes and documentation."""

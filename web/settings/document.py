@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the settings themselves."""
+"""Generates docs/settings.md from the table of settings."""
 
 import sys
 from collections.abc import Iterator

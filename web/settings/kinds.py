@@ -1,4 +1,4 @@
-"""What a setting may be: each kind reads text into a value and says in words what it allows."""
+"""Kinds of settings: each parses text into a value and describes the allowed values."""
 
 import re
 from collections.abc import Callable
@@ -23,21 +23,21 @@ _SHORTEST_SECRET = 32
 
 @dataclass(frozen=True)
 class Kind(Generic[Value]):
-    """A reader of text, which raises ValueError, and the words for what it allows."""
+    """A parser, which raises ValueError, and a description of the allowed values."""
 
     read: Callable[[str], Value]
     allowed: str
-    #: What a page offers to choose from; without any it asks for a line of text.
+    #: The choices of a form; without any it has a text field.
     choices: tuple[str, ...] = ()
-    #: What a number counts; None for what is no number.
+    #: The unit of a number; None for other kinds.
     unit: str | None = None
     is_yes_or_no: bool = False
-    #: Empty means something of its own, not merely nothing.
+    #: Whether an empty text is a value of its own.
     may_be_empty: bool = False
 
 
 def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
-    """Allow the whole numbers from `least` to `most`."""
+    """Allow integers from `least` to `most`."""
 
     def read(text: str) -> int:
         # int() would also take "1_000", "+5" and digits of other scripts.
@@ -100,7 +100,7 @@ def host() -> Kind[str]:
 
 
 def networks() -> Kind[str]:
-    """Allow nothing, or networks in the notation of addresses with a length."""
+    """Allow an empty list or networks in CIDR notation."""
 
     def read(text: str) -> str:
         return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
@@ -108,9 +108,9 @@ def networks() -> Kind[str]:
     return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
-#: A path that nobody writes in two ways; no part of it consists of dots.
+#: A path with only one spelling; no segment consists of dots.
 _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
-#: Below these a proxy that takes the path away and one that does not could not be told apart.
+#: With these, a proxy that strips the path could not be distinguished from one that does not.
 OWN_FIRST_PARTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
@@ -120,7 +120,7 @@ OWN_FIRST_PARTS = frozenset(
 
 
 def base_url() -> Kind[str]:
-    """Allow an address that paths can be appended to, and cut its trailing slash."""
+    """Allow an http(s) URL without query and fragment, and cut its trailing slash."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -156,7 +156,7 @@ def directory() -> Kind[Path]:
 
 
 def database_url() -> Kind[str]:
-    """Allow SQLite files and Postgres databases, as SQLAlchemy spells their addresses."""
+    """Allow SQLAlchemy URLs of SQLite files and Postgres databases."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
@@ -165,11 +165,11 @@ def database_url() -> Kind[str]:
             url = make_url(text)
         except ArgumentError as error:
             raise ValueError(text) from error
-        # A database in memory would be another one in each process.
+        # An in-memory database would be separate in each process.
         is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
         if url.drivername not in drivers or is_in_memory:
             raise ValueError(text)
-        # Else a part of the password would pass for the host, and come out in messages.
+        # Otherwise a part of the password would be taken for the host and appear in messages.
         if url.drivername != "sqlite" and _has_stray_password(url, text):
             raise ValueError(text)
         return url.set(drivername=drivers[url.drivername]).render_as_string(hide_password=False)
@@ -182,7 +182,7 @@ def database_url() -> Kind[str]:
 
 
 def _has_stray_password(url: URL, text: str) -> bool:
-    """Tell whether a part of the password was taken for something else."""
+    """Return whether a part of the password was parsed as something else."""
     if "@" in text.partition("@")[2]:
         return True
     try:
@@ -192,7 +192,7 @@ def _has_stray_password(url: URL, text: str) -> bool:
 
 
 def long_secret() -> Kind[str]:
-    """Allow a secret that cannot be guessed."""
+    """Allow a secret of sufficient length."""
 
     def read(text: str) -> str:
         if len(text) < _SHORTEST_SECRET:
@@ -203,7 +203,7 @@ def long_secret() -> Kind[str]:
 
 
 def long_secrets() -> Kind[tuple[str, ...]]:
-    """Allow a list of secrets that cannot be guessed."""
+    """Allow a list of secrets of sufficient length."""
     one = long_secret()
 
     def read(text: str) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def long_secrets() -> Kind[tuple[str, ...]]:
 
 
 def rate() -> Kind[str]:
-    """Allow nothing, or rates such as 600/minute;10000/hour."""
+    """Allow an empty text or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:  # in the environment, empty means unset
@@ -226,7 +226,7 @@ def rate() -> Kind[str]:
 
 
 def counter_storage() -> Kind[str]:
-    """Allow the addresses of counter stores that the library `limits` can open."""
+    """Allow URLs of counter stores that the library `limits` supports."""
 
     def read(text: str) -> str:
         try:
@@ -239,7 +239,7 @@ def counter_storage() -> Kind[str]:
 
 
 def mail_url() -> Kind[str]:
-    """Allow nothing, or a mail server with or without a user."""
+    """Allow an empty text or the URL of a mail server, with or without a user."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -255,7 +255,7 @@ def mail_url() -> Kind[str]:
 
 
 def mail_address() -> Kind[str]:
-    """Allow an address that letters can come from."""
+    """Allow an e-mail address."""
 
     def read(text: str) -> str:
         address = Address(addr_spec=text)

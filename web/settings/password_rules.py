@@ -1,4 +1,4 @@
-"""What the settings ask of passwords, in the words of the domain."""
+"""The password policy from the settings."""
 
 from domain.accounts.passwords import HashCost, PasswordRules
 from web.settings.reader import Settings
@@ -10,7 +10,7 @@ def password_rules(settings: Settings) -> PasswordRules:
 
 
 def hash_cost(settings: Settings) -> HashCost:
-    """Return what one guess at a password costs under these settings."""
+    """Return the Argon2id parameters under these settings."""
     return HashCost(
         memory_kib=settings.password_hash_memory_kib, passes=settings.password_hash_passes
     )

@@ -1,8 +1,8 @@
-"""What the settings mean in the words of the domain."""
+"""The domain's policies from the settings."""
 
 from datetime import timedelta
 
-from domain.accounts.signing_in.attempts import KnockLimits
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
 from domain.oauth.context import (
     DevicePolicy,
@@ -16,7 +16,7 @@ from web.settings.reader import Settings
 
 
 def reading(current: Settings) -> Reading:
-    """Return how alert bodies are read."""
+    """Return the policy for reading alert bodies."""
     return Reading(
         nesting_limit=current.alert_nesting_limit,
         automatic_fingerprint=current.generic_alert_fingerprinting,
@@ -24,7 +24,7 @@ def reading(current: Settings) -> Reading:
 
 
 def oauth_policy(current: Settings) -> OAuthPolicy:
-    """Return the choices of this instance for the authorization server."""
+    """Return the policy of the authorization server."""
     return OAuthPolicy(
         issuer=current.base_url,
         access_token_lifetime=timedelta(seconds=current.access_token_lifetime_seconds),
@@ -36,7 +36,7 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
         passwords=PasswordPolicy(
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
-            limits=knock_limits(current),
+            limits=sign_in_limits(current),
         ),
         pushed_requests=PushPolicy(
             lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),
@@ -61,9 +61,9 @@ def _device_policy(current: Settings) -> DevicePolicy:
     )
 
 
-def knock_limits(current: Settings) -> KnockLimits:
-    """Return how often somebody may say who they are."""
-    return KnockLimits(
+def sign_in_limits(current: Settings) -> SignInLimits:
+    """Return the limits on sign-in attempts."""
+    return SignInLimits(
         per_account=current.sign_in_attempts_per_account,
         per_address=current.sign_in_attempts_per_address,
         second_factor_per_account=current.second_factor_attempts_per_account,

@@ -1,4 +1,4 @@
-"""Reads the settings of `web/settings/table.py`; nothing else reads the environment."""
+"""Reads the settings from the environment, which nothing else reads."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from web.settings.fields import Source, about
 from web.settings.kinds import Kind
 from web.settings.table import Settings
 
-#: How alike two names are of which one is a slip for the other; without their underscores.
+#: Least similarity of a misspelt name, compared without underscores.
 _NEARLY = 0.85
 
 __all__ = [
@@ -33,18 +33,18 @@ __all__ = [
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used; its text is one sentence that names it."""
+    """A setting is invalid; the text is one sentence that names it."""
 
 
 def settings_from_environment() -> Settings:
-    """Read the environment of this process."""
+    """Read the settings from the environment of this process."""
     return read_settings(os.environ)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Check every variable; an empty one counts as unset.
+    """Parse and check every variable; an empty one counts as unset.
 
-    Raises SettingsError for the first that is wrong.
+    Raises SettingsError for the first invalid one.
     """
     values: dict[str, Any] = {}
     for each in fields(Settings):
@@ -63,10 +63,10 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
-    """Apply instance settings, which are kept in the database, with the same checks.
+    """Apply settings stored in the database, with the same checks.
 
-    What an older release stored and this one does not know or allow is passed over: it must not
-    stop the service.
+    Stored settings that this release does not know or allow are ignored, so that they cannot stop
+    the service.
     """
     changes = {}
     for name, text in stored.items():
@@ -76,13 +76,13 @@ def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
 
 
 def read_change(name: str, text: str) -> Any:
-    """Return the value that a change of a setting means; raise SettingsError if there is none."""
+    """Parse a new value of a setting; raise SettingsError if it is invalid."""
     setting = changeable(name)
     return _checked(setting, about(setting).changeable_to, text)
 
 
 def changeable(name: str) -> Field[Any]:
-    """Return the setting that may be changed while the service runs, in any case of letters."""
+    """Return the name of a setting that can change at run time, given in any case."""
     by_name = {each.name: each for each in fields(Settings)}
     found = by_name.get(name.lower())
     if found is None:
@@ -93,14 +93,14 @@ def changeable(name: str) -> Field[Any]:
 
 
 def misspelt_in_environment() -> tuple[str, ...]:
-    """Return a sentence for each variable of this process that is nearly a setting."""
+    """Return a sentence for each environment variable that looks like a misspelt setting."""
     return tuple(
         f"{name} is not a setting; did you mean {meant}?" for name, meant in _misspelt(os.environ)
     )
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    # One word alone, such as PORT, is too near to what others call theirs.
+    # Single words such as PORT are too similar to other programs' variables.
     ours = {each.name.upper(): each for each in fields(Settings)}
     known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
     letters = {name.replace("_", ""): name for name in known if "_" in name}
@@ -111,7 +111,7 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def names_in_environment() -> frozenset[str]:
-    """Return the settings that the environment of this process gives a value."""
+    """Return the settings that are set in the environment of this process."""
     given = os.environ
     return frozenset(
         each.name
@@ -161,7 +161,7 @@ def _make_ready(instance_path: Path) -> None:
 
 
 def _own_secret_key(database_url: str, instance_path: Path) -> str:
-    """Return the key that this machine has made for itself; others could not know it."""
+    """Return the secret key that was generated on this machine."""
     if not database_url.startswith("sqlite"):
         former = instance_path / "secret_key"
         raise SettingsError(
@@ -185,6 +185,6 @@ def _kept_secret_key(instance_path: Path) -> str:
 
 
 def _listening_url(host: str, port: int | None) -> str:
-    # The address that means "every interface" is no address to go to.
+    # The wildcard address cannot be connected to.
     name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
     return f"http://{f'[{name}]' if ':' in name else name}:{port or Settings.port}"

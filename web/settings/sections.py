@@ -1,4 +1,4 @@
-"""How settings are grouped, on paper and on the page for administrators."""
+"""Sections of settings, in the documentation and on the administrators' page."""
 
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, fields
@@ -6,7 +6,7 @@ from typing import Any
 
 from web.settings.reader import Settings
 
-#: Where a section begins; one may be taken up again.
+#: The first setting of each section; a section may be continued later.
 _FIRST = {
     "host": "Address",
     "instance_path": "Storage",
@@ -18,7 +18,7 @@ _FIRST = {
     "alert_body_limit_bytes": "Alerts",
     "api_rate_limit": "Rate limits",
     "generic_alert_fingerprinting": "Alerts",
-    "mail_url": "Letters",
+    "mail_url": "Mail",
     "audit_event_keep_days": "Interfaces and records",
     "form_body_limit_bytes": "Interfaces and records",
 }
@@ -26,14 +26,14 @@ _FIRST = {
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Settings that belong together."""
+    """A section of settings."""
 
     title: str
     settings: tuple[Field[Any], ...]
 
     @property
     def key(self) -> str:
-        """How addresses call it: `applications-and-tokens`."""
+        """Its name in URLs: `applications-and-tokens`."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -1,6 +1,6 @@
-"""Every setting: its name, what it may be, its default and its meaning.
+"""All settings: name, kind, default and description.
 
-The environment variable of a setting is its name in capitals.
+The environment variable of a setting is its name in upper case.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _YEAR = 365 * _DAY
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of an installation, checked."""
+    """The validated settings of an installation."""
 
     host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on.")
     port: int = fixed(8000, kinds.whole_number(1, 65_535), "Port to listen on.")
@@ -247,7 +247,7 @@ class Settings:
     expiring_token_notice_days: int = live(
         7,
         kinds.whole_number(0, 60, "days"),
-        "How long before its end an access token is written about; 0 for no letters.",
+        "Days before an access token expires that its owner is told by e-mail; 0 for never.",
     )
     require_https_redirect_uris: bool = live(
         False,  # noqa: FBT003 - the default, not a flag
@@ -309,12 +309,12 @@ class Settings:
     mail_url: str = secret(
         "",
         kinds.mail_url(),
-        "The server that letters are handed to; without one none are written.",
+        "The mail server that sends all e-mail; without one none is sent.",
     )
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Who letters come from; gatebell@ the host of BASE_URL if empty.",
+        "Sender address of all e-mail; gatebell@ the host of BASE_URL if empty.",
     )
 
     form_body_limit_bytes: int = fixed(
@@ -328,5 +328,5 @@ class Settings:
 
     @property
     def uses_sqlite(self) -> bool:
-        """Tell whether the database is a SQLite file."""
+        """Return whether the database is a SQLite file."""
         return self.database_url.startswith("sqlite")

@@ -1,1 +1,1 @@
-"""What several ways to sign in share."""
+"""Code shared by the ways to sign in."""

@@ -1,14 +1,14 @@
-"""Somebody says who they are, wherever they say it: one pair of limits for all places."""
+"""Builds a rate-limited sign-in attempt from the request."""
 
 from flask import request
 
-from domain.accounts.users import Knock
-from web.services import knock_limits
+from domain.accounts.users import SignInAttempt
+from web.services import sign_in_limits
 from web.signing_in.known_browsers import known_accounts
 
 
-def knock_of(login: str, password: str) -> Knock:
-    """Return who this request says it comes from, with the limits that apply."""
-    return knock_limits().knock(
+def sign_in_attempt(login: str, password: str) -> SignInAttempt:
+    """Return a sign-in attempt with the limits for this request's address and browser."""
+    return sign_in_limits().attempt(
         login, password, address=request.remote_addr, marks=known_accounts()
     )

@@ -1,4 +1,4 @@
-"""What follows when somebody has a new factor."""
+"""Completes the addition of a second factor."""
 
 from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
@@ -6,21 +6,21 @@ from flask.typing import ResponseReturnValue
 from domain.accounts.signing_in.sessions import close_other_sign_ins
 from domain.audit.events import Event, EventKind
 from web.extensions import db
-from web.http.access import visitor
-from web.http.audit import note
-from web.signing_in.recovery_sheet import put_on_sheet
+from web.http.access import get_current_user
+from web.http.audit import record_event
+from web.signing_in.issued_recovery_codes import issue_recovery_codes
 
 
-def welcome_factor(name: str, *, is_first: bool) -> ResponseReturnValue:
-    """Say what it is good for; with the first one come recovery codes.
+def finish_adding_factor(name: str, *, is_first: bool) -> ResponseReturnValue:
+    """Record a new second factor, confirm it, and issue recovery codes with the first one.
 
-    From the first one on a password alone opens nothing: browsers that it opened are signed out.
+    The first one also signs out all other browsers, which had used the password alone.
     """
-    user_id = visitor().id
-    note(Event(kind=EventKind.SECOND_FACTOR_ADDED, user_id=user_id, subject=name))
+    user_id = get_current_user().id
+    record_event(Event(kind=EventKind.SECOND_FACTOR_ADDED, user_id=user_id, subject=name))
     if not is_first:
         flash(f"The {name} is ready: use it when you sign in.")
         return redirect(url_for("account.security"))
-    close_other_sign_ins(user_id, but=visitor().sign_in_id, session=db.session())
-    put_on_sheet()
+    close_other_sign_ins(user_id, but=get_current_user().sign_in_id, session=db.session())
+    issue_recovery_codes()
     return redirect(url_for("second_factors.show_recovery_codes"))

@@ -1,4 +1,4 @@
-"""Whoever has a password that somebody else made chooses one of their own before anything else."""
+"""Forces a password change after an administrator's reset."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ from flask import Blueprint, Flask, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-#: Where one is chosen, and ways out.
+#: Pages that stay reachable: the change itself, and signing out.
 _STILL_OPEN = frozenset({"account.security", "sessions.sign_out", "logout.ask", "logout.decide"})
 
 
-def insist_on_own_passwords(app: Flask, pages: Iterable[Blueprint]) -> None:
-    """Lead such visitors from every page to the one where they choose."""
+def require_own_passwords(app: Flask, pages: Iterable[Blueprint]) -> None:
+    """Redirect such users from every page to the password form."""
     for blueprint in pages:
         app.before_request_funcs.setdefault(blueprint.name, []).append(_lead_to_choice)
 

@@ -1,8 +1,8 @@
-"""Browsers in which somebody has signed in before: strangers who guess do not keep those out.
+"""Device cookies: guesses from elsewhere do not lock out browsers that have signed in before.
 
-The scheme is OWASP's device cookie (Slow Down Online Guessing Attacks with Device Cookies). The
-cookie holds a random mark for each account that signed in; it is sealed, lets nobody in, and
-outlives the sign-in. Guesses from such a browser are counted by its mark, all others together.
+The scheme is OWASP's "Slow Down Online Guessing Attacks with Device Cookies". The signed cookie
+holds a random mark for each account that has signed in. It grants no access and outlives the
+sign-in. Attempts from such a browser are counted by its mark, all others together.
 """
 
 from datetime import timedelta
@@ -17,12 +17,12 @@ from web.services import settings
 _NAME = "gatebell_browser"
 _PURPOSE = "known browser"
 _LIFETIME = timedelta(days=366)
-#: People who share a browser; the ones who signed in last.
+#: The most accounts in a cookie; the ones that signed in last are kept.
 _MOST_ACCOUNTS = 8
 
 
 def known_accounts() -> dict[int, str]:
-    """Return the marks of this browser, by the number of the account."""
+    """Return the marks of this browser, by account id."""
     if "known_accounts" not in g:
         g.known_accounts = _read(request.cookies.get(_cookie_name(), ""))
     found: dict[int, str] = g.known_accounts
@@ -30,9 +30,9 @@ def known_accounts() -> dict[int, str]:
 
 
 def remember_browser(user_id: int) -> None:
-    """Give this browser a mark of an account that has just signed in, or keep the one it has."""
+    """Set the cookie with a mark for an account that has just signed in."""
     marks = known_accounts()
-    # The latest comes last, and the one that has not come for the longest time goes.
+    # Ordered by the latest sign-in; the oldest is dropped.
     marks[user_id] = marks.pop(user_id, "") or random_hex(16)
     latest = dict(list(marks.items())[-_MOST_ACCOUNTS:])
     sealed = seal(list(latest.items()), purpose=_PURPOSE)
@@ -57,7 +57,7 @@ def _cookie_name() -> str:
 
 
 def _read(sealed: str) -> dict[int, str]:
-    """Return what a cookie of ours holds; whatever else comes by this name is nothing."""
+    """Return the content of the cookie; an invalid one is empty."""
     try:
         return dict(unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME))
     except BrokenSealError:

@@ -1,17 +1,17 @@
-"""Is it still who signed in? The current password says so: a browser left open is no proof."""
+"""Confirms the current password before sensitive changes."""
 
 from domain.accounts.users import authenticate
 from web.extensions import db
-from web.http.access import visitor
+from web.http.access import get_current_user
 from web.services import now, services
-from web.signing_in.attempts import knock_of
+from web.signing_in.attempts import sign_in_attempt
 
 
 def is_current_password(password: str) -> bool:
-    """Tell whether this is the visitor's password.
+    """Return whether this is the password of the signed-in user.
 
-    Asked as the sign-in asks, with the same limits: raises TooManyAttemptsError.
+    Counted with the limits of the sign-in; raises TooManyAttemptsError.
     """
-    knock = knock_of(visitor().username, password)
-    user = authenticate(knock, session=db.session(), keyring=services().keyring, now=now())
+    attempt = sign_in_attempt(get_current_user().username, password)
+    user = authenticate(attempt, session=db.session(), keyring=services().keyring, now=now())
     return user is not None

@@ -1,6 +1,6 @@
-"""What browser and service say to each other about passkeys (Web Authentication, Level 3).
+"""Registration and authentication ceremonies of passkeys (Web Authentication, Level 3).
 
-Nothing here knows a database: questions are made, and answers are checked with py_webauthn.
+Builds the options for the browser and verifies its responses with py_webauthn, without a database.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,16 +29,16 @@ from webauthn.helpers.structs import (
 from domain.errors import InvalidError
 from domain.randomness import random_hex
 
-#: How long a question of ours may be answered.
+#: How long a challenge is valid.
 CHALLENGE_LIFETIME = timedelta(minutes=10)
-#: Longer than what any authenticator sends, in characters.
+#: The largest accepted response in characters; authenticators send less.
 _LONGEST_REPLY = 65_536
-#: In bytes (section 4, credential ID).
+#: The longest credential ID in bytes (section 4).
 _LONGEST_CREDENTIAL_ID = 1023
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _WAIT_MILLISECONDS = 300_000
 
-#: Whether an authenticator makes sure, by a fingerprint or a PIN, who uses it.
+#: User verification by the authenticator, with a fingerprint or a PIN.
 PREFERRED = UserVerificationRequirement.PREFERRED
 REQUIRED = UserVerificationRequirement.REQUIRED
 
@@ -46,16 +46,16 @@ Result = TypeVar("Result")
 
 
 class PasskeyRefusedError(InvalidError):
-    """What came from the authenticator proves nothing."""
+    """The authenticator's response is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
-        """Say so; what exactly was wrong would help nobody who is honest."""
+        """Use one general sentence: the exact reason would only help an attacker."""
         super().__init__(message, field="credential")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelyingParty:
-    """Who we are to an authenticator: it keeps a key for this name, and browsers compare it."""
+    """The WebAuthn relying party; its ID is the host name of the service."""
 
     id: str
     origin: str
@@ -63,16 +63,16 @@ class RelyingParty:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What the browser is asked; the answer has to repeat the challenge, signed."""
+class CeremonyOptions:
+    """Options for the browser, and the challenge that its response has to sign."""
 
     options: dict[str, Any]
     challenge: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What the browser answered, and to what."""
+class CeremonyResponse:
+    """The browser's response, with the challenge and the relying party it has to match."""
 
     credential: str = field(repr=False)
     challenge: bytes
@@ -80,8 +80,8 @@ class Reply:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
-    """For whom a passkey is made; the handle names nobody."""
+class PasskeyUser:
+    """The user entity of a new passkey; the handle is opaque."""
 
     handle: bytes
     username: str
@@ -89,30 +89,30 @@ class Holder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
-    """What is kept of a passkey."""
+class StoredPasskey:
+    """The stored fields of a passkey."""
 
     credential_id: bytes
     public_key: bytes
     sign_count: int
-    #: Space-separated hints of how a browser reaches the authenticator.
+    #: Transports of the authenticator, separated by spaces.
     transports: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assertion:
-    """A proof that held."""
+    """A verified assertion."""
 
     sign_count: int
-    #: The key never leaves its device; other passkeys are copied from one device to the next.
+    #: Whether the key is bound to its device and not synchronized to others.
     is_bound_to_device: bool
 
 
 def relying_party(base_url: str, name: str) -> RelyingParty | None:
-    """Return who we are, or None where browsers know no passkeys.
+    """Return the relying party, or None where browsers do not support passkeys.
 
-    They want a name and not the number of a host, and https unless it is this computer. What a
-    request says of its host does not matter: it may be anybody's.
+    They require a host name (not an IP address), and https except for localhost. The host comes
+    from BASE_URL, never from the request.
     """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
@@ -132,8 +132,10 @@ def _is_number(host: str) -> bool:
     return True
 
 
-def ask_for_new(holder: Holder, known: Sequence[Known], party: RelyingParty) -> Question:
-    """Ask a browser to make a passkey on an authenticator that has none of these yet."""
+def creation_options(
+    holder: PasskeyUser, known: Sequence[StoredPasskey], party: RelyingParty
+) -> CeremonyOptions:
+    """Return options to create a passkey on an authenticator that has none of the known ones."""
     challenge = _new_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -148,13 +150,13 @@ def ask_for_new(holder: Holder, known: Sequence[Known], party: RelyingParty) -> 
         ),
         exclude_credentials=_descriptors(known),
     )
-    return Question(options=options_to_json_dict(options), challenge=challenge)
+    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
-def ask_for_one_of(
-    known: Sequence[Known], party: RelyingParty, verification: UserVerificationRequirement
-) -> Question:
-    """Ask for one of these passkeys; without any, for whatever the authenticator has for us."""
+def request_options(
+    known: Sequence[StoredPasskey], party: RelyingParty, verification: UserVerificationRequirement
+) -> CeremonyOptions:
+    """Return options to authenticate with one of these passkeys; with none given, with any."""
     challenge = _new_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,
@@ -163,14 +165,14 @@ def ask_for_one_of(
         allow_credentials=_descriptors(known),
         user_verification=verification,
     )
-    return Question(options=options_to_json_dict(options), challenge=challenge)
+    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
 def _new_challenge() -> bytes:
     return bytes.fromhex(random_hex(32))
 
 
-def _descriptors(known: Sequence[Known]) -> list[PublicKeyCredentialDescriptor]:
+def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
     return [
         PublicKeyCredentialDescriptor(
             id=each.credential_id,
@@ -180,8 +182,8 @@ def _descriptors(known: Sequence[Known]) -> list[PublicKeyCredentialDescriptor]:
     ]
 
 
-def check_new(reply: Reply) -> Known:
-    """Return the passkey that a browser made, or raise PasskeyRefusedError (section 7.1)."""
+def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
+    """Verify a registration response (section 7.1), or raise PasskeyRefusedError."""
     credential = _understood(parse_registration_credential_json, _text(reply))
     made = _understood(
         webauthn.verify_registration_response,
@@ -193,7 +195,7 @@ def check_new(reply: Reply) -> Known:
     if len(made.credential_id) > _LONGEST_CREDENTIAL_ID:
         raise PasskeyRefusedError
     transports = (each.value for each in credential.response.transports or ())
-    return Known(
+    return StoredPasskey(
         credential_id=made.credential_id,
         public_key=made.credential_public_key,
         sign_count=made.sign_count,
@@ -201,17 +203,17 @@ def check_new(reply: Reply) -> Known:
     )
 
 
-def credential_id_of(reply: Reply) -> bytes:
-    """Return which passkey this claims to be of, or raise PasskeyRefusedError."""
+def credential_id_of(reply: CeremonyResponse) -> bytes:
+    """Return the unverified credential ID of a response, or raise PasskeyRefusedError."""
     return _assertion(reply).raw_id
 
 
-def check_assertion(
-    reply: Reply, known: Known, verification: UserVerificationRequirement
+def verify_assertion(
+    reply: CeremonyResponse, known: StoredPasskey, verification: UserVerificationRequirement
 ) -> Assertion:
-    """Check that the passkey signed our challenge (section 7.2), or raise PasskeyRefusedError.
+    """Verify an authentication response (section 7.2), or raise PasskeyRefusedError.
 
-    A count of uses that does not grow means that there are two of a key of which there is one.
+    A signature counter that does not grow indicates a cloned authenticator.
     """
     held = _understood(
         webauthn.verify_authentication_response,
@@ -229,20 +231,20 @@ def check_assertion(
     )
 
 
-def _assertion(reply: Reply) -> AuthenticationCredential:
+def _assertion(reply: CeremonyResponse) -> AuthenticationCredential:
     return _understood(parse_authentication_credential_json, _text(reply))
 
 
-def _text(reply: Reply) -> str:
+def _text(reply: CeremonyResponse) -> str:
     if len(reply.credential) > _LONGEST_REPLY:
         raise PasskeyRefusedError
     return reply.credential
 
 
 def _understood(read: Callable[..., Result], *arguments: Any, **more: Any) -> Result:
-    """Return what the library made of a stranger's bytes, whatever is wrong with them."""
+    """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
     try:
         return read(*arguments, **more)
     except Exception as error:
-        # Its parsers of JSON, CBOR and keys raise whatever they stumble over.
+        # Its parsers of JSON, CBOR and keys raise exceptions of many classes.
         raise PasskeyRefusedError from error

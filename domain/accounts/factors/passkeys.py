@@ -1,7 +1,7 @@
-"""Passkeys of users: a second factor after the password, or all that somebody needs.
+"""Passkeys of users, as a second factor after the password or instead of it.
 
-A user is found by the number of the credential: the handle that an authenticator keeps for us
-names nobody, and changes with the secret key.
+The user is looked up by the credential ID: the user handle is opaque and changes with the secret
+key.
 """
 
 from datetime import datetime
@@ -16,17 +16,17 @@ from domain.accounts.factors.passkey_ceremonies import (
     PREFERRED,
     REQUIRED,
     Assertion,
-    Holder,
-    Known,
+    CeremonyOptions,
+    CeremonyResponse,
     PasskeyRefusedError,
-    Question,
+    PasskeyUser,
     RelyingParty,
-    Reply,
-    ask_for_new,
-    ask_for_one_of,
-    check_assertion,
-    check_new,
+    StoredPasskey,
+    creation_options,
     credential_id_of,
+    request_options,
+    verify_assertion,
+    verify_registration,
 )
 from domain.errors import NotFoundError
 from domain.keyring import Keyring
@@ -36,31 +36,31 @@ LONGEST_NAME = 100
 MOST_PASSKEYS = 20
 
 
-def question_for_new(
+def creation_options_for(
     user: User, party: RelyingParty, *, session: Session, keyring: Keyring
-) -> Question:
-    """Ask a browser to make a passkey for the user."""
+) -> CeremonyOptions:
+    """Return options to create a passkey for the user."""
     handle = keyring.digest(f"passkey user {user.id}")
-    holder = Holder(handle=handle, username=user.username, name=user.name)
-    return ask_for_new(holder, _known_of(user.id, session), party)
+    holder = PasskeyUser(handle=handle, username=user.username, name=user.name)
+    return creation_options(holder, _known_of(user.id, session), party)
 
 
-def question_for_user(user_id: int, party: RelyingParty, *, session: Session) -> Question:
-    """Ask for one of the user's passkeys, after their password."""
-    return ask_for_one_of(_known_of(user_id, session), party, PREFERRED)
+def request_options_for(user_id: int, party: RelyingParty, *, session: Session) -> CeremonyOptions:
+    """Return options to authenticate with one of the user's passkeys, after the password."""
+    return request_options(_known_of(user_id, session), party, PREFERRED)
 
 
-def question_for_anyone(party: RelyingParty) -> Question:
-    """Ask for whatever passkey there is; the authenticator has to make sure who uses it."""
-    return ask_for_one_of((), party, REQUIRED)
+def request_options_for_anyone(party: RelyingParty) -> CeremonyOptions:
+    """Return options to authenticate with any passkey; user verification is required."""
+    return request_options((), party, REQUIRED)
 
 
-def _known_of(user_id: int, session: Session) -> list[Known]:
+def _known_of(user_id: int, session: Session) -> list[StoredPasskey]:
     return [_known(each) for each in session.scalars(_passkeys_of(user_id))]
 
 
-def _known(passkey: Passkey) -> Known:
-    return Known(
+def _known(passkey: Passkey) -> StoredPasskey:
+    return StoredPasskey(
         credential_id=passkey.credential_id,
         public_key=passkey.public_key,
         sign_count=passkey.sign_count,
@@ -69,11 +69,17 @@ def _known(passkey: Passkey) -> Known:
 
 
 def add_passkey(
-    user_id: int, reply: Reply, name: str, *, session: Session, keyring: Keyring, now: datetime
+    user_id: int,
+    reply: CeremonyResponse,
+    name: str,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> Passkey:
-    """Keep a passkey that the browser made, or raise PasskeyRefusedError."""
-    _burn(reply, session=session, keyring=keyring, now=now)
-    made = check_new(reply)
+    """Verify and store a new passkey, or raise PasskeyRefusedError."""
+    _consume_challenge(reply, session=session, keyring=keyring, now=now)
+    made = verify_registration(reply)
     _check_room(user_id, session)
     if _find(made.credential_id, session) is not None:
         raise PasskeyRefusedError
@@ -93,7 +99,7 @@ def add_passkey(
 
 
 def _check_room(user_id: int, session: Session) -> None:
-    # Two at once must not both be the last one that there is room for.
+    # Lock the user, so that two at once cannot both pass the limit.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     count = select(func.count(Passkey.id)).where(Passkey.user_id == user_id)
     if (session.scalar(count) or 0) >= MOST_PASSKEYS:
@@ -101,8 +107,8 @@ def _check_room(user_id: int, session: Session) -> None:
         raise PasskeyRefusedError(message)
 
 
-def find_owner(reply: Reply, *, session: Session) -> int | None:
-    """Return whose passkey this claims to be; nothing is proved yet."""
+def find_owner(reply: CeremonyResponse, *, session: Session) -> int | None:
+    """Return the user id of the passkey that a response names; the response is not verified yet."""
     try:
         passkey = _find(credential_id_of(reply), session)
     except PasskeyRefusedError:
@@ -112,25 +118,27 @@ def find_owner(reply: Reply, *, session: Session) -> int | None:
 
 def use_passkey(
     user_id: int,
-    reply: Reply,
+    reply: CeremonyResponse,
     verification: UserVerificationRequirement,
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> Assertion:
-    """Check that somebody has a passkey of this user, or raise PasskeyRefusedError."""
-    _burn(reply, session=session, keyring=keyring, now=now)
+    """Verify a response by a passkey of this user, or raise PasskeyRefusedError."""
+    _consume_challenge(reply, session=session, keyring=keyring, now=now)
     passkey = _find(credential_id_of(reply), session)
     if passkey is None or passkey.user_id != user_id:
         raise PasskeyRefusedError
-    proof = check_assertion(reply, _known(passkey), verification)
+    proof = verify_assertion(reply, _known(passkey), verification)
     _count_use(passkey, proof, session=session, now=now)
     return proof
 
 
-def _burn(reply: Reply, *, session: Session, keyring: Keyring, now: datetime) -> None:
-    """Take each question's answer once: many authenticators do not count their uses."""
+def _consume_challenge(
+    reply: CeremonyResponse, *, session: Session, keyring: Keyring, now: datetime
+) -> None:
+    """Accept each challenge once: many authenticators have no signature counter."""
     challenge = f"passkey challenge {reply.challenge.hex()}"
     is_first = claim_once(
         challenge, lifetime=CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
@@ -140,8 +148,8 @@ def _burn(reply: Reply, *, session: Session, keyring: Keyring, now: datetime) ->
 
 
 def _count_use(passkey: Passkey, proof: Assertion, *, session: Session, now: datetime) -> None:
-    """Keep the authenticator's count of uses; of two at once that name the same, one is refused."""
-    # An authenticator that does not count says nought each time (section 6.1.1).
+    """Store the signature counter; of two responses with the same counter, one is refused."""
+    # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
         Passkey.sign_count == 0 if proof.sign_count == 0 else Passkey.sign_count < proof.sign_count
     )
@@ -156,7 +164,7 @@ def _count_use(passkey: Passkey, proof: Assertion, *, session: Session, now: dat
 
 
 def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> Passkey:
-    """Return a passkey of the user's, or raise NotFoundError."""
+    """Return a passkey of the user, or raise NotFoundError."""
     found = session.scalar(_passkeys_of(owner_id).where(Passkey.id == passkey_id))
     if found is None:
         message = "You have no such passkey."
@@ -165,7 +173,7 @@ def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> Passkey:
 
 
 def remove_passkey(passkey_id: int, *, owner_id: int, session: Session) -> None:
-    """Forget a passkey of the user's: it opens nothing any more."""
+    """Delete a passkey of the user."""
     session.execute(delete(Passkey).where(Passkey.id == passkey_id, Passkey.user_id == owner_id))
 
 

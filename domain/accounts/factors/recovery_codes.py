@@ -1,4 +1,4 @@
-"""Codes on paper, for the day on which the other factors are lost; each is good once."""
+"""Single-use recovery codes for users who have lost their other second factors."""
 
 import unicodedata
 from datetime import datetime
@@ -10,11 +10,11 @@ from domain.keyring import Keyring
 from domain.randomness import random_letters
 from models import RecoveryCode, User
 
-#: Crockford's Base32 in small letters: nothing that looks like something else.
+#: Crockford's Base32 in lower case, which has no look-alike characters.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _AS_MEANT = str.maketrans("oil", "011")
 HOW_MANY = 10
-#: 60 bits; guesses are counted, and the digests are keyed.
+#: 60 bits: attempts are limited, and the stored digests are keyed.
 _LENGTH = 12
 _GROUP = 4
 
@@ -22,8 +22,8 @@ _GROUP = 4
 def renew_codes(
     user_id: int, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[str, ...]:
-    """Make new codes, as people see them; all earlier ones are worthless."""
-    # Of two at once the second one has to see, and remove, what the first one made.
+    """Replace all recovery codes of a user and return the new ones in clear."""
+    # Of two at once, the second has to see and remove the codes of the first.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     codes = [random_letters(_ALPHABET, _LENGTH) for _ in range(HOW_MANY)]
@@ -35,14 +35,14 @@ def renew_codes(
 
 
 def read_code(typed: str) -> str | None:
-    """Return the code that somebody typed, however they wrote it; None if it cannot be one."""
+    """Normalize a typed code (case, spaces, dashes); return None if it is malformed."""
     folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_AS_MEANT)
     bare = "".join(folded.split())
     return bare if len(bare) == _LENGTH and set(bare) <= set(_ALPHABET) else None
 
 
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
-    """Tell whether this is a code of the user's, and make it worthless: one UPDATE does both."""
+    """Consume a code of the user in one UPDATE; return whether it was valid."""
     claim = (
         update(RecoveryCode)
         .where(

@@ -1,4 +1,4 @@
-"""What proves who a user is besides the password, taken together."""
+"""All second factors of a user together."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,26 +11,26 @@ from models import Passkey, RecoveryCode, TotpDevice
 
 @dataclass(frozen=True, kw_only=True)
 class Factors:
-    """What a user has set up."""
+    """The second factors of a user."""
 
-    #: When the authenticator app was set up, and the last code of it that was used.
+    #: When the authenticator app was set up; None without one.
     app_since: datetime | None
     passkeys: tuple[Passkey, ...]
     recovery_codes_left: int
 
     @property
     def has_app(self) -> bool:
-        """Tell whether there is an authenticator app."""
+        """Return whether the user has an authenticator app."""
         return self.app_since is not None
 
     @property
     def is_any(self) -> bool:
-        """Tell whether a password alone no longer opens the account."""
+        """Return whether a second factor is required."""
         return self.has_app or bool(self.passkeys)
 
 
 def has_second_factor(user_id: int, *, session: Session) -> bool:
-    """Tell whether a password alone does not open this account."""
+    """Return whether this account requires a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))
@@ -41,7 +41,7 @@ def has_second_factor(user_id: int, *, session: Session) -> bool:
 
 
 def factors_of(user_id: int, *, session: Session) -> Factors:
-    """Return what a user has set up."""
+    """Return the second factors of a user."""
     app_since = select(TotpDevice.confirmed_at).where(TotpDevice.user_id == user_id)
     passkeys = select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
     codes_left = select(func.count(RecoveryCode.id)).where(
@@ -55,9 +55,9 @@ def factors_of(user_id: int, *, session: Session) -> Factors:
 
 
 def remove_second_factors(user_id: int, *, session: Session) -> bool:
-    """Let the password alone open the account again; tell whether there was anything to remove.
+    """Remove all second factors of a user; return whether there were any.
 
-    For who has lost everything: authenticator app, passkeys and recovery codes.
+    For users who have lost their authenticator app, passkeys and recovery codes.
     """
     had_any = has_second_factor(user_id, session=session)
     for table in (TotpDevice, Passkey, RecoveryCode):
@@ -66,6 +66,6 @@ def remove_second_factors(user_id: int, *, session: Session) -> bool:
 
 
 def forget_useless_recovery_codes(user_id: int, *, session: Session) -> None:
-    """Remove the recovery codes of who has no second factor left: they would recover nothing."""
+    """Remove the recovery codes of a user who has no second factor left."""
     if not has_second_factor(user_id, session=session):
         session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))

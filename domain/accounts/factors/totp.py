@@ -1,4 +1,4 @@
-"""Codes of an authenticator app (RFC 6238): six digits, new every half minute, each good once."""
+"""TOTP codes of an authenticator app (RFC 6238): six digits, steps of 30 seconds, single use."""
 
 import string
 import unicodedata
@@ -20,22 +20,22 @@ _BASE32 = string.ascii_uppercase + "234567"
 #: 160 bits, as RFC 4226 section 4 recommends.
 _SEED_LETTERS = 32
 _DIGITS = 6
-#: How many half minutes the clock of the app may be off, either way (RFC 6238 section 5.2).
+#: Accepted clock drift of the app in time steps, either way (RFC 6238 section 5.2).
 _DRIFT = 1
 
 
 def new_seed() -> str:
-    """Return a new key for an app, in Base32."""
+    """Return a new secret key in Base32."""
     return random_letters(_BASE32, _SEED_LETTERS)
 
 
 def address_for_apps(seed: str, *, username: str, instance: str) -> str:
-    """Return the address that an app reads from a QR code."""
+    """Return the otpauth URI for the QR code."""
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 
 
 def read_code(typed: str) -> str | None:
-    """Return the code that somebody typed, however they grouped it; None if it cannot be one."""
+    """Normalize a typed code (spaces, dashes); return None if it is malformed."""
     bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
     is_code = len(bare) == _DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
@@ -44,9 +44,9 @@ def read_code(typed: str) -> str | None:
 def set_up_app(
     user_id: int, seed: str, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Keep the key of an app, once a code has shown that the app has it.
+    """Store the key of an app after a code has proved that the app has it.
 
-    Raises InvalidError for a wrong code, and ConflictError if there is an app already.
+    Raises InvalidError for a wrong code, and ConflictError if the user has an app already.
     """
     step = _step_of(code, seed, now)
     if step is None:
@@ -66,9 +66,10 @@ def set_up_app(
 
 
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
-    """Tell whether this is a code of the user's app, and make it worthless.
+    """Consume a code of the user's app; return whether it was valid.
 
-    Of several who send one code at once, one is told yes: the same UPDATE looks and claims.
+    One UPDATE checks and claims the time step, so that of several requests with one code one
+    succeeds.
     """
     app = session.scalar(
         select(TotpDevice).where(
@@ -89,13 +90,13 @@ def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now
 
 
 def remove_app(user_id: int, *, session: Session) -> bool:
-    """Forget the user's authenticator app; tell whether there was one."""
+    """Delete the user's authenticator app; return whether there was one."""
     gone = delete(TotpDevice).where(TotpDevice.user_id == user_id).returning(TotpDevice.id)
     return session.scalar(gone) is not None
 
 
 def _step_of(code: str, seed: str, now: datetime) -> int | None:
-    """Return the half minute that a code belongs to, if it is one around now."""
+    """Return the time step of a code within the accepted drift, or None."""
     try:
         return TOTP(seed).verify_and_get_timecode(code, for_time=now, valid_window=_DRIFT)
     except OTPVerificationError:

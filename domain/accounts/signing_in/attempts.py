@@ -1,4 +1,4 @@
-"""How often somebody may say who they are, wherever they say it: pages and protocols share it."""
+"""Limits on sign-in attempts, shared by the pages and the password grant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import timedelta
 
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost
-from domain.accounts.users import Knock
+from domain.accounts.users import SignInAttempt
 from domain.addresses import client_of
 from models.folding import fold
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnockLimits:
-    """The instance's limits on wrong names and passwords, and on what is asked after them."""
+class SignInLimits:
+    """The instance's limits on failed sign-in and second-factor attempts."""
 
     per_account: int
     per_address: int
@@ -21,19 +21,20 @@ class KnockLimits:
     window: timedelta
     cost: HashCost
 
-    def knock(
+    def attempt(
         self,
         login: str,
         password: str,
         *,
         address: str | None,
         marks: Mapping[int, str] | None = None,
-    ) -> Knock:
-        """Return somebody who knocks from an address, with the limits that apply.
+    ) -> SignInAttempt:
+        """Build a sign-in attempt from an IP address, with the limits that apply to it.
 
-        `marks` are those of the accounts that have signed in from the same browser before.
+        `marks` maps the ids of accounts that have signed in from the same browser before to the
+        marks of its device cookie.
         """
-        return Knock(
+        return SignInAttempt(
             login=login,
             password=password,
             account_limit=AttemptLimit(
@@ -49,19 +50,19 @@ class KnockLimits:
         )
 
     def browser_limit(self, mark: str) -> AttemptLimit:
-        """Return how often a browser in which somebody has signed in before may be wrong."""
+        """Return the limit for a browser that an account has signed in from before."""
         return AttemptLimit(
             subject=f"sign-in browser {mark}", attempts=self.per_account, window=self.window
         )
 
     def email_limit(self, user_id: int) -> AttemptLimit:
-        """Return how often somebody may want an e-mail address that is another's."""
+        """Return the limit on requests for e-mail addresses that belong to other users."""
         return AttemptLimit(
             subject=f"taken e-mail, user {user_id}", attempts=self.per_account, window=self.window
         )
 
     def address_limit(self, address: str | None) -> AttemptLimit:
-        """Return how often somebody at an address may be wrong, at every step of signing in."""
+        """Return the limit for an IP address, over all steps of signing in."""
         return AttemptLimit(
             subject=f"sign-in address {client_of(address or '')}",
             attempts=self.per_address,

@@ -1,6 +1,6 @@
-"""The step after the password, and the passkey that takes the place of both: counted like guesses.
+"""Second-factor check after the password, and sign-in by passkey alone, with attempt limits.
 
-What is refused has to be answered without rolling back, so that it stays counted.
+The caller must not roll back after a refusal, so that the attempt stays counted.
 """
 
 from dataclasses import dataclass
@@ -14,21 +14,25 @@ from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
     forget_attempts,
-    give_back_attempt,
+    refund_attempt,
 )
 from domain.accounts.factors import recovery_codes, totp
-from domain.accounts.factors.passkey_ceremonies import Assertion, PasskeyRefusedError, Reply
+from domain.accounts.factors.passkey_ceremonies import (
+    Assertion,
+    CeremonyResponse,
+    PasskeyRefusedError,
+)
 from domain.accounts.factors.passkeys import use_passkey
-from domain.accounts.signing_in.attempts import KnockLimits
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.errors import InvalidError
 from domain.keyring import Keyring
 
 
 class WrongCodeError(InvalidError):
-    """The code proves nothing."""
+    """The code is wrong, expired or already used."""
 
     def __init__(self) -> None:
-        """Say the same of a wrong code, an old one, and one that was used."""
+        """Use one message for wrong, expired and used codes."""
         message = (
             "This code is not right, or it was used already. "
             "Wait for the next one of your app, or take another recovery code."
@@ -37,38 +41,37 @@ class WrongCodeError(InvalidError):
 
 
 class NoCodeError(InvalidError):
-    """What was typed cannot be a code: a slip of the pen, and no guess."""
+    """The input is malformed; it does not count as an attempt."""
 
     def __init__(self) -> None:
-        """Say what codes look like."""
+        """Describe the format of the codes."""
         message = "A code of an app has six digits, a recovery code twelve letters and digits."
         super().__init__(message, field="code")
 
 
 class CodeKind(Enum):
-    """Where a code came from, in words."""
+    """The kind of a code; the value is its name for people."""
 
     APP = "authenticator app"
     RECOVERY = "recovery code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """Somebody tries to take the step, from somewhere."""
+class SecondFactorAttempt:
+    """An attempt to pass the second-factor check."""
 
-    #: Empty if they came with a passkey that nobody has.
+    #: None for a passkey that is not registered.
     user_id: int | None
     address: str | None
-    limits: KnockLimits
-    #: Of the browser, if the account has signed in there before.
+    limits: SignInLimits
+    #: The device cookie's mark, if the account has signed in from this browser before.
     mark: str | None = None
 
     def limits_on(self, what: str) -> tuple[AttemptLimit, ...]:
-        """Return how often it may be tried: from the address, and for the account.
+        """Return the limits for the IP address (or the known browser) and for the account.
 
-        A browser that is known is counted alone, and not with all others at its address.
-        Codes and passkeys are counted apart: who guesses codes must not lock the owner out, who
-        has a passkey.
+        A known browser has a limit of its own instead of its address's. Codes and passkeys are
+        counted separately, so that guessed codes do not lock out an owner with a passkey.
         """
         from_address = self.limits.address_limit(self.address)
         if self.mark is not None:
@@ -84,22 +87,22 @@ class Step:
 
 
 def prove_with_code(
-    step: Step, typed: str, *, session: Session, keyring: Keyring, now: datetime
+    attempt: SecondFactorAttempt, typed: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> CodeKind:
-    """Take a code of the app or a recovery code, and return which of them it was.
+    """Check and consume an app code or a recovery code, and return its kind.
 
     Raises NoCodeError, WrongCodeError or TooManyAttemptsError.
     """
     app_code, recovery_code = totp.read_code(typed), recovery_codes.read_code(typed)
     if app_code is None and recovery_code is None:
         raise NoCodeError
-    limits = step.limits_on("second factor")
+    limits = attempt.limits_on("second factor")
     _claim(limits, session, keyring, now)
     kind = CodeKind.APP if app_code else CodeKind.RECOVERY
     use = totp.use_code if app_code else recovery_codes.use_code
     code = app_code or recovery_code or ""
-    if step.user_id is None or not use(
-        step.user_id, code, session=session, keyring=keyring, now=now
+    if attempt.user_id is None or not use(
+        attempt.user_id, code, session=session, keyring=keyring, now=now
     ):
         raise WrongCodeError
     _clear(limits, session, keyring)
@@ -107,24 +110,24 @@ def prove_with_code(
 
 
 def prove_with_passkey(
-    step: Step,
-    reply: Reply,
+    attempt: SecondFactorAttempt,
+    reply: CeremonyResponse,
     verification: UserVerificationRequirement,
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> Assertion:
-    """Take a passkey of the user; without a password before it, verification is REQUIRED.
+    """Check a passkey of the user; pass REQUIRED if no password was checked before.
 
     Raises PasskeyRefusedError or TooManyAttemptsError.
     """
-    limits = step.limits_on("passkey")
+    limits = attempt.limits_on("passkey")
     _claim(limits, session, keyring, now)
-    if step.user_id is None:
+    if attempt.user_id is None:
         raise PasskeyRefusedError
     proof = use_passkey(
-        step.user_id, reply, verification, session=session, keyring=keyring, now=now
+        attempt.user_id, reply, verification, session=session, keyring=keyring, now=now
     )
     _clear(limits, session, keyring)
     return proof
@@ -138,8 +141,8 @@ def _claim(
 
 
 def _clear(limits: tuple[AttemptLimit, ...], session: Session, keyring: Keyring) -> None:
-    """Start anew for the account; an address, which many share, gets back this one attempt."""
+    """Reset the account's counter, and subtract this attempt from the shared one."""
     from_address, *for_account = limits
-    give_back_attempt(from_address, session=session, keyring=keyring)
+    refund_attempt(from_address, session=session, keyring=keyring)
     for limit in for_account:
         forget_attempts(limit, session=session, keyring=keyring)

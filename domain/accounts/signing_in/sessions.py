@@ -1,7 +1,7 @@
-"""Browsers in which somebody is signed in.
+"""Sign-ins: the server-side sessions of browsers.
 
-The cookie holds a random token; the row holds its digest. Signing out deletes the row, so a
-copied cookie is worthless afterwards.
+The cookie holds a random token; the row holds its digest. Signing out deletes the row, so a copied
+cookie is worthless afterwards.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from models import SignIn, User
 
 @dataclass(frozen=True, kw_only=True)
 class Browser:
-    """Where a request came from, as far as we can know."""
+    """The IP address and the user agent of a request."""
 
     address: str | None
     user_agent: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof:
-    """Who somebody has shown to be, and how: names of RFC 8176, OpenID Connect's amr."""
+class Authentication:
+    """An authenticated user and the methods used (RFC 8176 values; `amr` in OpenID Connect)."""
 
     user: User
     methods: tuple[str, ...]
@@ -38,12 +38,12 @@ BY_PASSWORD_AND_CODE = ("pwd", "otp", "mfa")
 
 
 def by_password_and_passkey(proof: Assertion) -> tuple[str, ...]:
-    """Return how somebody is known who had the password and then a passkey."""
+    """Return the `amr` values for a password followed by a passkey."""
     return ("pwd", _key(proof), "mfa")
 
 
 def by_passkey(proof: Assertion) -> tuple[str, ...]:
-    """Return how somebody is known whose authenticator made sure who used the passkey."""
+    """Return the `amr` values for a passkey with user verification."""
     return (_key(proof), "user", "mfa")
 
 
@@ -52,7 +52,7 @@ def _key(proof: Assertion) -> str:
 
 
 def open_sign_in(
-    proof: Proof,
+    proof: Authentication,
     browser: Browser,
     *,
     session: Session,
@@ -60,7 +60,7 @@ def open_sign_in(
     now: datetime,
     lifetime: timedelta,
 ) -> str:
-    """Sign the user in and return the token for the cookie."""
+    """Store a sign-in of the user and return the token for the cookie."""
     credential = keyring.issue(Kind.SIGN_IN)
     session.add(
         SignIn(
@@ -98,43 +98,43 @@ def find_sign_in(
 
 
 def close_sign_in(sign_in_id: int, *, session: Session) -> None:
-    """Sign this browser out."""
+    """Delete one sign-in."""
     session.execute(delete(SignIn).where(SignIn.id == sign_in_id))
 
 
 def close_other_sign_ins(user_id: int, *, but: int, session: Session) -> int:
-    """Sign the user out everywhere except in one browser, and return of how many."""
+    """Delete all sign-ins of a user but one, and return how many were deleted."""
     others = SignIn.user_id == user_id, SignIn.id != but
     return len(session.scalars(delete(SignIn).where(*others).returning(SignIn.id)).all())
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenSignIn:
-    """A browser in which somebody is signed in, as they see it."""
+    """A live sign-in on its user's activity page."""
 
     id: int
     created_at: datetime
     address: str | None
-    #: The browser's own words about itself.
+    #: The User-Agent header.
     user_agent: str | None
-    #: Whether it is the one that asks.
+    #: Whether it belongs to the current request.
     is_this: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenSignIns:
-    """The latest of somebody's sign-ins, and how many there are in all."""
+    """The latest sign-ins of a user, and their total number."""
 
     items: tuple[OpenSignIn, ...]
     total: int
 
 
-#: A script that signs in anew each time leaves thousands; they are closed together.
+#: Scripts can leave thousands of sign-ins; only these many are listed.
 _MOST_SHOWN = 50
 
 
 def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
-    """Return where a user is signed in, the latest first; `asked_from` is the sign-in that asks."""
+    """Return the live sign-ins of a user, the latest first; `asked_from` is the current one."""
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MOST_SHOWN)
     items = tuple(
@@ -152,7 +152,7 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
 
 
 def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> Browser:
-    """Sign one of a user's browsers out and return which; raise NotFoundError if there is none."""
+    """Delete one sign-in of a user and return its browser, or raise NotFoundError."""
     mine = SignIn.user_id == user_id, SignIn.id == sign_in_id
     closed = session.execute(
         delete(SignIn).where(*mine).returning(SignIn.address, SignIn.user_agent)
@@ -164,5 +164,5 @@ def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> Brow
 
 
 def close_all_sign_ins(user_id: int, *, session: Session) -> None:
-    """Sign the user out everywhere."""
+    """Delete all sign-ins of a user."""
     session.execute(delete(SignIn).where(SignIn.user_id == user_id))

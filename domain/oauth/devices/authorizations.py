@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Executable, Row, Select, bindparam, select
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, give_back_attempt
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.addresses import client_of
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_for
@@ -159,7 +159,7 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
         raise UnknownUserCodeError
     for limit in limits:
         # Only this one: a code of one's own must not wipe out the guesses before it.
-        give_back_attempt(limit, session=session, keyring=keyring)
+        refund_attempt(limit, session=session, keyring=keyring)
     device, application = row
     device.user_id = user_id
     return _request(device, application, shown(code))

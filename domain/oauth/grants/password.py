@@ -89,14 +89,14 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def _get_owner(self, request: ProtocolRequest) -> User:
         """Return the user of this name and password; attempts count together with sign-ins."""
         context = self._context
-        knock = context.policy.passwords.limits.knock(
+        attempt = context.policy.passwords.limits.attempt(
             request.required("username"),
             request.required("password"),
             address=context.origin.address,
         )
         try:
             user = authenticate_by_password_alone(
-                knock, session=context.session, keyring=context.keyring, now=context.now
+                attempt, session=context.session, keyring=context.keyring, now=context.now
             )
         except TooManyAttemptsError as error:
             raise TooManyGuessesError(error) from error

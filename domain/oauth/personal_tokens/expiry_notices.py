@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, BOT
-from domain.mail.outbox import NewLetter, write_letters
+from domain.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.lists import is_live
 from domain.projects.bots import Maintainer, maintainers_of
 from models import Bot, PersonalAccessToken, User
@@ -63,17 +63,17 @@ class _Maintainers:
         return self._known[place]
 
 
-def write_expiry_letters(sign: Sign, *, session: Session, now: datetime) -> int:
+def queue_expiry_notices(sign: Sign, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number."""
     maintainers, written = _Maintainers(session=session), 0
-    waiting: list[NewLetter] = []
+    waiting: list[NewMessage] = []
     for ending in _endings(sign.ahead, session=session, now=now):
         notice = _due(ending.token, sign.ahead, now)
-        waiting += _letters(ending, notice, maintainers, sign) if notice else ()
+        waiting += _messages(ending, notice, maintainers, sign) if notice else ()
         if len(waiting) >= _SLICE:
-            written += write_letters(waiting, session=session, now=now)
+            written += queue_messages(waiting, session=session, now=now)
             waiting = []
-    return written + write_letters(waiting, session=session, now=now)
+    return written + queue_messages(waiting, session=session, now=now)
 
 
 def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_Ending]:
@@ -97,17 +97,17 @@ def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice 
     return Notice.EARLY if left <= ahead and lifetime > ahead + _A_DAY else None
 
 
-def _letters(
+def _messages(
     ending: _Ending, notice: Notice, maintainers: _Maintainers, sign: Sign
-) -> Iterator[NewLetter]:
+) -> Iterator[NewMessage]:
     if ending.user.kind != BOT:
         owner = Maintainer(id=ending.user.id, name=ending.user.name, email=ending.user.email)
-        yield _letter(ending.token, notice, owner, _Words.of_person(sign), sign)
+        yield _message(ending.token, notice, owner, _Words.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)
     words = _Words.of_place(path, sign, is_group=ending.group_id is not None)
     for maintainer in people:
-        yield _letter(ending.token, notice, maintainer, words, sign)
+        yield _message(ending.token, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class _Words:
         return cls(
             what="Your personal access token",
             page=f"{sign.base_url}/-/user_settings/access_tokens",
-            reason="You get this letter because the token is yours.",
+            reason="You get this message because the token is yours.",
         )
 
     @classmethod
@@ -132,19 +132,19 @@ class _Words:
         return cls(
             what=f"The access token of {path} named",
             page=f"{sign.base_url}/{page}",
-            reason=f"You get this letter because you look after {path}.",
+            reason=f"You get this message because you look after {path}.",
         )
 
 
-def _letter(
+def _message(
     token: PersonalAccessToken, notice: Notice, to: Maintainer, words: _Words, sign: Sign
-) -> NewLetter:
+) -> NewMessage:
     ends = token.expires_at.astimezone(UTC)
     day = f"{ends.day} {ends:%B %Y}"
     when = f"on {day}" if notice is Notice.EARLY else "within a day"
     used = token.last_used_at
     use = f"It was last used on {used.day} {used:%B %Y}." if used else "It was never used."
-    return NewLetter(
+    return NewMessage(
         key=f"token {token.id} ends, {notice}, to {to.id}",
         recipient=to.email,
         subject=f"The access token “{token.name}” expires {when}",

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.bots import dismiss_idle_bot
+from domain.projects.bots import remove_idle_bot
 from models import AccessToken, Authorization, PersonalAccessToken
 
 
@@ -88,4 +88,4 @@ def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: da
         .execution_options(synchronize_session=False)
     ).all()
     for user_id in set(owners):
-        dismiss_idle_bot(user_id, session=session, now=now)
+        remove_idle_bot(user_id, session=session, now=now)

@@ -13,7 +13,7 @@ from domain.keyring import Keyring, Kind
 from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view
 from domain.oauth.personal_tokens.made_by_applications import Source, source_in
 from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
-from domain.projects.bots import dismiss_idle_bot
+from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
 #: They say what an application learns of a user who signs in, or for how long it may ask again.
@@ -248,7 +248,7 @@ def end_family(
         .values(revoked_at=now)
         .execution_options(synchronize_session=False)
     )
-    dismiss_idle_bot(row.user_id, session=session, now=now)
+    remove_idle_bot(row.user_id, session=session, now=now)
     return view(row, now)
 
 
@@ -275,5 +275,5 @@ def revoke_token(
     if token.revoked_at is None:
         token.revoked_at = now
         session.flush()  # so that its bot, if it is one's, is seen to have none any more
-        dismiss_idle_bot(token.user_id, session=session, now=now)
+        remove_idle_bot(token.user_id, session=session, now=now)
     return view(token, now)

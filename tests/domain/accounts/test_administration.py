@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 from domain.accounts.administration import (
     AccountDetails,
     create_account,
+    generate_password,
     get_account,
     lock,
-    made_up_password,
     make_administrator,
     reset_password,
     unlock,
@@ -29,7 +29,7 @@ from domain.accounts.directory import (
     page_of_accounts,
 )
 from domain.accounts.passwords import check_password
-from domain.accounts.users import Knock, authenticate
+from domain.accounts.users import SignInAttempt, authenticate
 from domain.database.paging import Slice
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
@@ -79,7 +79,7 @@ def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Ses
 
 
 def test_a_made_up_password_does_not_contain_the_name() -> None:
-    assert not any("e" in made_up_password("E") for _ in range(50))
+    assert not any("e" in generate_password("E") for _ in range(50))
 
 
 @pytest.mark.both_databases
@@ -154,30 +154,30 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
     dearer = replace(CHEAPEST, passes=CHEAPEST.passes + 1)
     limit = AttemptLimit(subject="any", attempts=9, window=timedelta(hours=1))
 
-    def knock(password: str) -> User | None:
-        found = Knock(
+    def try_password(password: str) -> User | None:
+        found = SignInAttempt(
             login="Dora", password=password, account_limit=limit, address_limit=limit, cost=dearer
         )
         return authenticate(found, session=session, keyring=KEYRING, now=NOON)
 
-    assert knock("wrong") is None
+    assert try_password("wrong") is None
     assert user.password_hash == before
-    assert knock(password) is user
+    assert try_password(password) is user
     assert user.password_hash != before
     assert "t=3" in user.password_hash
-    assert knock(password) is user
+    assert try_password(password) is user
 
 
 @pytest.mark.both_databases
 def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
     user = account(session, "carla")
 
-    def knock(password: str) -> User | None:
+    def try_password(password: str) -> User | None:
         limits = [
             AttemptLimit(subject=subject, attempts=2, window=timedelta(hours=1))
             for subject in ("account", "address")
         ]
-        found = Knock(
+        found = SignInAttempt(
             login="Carla",
             password=password,
             account_limit=limits[0],
@@ -186,15 +186,15 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
         )
         return authenticate(found, session=session, keyring=KEYRING, now=NOON)
 
-    assert knock("wrong") is None
+    assert try_password("wrong") is None
     password = reset_password(
         user, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON
     )
-    assert knock(password) is user
-    assert knock("wrong") is None
+    assert try_password(password) is user
+    assert try_password("wrong") is None
     assert check_password(password, user.password_hash, CHEAPEST).is_right
     with pytest.raises(TooManyAttemptsError):
-        [knock("wrong") for _ in range(3)]
+        [try_password("wrong") for _ in range(3)]
     unlock(user, session=session, keyring=KEYRING)
     assert user.state == "active"
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.roles import Role
-from domain.accounts.users import Knock, NewUser, authenticate, create_user
+from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
 from domain.keyring import Keyring
 from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
@@ -70,16 +70,16 @@ def old_hash(password: str) -> str:
 
 
 @pytest.fixture
-def knock(session: Session) -> Callable[[str, str], User | None]:
+def try_to_sign_in(session: Session) -> Callable[[str, str], User | None]:
     def send(login: str, password: str) -> User | None:
-        knock = Knock(
+        attempt = SignInAttempt(
             login=login,
             password=password,
             account_limit=LIMIT,
             address_limit=LIMIT,
             cost=CHEAPEST,
         )
-        return authenticate(knock, session=session, keyring=KEYRING, now=NOON)
+        return authenticate(attempt, session=session, keyring=KEYRING, now=NOON)
 
     return send
 
@@ -90,18 +90,18 @@ def person(name: str, password: str, session: Session) -> User:
 
 
 def test_a_hash_of_a_former_version_is_good_and_made_anew(
-    session: Session, knock: Callable[[str, str], User | None]
+    session: Session, try_to_sign_in: Callable[[str, str], User | None]
 ) -> None:
     decomposed = normalize("NFD", PHRASE)
     user = person("alice", PHRASE, session)
     kept = user.password_hash = old_hash(decomposed)
     # Only the keyboard on which it was chosen knows it until then.
-    assert knock("alice", "wrong one") is None
+    assert try_to_sign_in("alice", "wrong one") is None
     assert user.password_hash == kept
-    assert knock("alice", decomposed) is user
+    assert try_to_sign_in("alice", decomposed) is user
     assert user.password_hash != kept
-    assert knock("alice", PHRASE) is user
-    assert knock("alice", decomposed) is user
+    assert try_to_sign_in("alice", PHRASE) is user
+    assert try_to_sign_in("alice", decomposed) is user
 
 
 @pytest.fixture
@@ -155,10 +155,10 @@ def test_a_wrong_password_costs_the_same_whoever_it_is_of(
         "x@y.example",
     ):
         looked_at.clear()
-        knock = Knock(
+        attempt = SignInAttempt(
             login=login, password=password, account_limit=LIMIT, address_limit=LIMIT, cost=cost
         )
-        assert authenticate(knock, session=session, keyring=KEYRING, now=NOON) is None
+        assert authenticate(attempt, session=session, keyring=KEYRING, now=NOON) is None
         computed.append(tuple(looked_at))
     assert all(each == computed[0] for each in computed)
     assert len(computed[0]) == (2 if password == normalize("NFD", "wröng") else 1)

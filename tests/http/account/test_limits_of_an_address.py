@@ -1,10 +1,10 @@
 """How often may be guessed at one address, and in how many ways."""
 
-from tests.http.account.test_known_browsers import knock, known_browser
+from tests.http.account.test_known_browsers import known_browser, try_to_sign_in
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import make_user
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     assert_signed_in,
     code_of,
     give_app,
@@ -25,8 +25,8 @@ def test_wrong_codes_and_wrong_passwords_of_an_address_are_counted_together(
     assert [give_code(browser, page, wrong).status_code for _ in range(3)] == [422] * 3
     browser, page = give_password(one_house, dora)
     assert give_code(browser, page, wrong_code_of(apps[dora])).status_code == 422
-    assert knock(one_house, one_house.http(), emil.username, "wrong") == 422
-    assert knock(one_house, one_house.http(), emil.username, emil.password) == 429
+    assert try_to_sign_in(one_house, one_house.http(), emil.username, "wrong") == 422
+    assert try_to_sign_in(one_house, one_house.http(), emil.username, emil.password) == 429
     answer = give_code(browser, page, code_of(apps[dora]))
     assert answer.status_code == 429
     assert int(answer.headers["Retry-After"]) >= 1
@@ -51,7 +51,9 @@ def test_both_steps_are_open_to_a_known_browser_at_an_address_that_has_to_wait(
     person = make_user(one_house)
     browser = known_browser(one_house, person)
     seed = give_app(one_house, person)
-    wrong = [knock(one_house, one_house.http(), f"somebody-{n}", "wrong") for n in range(6)]
+    wrong = [
+        try_to_sign_in(one_house, one_house.http(), f"somebody-{n}", "wrong") for n in range(6)
+    ]
     assert wrong == [422] * 5 + [429]
     page = browser.get(f"{one_house.url}/users/sign_in")
     form = form_with(page, "password")

@@ -17,7 +17,7 @@ from tests.support.oauth_wire import (
     told,
 )
 from tests.support.people import Person, database_of, make_user, sign_in
-from tests.support.second_steps import SECURITY
+from tests.support.second_factors import SECURITY
 
 pytestmark = pytest.mark.one_database("sqlite")
 

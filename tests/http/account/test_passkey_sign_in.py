@@ -20,7 +20,7 @@ from tests.support.passkey_wire import (
     send,
 )
 from tests.support.people import Person, alice, make_user, set_state, sign_in, signed_in
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     SECURITY,
     TWO_FACTOR,
     assert_signed_in,

@@ -8,8 +8,8 @@ import requests
 from sqlalchemy import select
 
 from domain.accounts.roles import Role
-from domain.mail.outbox import NewLetter, write_letters
-from domain.personal_data.holdings import HOLDINGS, Fate
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.personal_data.holdings import HOLDINGS, ErasureRule
 from models import Application, Base, Member, User
 from tests.support.administration import at_work, fill_in, id_of, press, root
 from tests.support.html_forms import form_to, submit
@@ -58,11 +58,11 @@ class Charlie:
         give_role(gatebell, endpoint.project, self.person, Role.DEVELOPER)
         self._press("/assignee", assignee=self.person.username)
         self._press("/notes", text="The volume is full.")
-        letter = NewLetter(
+        message = NewMessage(
             key=unique("letter"), recipient=self.person.email, subject="Hello", text="Charlie!"
         )
         with database_of(gatebell) as session:
-            write_letters([letter], session=session, now=now())
+            queue_messages([message], session=session, now=now())
         seal_audit_events(settings_of(gatebell))
 
     def _press(self, ending: str, **values: str) -> None:
@@ -288,6 +288,6 @@ def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased(
 def test_the_documents_say_where_personal_data_lies() -> None:
     document = (ROOT / "docs" / "personal-data.md").read_text(encoding="utf-8")
     for holding in HOLDINGS:
-        row = f"| `{holding.table.__tablename__}` | {holding.about} | {holding.fate.value} |"
+        row = f"| `{holding.table.__tablename__}` | {holding.about} | {holding.on_erasure.value} |"
         assert row in document
-    assert {holding.fate for holding in HOLDINGS} == set(Fate)
+    assert {holding.on_erasure for holding in HOLDINGS} == set(ErasureRule)

@@ -17,7 +17,7 @@ from tests.support.garbage import bounded
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import Person, alice, database_of, make_user, sign_in, signed_in
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     SECURITY,
     assert_signed_in,
     code_of,

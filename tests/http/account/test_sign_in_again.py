@@ -22,7 +22,7 @@ from tests.support.oauth_wire import (
 )
 from tests.support.people import Person, database_of, make_user, sign_in
 from tests.support.pushes import pushed
-from tests.support.second_steps import code_of, give_app, give_code, is_signed_in, wrong_code_of
+from tests.support.second_factors import code_of, give_app, give_code, is_signed_in, wrong_code_of
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -12,7 +12,7 @@ from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask, ask_at, authorization_url, landing, server_application
 from tests.support.people import Person, database_of, make_user, set_state, sign_in
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     SECURITY,
     TWO_FACTOR,
     assert_must_begin_again,

@@ -8,7 +8,7 @@ from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import assert_refused, post_token, told
 from tests.support.people import Person, database_of, make_user
-from tests.support.second_steps import (
+from tests.support.second_factors import (
     give_app,
 )
 

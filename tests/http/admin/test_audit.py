@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import delete, select
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, Origin, record
+from domain.audit.events import Actor, Event, EventKind, Origin, store_event
 from models import AuditEvent, SignIn
 from tests.support.audit_trail import event_about
 from tests.support.html_forms import form_to, forms_in, submit
@@ -59,7 +59,7 @@ def write(gatebell: LiveGatebell) -> Write:
                 }
             )
             origin = Origin(actor=actor, address="192.0.2.1", user_agent="Lynx/2.9")
-            record(event, origin, session=session, now=at or now())
+            store_event(event, origin, session=session, now=at or now())
         return subject
 
     return write

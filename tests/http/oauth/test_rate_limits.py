@@ -67,7 +67,7 @@ def call(client: FlaskClient, token: str, path: str = "/user") -> TestResponse:
     return client.get(f"/api/v4{path}", headers={"PRIVATE-TOKEN": token})
 
 
-def standing(answer: TestResponse) -> tuple[int, int, int]:
+def rate_limit_headers(answer: TestResponse) -> tuple[int, int, int]:
     """Return limit, observed and remaining."""
     limit, observed, remaining = (int(answer.headers[f"RateLimit-{name}"]) for name in HEADERS[:3])
     return limit, observed, remaining
@@ -88,7 +88,7 @@ def test_every_answer_of_the_api_says_what_is_left(limited: Callable[..., FlaskC
     )
 
     assert [good.status_code, too_small.status_code, missing.status_code] == [200, 403, 200]
-    assert [standing(each) for each in (good, too_small, missing)] == [
+    assert [rate_limit_headers(each) for each in (good, too_small, missing)] == [
         (5, 1, 4),
         (5, 2, 3),
         (5, 3, 2),
@@ -107,7 +107,7 @@ def test_over_the_limit_the_api_answers_429(limited: Callable[..., FlaskClient])
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
     over = answers[2]
     assert over.get_json() == {"message": "429 Too Many Requests"}
-    assert standing(over) == (2, 3, 0)
+    assert rate_limit_headers(over) == (2, 3, 0)
     left = int(over.headers["RateLimit-Reset"]) - time()
     assert abs(int(over.headers["Retry-After"]) - left) <= 20
 
@@ -130,8 +130,8 @@ def test_without_a_good_token_the_address_is_counted(limited: Callable[..., Flas
     nobody = client.get("/api/v4/user")
     two_tokens = client.get(f"/api/v4/user?access_token={token}", headers={"PRIVATE-TOKEN": token})
 
-    assert (nobody.status_code, standing(nobody)) == (401, (2, 1, 1))
-    assert (two_tokens.status_code, standing(two_tokens)) == (400, (2, 2, 0))
+    assert (nobody.status_code, rate_limit_headers(nobody)) == (401, (2, 1, 1))
+    assert (two_tokens.status_code, rate_limit_headers(two_tokens)) == (400, (2, 2, 0))
     assert call(client, "gbp-guess").status_code == 429
     # Whoever has a good token does not suffer from who shares the address.
     assert call(client, token).status_code == 200
@@ -148,7 +148,7 @@ def test_an_address_is_counted_at_the_machine_endpoints_together(
 
     answers = [client.post(path) for path in OAUTH]
 
-    assert [standing(answer)[1] for answer in answers] == [1, 2, 3, 4]
+    assert [rate_limit_headers(answer)[1] for answer in answers] == [1, 2, 3, 4]
     assert {answer.status_code for answer in answers} == {400, 401}
     for path in OAUTH:
         over = client.post(path)
@@ -167,7 +167,7 @@ def test_pages_are_limited_only_where_the_instance_wants_it(
 
     good, over = client.get("/users/sign_in"), client.get("/users/sign_in")
 
-    assert (good.status_code, standing(good)) == (200, (1, 1, 0))
+    assert (good.status_code, rate_limit_headers(good)) == (200, (1, 1, 0))
     assert over.status_code == 429
     assert over.mimetype == "text/html"
     assert "That was too often" in over.text
@@ -189,7 +189,7 @@ def test_what_has_no_limit_has_no_headers_either(limited: Callable[..., FlaskCli
 def test_of_several_rates_the_tightest_is_told(limited: Callable[..., FlaskClient]) -> None:
     client = limited(oauth_rate_limit="100/month;2/day")
     answers = [client.post("/oauth/token") for _ in range(3)]
-    assert [standing(answer) for answer in answers] == [(2, 1, 1), (2, 2, 0), (2, 3, 0)]
+    assert [rate_limit_headers(answer) for answer in answers] == [(2, 1, 1), (2, 2, 0), (2, 3, 0)]
     assert answers[2].status_code == 429
 
 

@@ -6,7 +6,7 @@ import requests
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask, server_application
 from tests.support.people import alice, bob, make_application, make_user, signed_in
-from tests.support.second_steps import SECURITY, give_app, give_password
+from tests.support.second_factors import SECURITY, give_app, give_password
 
 pytestmark = pytest.mark.one_database("sqlite")
 

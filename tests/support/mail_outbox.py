@@ -1,4 +1,4 @@
-"""The outbox of a database of a test's own, and the mail server that its letters go to."""
+"""The outbox of a database of a test's own, and the mail server that its messages go to."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,13 +9,13 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
 from domain.keyring import Keyring
-from domain.mail.outbox import NewLetter, write_letters
+from domain.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Mail, User
 from tests.support.mail_server import Mailbox
 from tests.support.password_rules import RULES
 from web.database.engine import open_engine
-from web.jobs.mail import send_letters_of, write_letters_of
+from web.jobs.mail import queue_mail, send_mail
 from web.settings.reader import Settings
 
 DAY = timedelta(days=1)
@@ -23,7 +23,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MADE = NOON - 60 * DAY
 
 
-class Office:
+class Outbox:
     """The outbox of one database, with a clock that tests set."""
 
     def __init__(self, settings: Settings, mailbox: Mailbox, port: int) -> None:
@@ -57,10 +57,10 @@ class Office:
             return made.token.id
 
     def write(self, **changes: Any) -> int:
-        return write_letters_of(replace(self.settings, **changes), clock=lambda: self.now)
+        return queue_mail(replace(self.settings, **changes), clock=lambda: self.now)
 
     def send(self, **changes: Any) -> None:
-        send_letters_of(replace(self.settings, **changes), clock=lambda: self.now)
+        send_mail(replace(self.settings, **changes), clock=lambda: self.now)
 
     def rows(self) -> list[Mail]:
         with Session(self.engine) as session:
@@ -69,8 +69,8 @@ class Office:
             return found
 
 
-def write(office: Office, **changes: str) -> None:
+def write(outbox: Outbox, **changes: str) -> None:
     given = {"key": "k", "recipient": "alice@people.example", "subject": "Hi", "text": "Hello"}
-    letter = NewLetter(**{**given, **changes})
-    with Session(office.engine) as session, session.begin():
-        write_letters([letter], session=session, now=office.now)
+    message = NewMessage(**{**given, **changes})
+    with Session(outbox.engine) as session, session.begin():
+        queue_messages([message], session=session, now=outbox.now)

@@ -1,4 +1,4 @@
-"""The body of a request, which may still be on its way, and has to be here by a certain time."""
+"""Request bodies with a deadline, and graceful closing of connections with unread bodies."""
 
 from contextlib import suppress
 from http import HTTPStatus
@@ -10,20 +10,19 @@ from flask import Flask, Response, request
 from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
-#: What is left of a body that nobody wants is thrown away up to so many bytes; a connection on
-#: which more would come is ended.
+#: The rest of an unread body is discarded up to so many bytes; with more, the connection is closed.
 _MOST_LEFT = 64 * 1024
-#: So many seconds a client that is told to go may take for its goodbye.
-GOODBYE_SECONDS = 2.0
+#: Seconds that a client has to close its side of a connection.
+GRACEFUL_CLOSE_SECONDS = 2.0
 _TOO_SLOW = "The request took too long to come."
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class ArrivingBody:
-    """A body as gunicorn reads it (PEP 3333: wsgi.input), with a deadline for all of it."""
+class DeadlineBody:
+    """The `wsgi.input` of a request (PEP 3333), with a deadline for the whole body."""
 
     def __init__(self, message: Any, connection: Any, *, deadline: float) -> None:
-        """Take gunicorn's request, its connection, and when the body has to be here."""
+        """Take gunicorn's request, its connection, and the deadline as monotonic time."""
         self._message = message
         self._body = message.body
         self._connection = connection
@@ -32,13 +31,13 @@ class ArrivingBody:
         self._has_ended = False
         self._is_unwanted = False
         self._most = 0
-        # gunicorn would ask for it before anybody knows who sends it, and there is no other way to
-        # have it wait (RFC 9110 section 10.1.1).
+        # gunicorn would send 100 Continue before the request is authenticated, and has no option to
+        # delay it (RFC 9110 section 10.1.1).
         self._is_to_be_asked_for = message._expected_100_continue  # noqa: SLF001
         message._expected_100_continue = False  # noqa: SLF001
 
     def read(self, size: int | None = None) -> bytes:
-        """Return so many bytes, or all; fewer at the end."""
+        """Return up to so many bytes, or all."""
         piece: bytes = self._wait_for("read", size)
         self._has_ended = size is None or size < 0 or len(piece) < size
         return piece
@@ -53,14 +52,15 @@ class ArrivingBody:
         return list(self)
 
     def __iter__(self) -> Any:
-        """Go through the lines."""
+        """Iterate over the lines."""
         return iter(self.readline, b"")
 
     def leave(self, declared: int | None) -> None:
-        """Have done with it: the answer is there. `declared` is its length if that is known.
+        """Stop using the body after the response; `declared` is its length, or None if unknown.
 
-        Closing a connection on unread data makes the sender see a reset instead of the answer; so a
-        little is read and thrown away, and for more the connection ends with the answer.
+        Closing a connection with unread data sends a reset, which can hide the response from the
+        client. So a small rest is read and discarded; with a larger one the connection is closed
+        after the response.
         """
         self._is_unwanted = True
         self._most = self._count + _MOST_LEFT
@@ -69,12 +69,12 @@ class ArrivingBody:
             self.end_connection()
 
     def end_connection(self) -> None:
-        """Let the answer be the last on its connection."""
+        """Close the connection after this response."""
         self._message.force_close()
 
     def _wait_for(self, read: str, size: int | None) -> Any:
         if self._is_unwanted and self._count > self._most:
-            say_goodbye(self._connection)
+            close_gracefully(self._connection)
             raise self._too_slow()
         if self._is_to_be_asked_for:
             self._is_to_be_asked_for = False
@@ -94,23 +94,23 @@ class ArrivingBody:
         return RequestTimeout(_TOO_SLOW)
 
 
-def say_goodbye(client: Any) -> None:
-    """Say that nothing more comes, and listen for a moment (RFC 9112 section 9.6)."""
-    with suppress(OSError), Timeout(GOODBYE_SECONDS, TimeoutError()):
+def close_gracefully(client: Any) -> None:
+    """Shut down writing, then read until the client closes or time is up (RFC 9112, 9.6)."""
+    with suppress(OSError), Timeout(GRACEFUL_CLOSE_SECONDS, TimeoutError()):
         client.shutdown(SHUT_WR)
         while client.recv(65_536):
             pass
 
 
-def leave_unread_bodies(app: Flask) -> None:
-    """Have done with the body of each request when its answer is there."""
+def discard_unread_bodies(app: Flask) -> None:
+    """Discard the unread body of each request when its response is ready."""
     app.after_request(_leave)
 
 
 def _leave(response: Response) -> Response:
     environ = request.environ
     body = environ["wsgi.input"]
-    if isinstance(body, ArrivingBody):
+    if isinstance(body, DeadlineBody):
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         body.leave(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
         if response.status_code >= HTTPStatus.BAD_REQUEST and "Connection" in response.headers:

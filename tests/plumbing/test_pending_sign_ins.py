@@ -1,4 +1,4 @@
-"""The ticket between password and second factor, and how long it lasts."""
+"""The pending sign-in between password and second factor, and how long it lasts."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from models import TotpDevice, User
 from tests.support.password_rules import RULES
 from tests.support.people import now
 from web.extensions import db
-from web.sealing.pending_sign_ins import find_ticket, give_ticket, spend
+from web.sealing.pending_sign_ins import begin_pending_sign_in, consume, find_pending_sign_in
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -38,49 +38,51 @@ def charlie(app: Flask) -> Iterator[User]:
 
 
 @pytest.mark.both_databases
-def test_a_ticket_is_found_until_it_is_spent(charlie: User) -> None:
+def test_a_pending_sign_in_is_found_until_it_is_consumed(charlie: User) -> None:
     session["left over"] = "from before"
-    give_ticket(charlie)
+    begin_pending_sign_in(charlie)
     assert "left over" not in session
-    ticket = find_ticket()
-    assert ticket is not None
-    assert ticket.user is charlie
-    assert [spend(ticket) for _ in range(2)] == [True, False]
+    pending = find_pending_sign_in()
+    assert pending is not None
+    assert pending.user is charlie
+    assert [consume(pending) for _ in range(2)] == [True, False]
 
 
-def test_a_ticket_lasts_ten_minutes(charlie: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    give_ticket(charlie)
+def test_a_pending_sign_in_lasts_ten_minutes(
+    charlie: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_pending_sign_in(charlie)
     now_in_seconds = now().timestamp()
     for minutes, is_good in ((9, True), (11, False)):
         later = int(now_in_seconds + minutes * 60)
         monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _signer, at=later: at)
-        assert (find_ticket() is not None) is is_good
+        assert (find_pending_sign_in() is not None) is is_good
 
 
-def test_a_ticket_is_for_the_password_that_was_right(charlie: User) -> None:
-    give_ticket(charlie)
+def test_a_pending_sign_in_is_for_the_password_that_was_right(charlie: User) -> None:
+    begin_pending_sign_in(charlie)
     charlie.password_changed_at = now()
-    assert find_ticket() is None
+    assert find_pending_sign_in() is None
 
 
-def test_a_ticket_is_for_an_account_that_may_sign_in(charlie: User) -> None:
-    give_ticket(charlie)
+def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> None:
+    begin_pending_sign_in(charlie)
     for field, value in (("state", "locked"), ("kind", "bot")):
         before = getattr(charlie, field)
         setattr(charlie, field, value)
-        assert find_ticket() is None, field
+        assert find_pending_sign_in() is None, field
         setattr(charlie, field, before)
-    assert find_ticket() is not None
+    assert find_pending_sign_in() is not None
 
 
 def test_a_ticket_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
-    give_ticket(charlie)
+    begin_pending_sign_in(charlie)
     remove_second_factors(charlie.id, session=db.session())
-    assert find_ticket() is None
+    assert find_pending_sign_in() is None
 
 
 @pytest.mark.usefixtures("charlie")
 def test_what_was_never_sealed_is_no_ticket() -> None:
     for text in ("", "x", "e30.x.y", "\x00", "🔔"):
         session["two_factor"] = text
-        assert find_ticket() is None, text
+        assert find_pending_sign_in() is None, text

@@ -1,4 +1,4 @@
-"""Letters on their way: refused, delayed, encrypted, and never more than one letter each."""
+"""Messages on their way: refused, delayed, encrypted, and never more than one message each."""
 
 import ssl
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from models import Mail
 from tests.support.certificates import make_certificate
-from tests.support.letter_office import Office, write
+from tests.support.mail_outbox import Outbox, write
 from tests.support.mail_server import Mailbox, closed_port, running_mail_server
 from web.jobs.mail import mail_server
 from web.settings.reader import Settings
@@ -21,98 +21,98 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.fixture
-def office(settings: Settings) -> Iterator[Office]:
+def outbox(settings: Settings) -> Iterator[Outbox]:
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
-        opened = Office(settings, mailbox, port)
+        opened = Outbox(settings, mailbox, port)
         yield opened
         opened.engine.dispose()
 
 
 @pytest.mark.both_databases
-def test_a_letter_that_was_refused_for_now_arrives_later(office: Office) -> None:
-    office.token(office.person("alice"), days=5)
-    office.write()
-    office.mailbox.recipient_answers.append("451 greylisted, alice@people.example, come back")
+def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    outbox.mailbox.recipient_answers.append("451 greylisted, alice@people.example, come back")
 
-    office.send()
-    assert office.mailbox.letters == []
-    (waiting,) = office.rows()
+    outbox.send()
+    assert outbox.mailbox.messages == []
+    (waiting,) = outbox.rows()
     # What a server says may hold the address: only its code is kept.
     assert waiting.last_error == "recipient refused (451)"
-    office.send()
-    assert office.mailbox.letters == []  # not before its pause is over
-    office.now += timedelta(minutes=1)
-    office.send()
+    outbox.send()
+    assert outbox.mailbox.messages == []  # not before its pause is over
+    outbox.now += timedelta(minutes=1)
+    outbox.send()
 
-    assert len(office.mailbox.letters) == 1
-    (sent,) = office.rows()
-    assert (sent.next_try_at, sent.sent_at, sent.tries) == (None, office.now, 2)
+    assert len(outbox.mailbox.messages) == 1
+    (sent,) = outbox.rows()
+    assert (sent.next_try_at, sent.sent_at, sent.tries) == (None, outbox.now, 2)
 
 
 @pytest.mark.both_databases
-def test_a_letter_that_is_refused_for_good_is_given_up_and_stops_no_other(
-    office: Office, caplog: pytest.LogCaptureFixture
+def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
+    outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("alice", "bob"):
-        office.token(office.person(name), days=5)
-    office.write()
-    office.mailbox.recipient_answers.append("550 no such user alice@people.example")
+        outbox.token(outbox.person(name), days=5)
+    outbox.write()
+    outbox.mailbox.recipient_answers.append("550 no such user alice@people.example")
 
-    with caplog.at_level("INFO", logger="gatebell.letters"):
-        office.send()
+    with caplog.at_level("INFO", logger="gatebell.mail"):
+        outbox.send()
 
-    assert office.mailbox.recipients == [["bob@people.example"]]
-    assert [row.next_try_at for row in office.rows()] == [None, None]
-    assert "letter given up" in caplog.text
+    assert outbox.mailbox.recipients == [["bob@people.example"]]
+    assert [row.next_try_at for row in outbox.rows()] == [None, None]
+    assert "mail given up" in caplog.text
     ours = [each for each in caplog.records if each.name.startswith("gatebell")]
     given = [str(vars(record)) for record in ours]
     assert not any("people.example" in each for each in given)
 
 
-def test_while_the_server_is_away_letters_wait_with_growing_pauses(office: Office) -> None:
-    office.token(office.person("alice"), days=5)
-    office.write()
+def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
     away = {"mail_url": f"smtp://127.0.0.1:{closed_port()}"}
     pauses = []
     for _ in range(9):
-        office.send(**away)
-        (row,) = office.rows()
+        outbox.send(**away)
+        (row,) = outbox.rows()
         assert row.next_try_at is not None
-        pauses.append(row.next_try_at - office.now)
-        office.now = row.next_try_at
+        pauses.append(row.next_try_at - outbox.now)
+        outbox.now = row.next_try_at
 
     assert [pause.total_seconds() / 60 for pause in pauses] == [1, 2, 4, 8, 16, 32, 64, 120, 120]
-    office.send()
-    assert len(office.mailbox.letters) == 1
+    outbox.send()
+    assert len(outbox.mailbox.messages) == 1
 
 
-def test_after_a_day_a_letter_is_given_up(office: Office) -> None:
-    office.token(office.person("alice"), days=5)
-    office.write()
-    office.now += timedelta(hours=25)
+def test_after_a_day_a_message_is_given_up(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    outbox.now += timedelta(hours=25)
 
-    office.send(mail_url=f"smtp://127.0.0.1:{closed_port()}")
-    (row,) = office.rows()
+    outbox.send(mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    (row,) = outbox.rows()
     assert (row.next_try_at, row.sent_at) == (None, None)
     assert row.last_error == "ConnectionRefusedError"
-    office.send()
-    assert office.mailbox.letters == []
+    outbox.send()
+    assert outbox.mailbox.messages == []
 
 
 @pytest.mark.both_databases
-def test_a_letter_in_the_hands_of_a_worker_that_died_is_sent_by_another(office: Office) -> None:
-    office.token(office.person("alice"), days=5)
-    office.write()
-    with Session(office.engine) as session, session.begin():
-        taken = {"tries": 1, "next_try_at": office.now + timedelta(minutes=10)}
+def test_a_message_in_the_hands_of_a_worker_that_died_is_sent_by_another(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    with Session(outbox.engine) as session, session.begin():
+        taken = {"tries": 1, "next_try_at": outbox.now + timedelta(minutes=10)}
         session.execute(update(Mail).values(**taken))
 
-    office.send()
-    assert office.mailbox.letters == []
-    office.now += timedelta(minutes=10)
-    office.send()
-    assert len(office.mailbox.letters) == 1
+    outbox.send()
+    assert outbox.mailbox.messages == []
+    outbox.now += timedelta(minutes=10)
+    outbox.send()
+    assert len(outbox.mailbox.messages) == 1
 
 
 HOSTILE: tuple[dict[str, str], ...] = (
@@ -123,42 +123,42 @@ HOSTILE: tuple[dict[str, str], ...] = (
 )
 
 
-def test_nothing_in_a_letter_becomes_a_header_or_another_letter(office: Office) -> None:
-    for number, letter in enumerate(HOSTILE):
-        write(office, key=f"k{number}", **letter)
+def test_nothing_in_a_message_becomes_a_header_or_another_message(outbox: Outbox) -> None:
+    for number, message in enumerate(HOSTILE):
+        write(outbox, key=f"k{number}", **message)
 
-    office.send()
+    outbox.send()
 
-    assert office.mailbox.recipients == [["alice@people.example"]] * len(HOSTILE)
-    for taken in office.mailbox.letters:
+    assert outbox.mailbox.recipients == [["alice@people.example"]] * len(HOSTILE)
+    for taken in outbox.mailbox.messages:
         assert set(taken.keys()) == {
             *("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"),
             *("Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
         }
 
 
-def test_an_address_that_is_none_gets_nothing(office: Office) -> None:
+def test_an_address_that_is_none_gets_nothing(outbox: Outbox) -> None:
     nowhere = (
         *("a@b.example\r\nBcc: eve@evil.example", "", "nobody"),
         *("a@b.example, c@d.example", "<>", "@"),
     )
     for number, recipient in enumerate(nowhere):
-        write(office, key=f"k{number}", recipient=recipient)
+        write(outbox, key=f"k{number}", recipient=recipient)
 
-    office.send()
+    outbox.send()
 
-    assert office.mailbox.letters == []
-    assert [row.next_try_at for row in office.rows()] == [None] * len(nowhere)
+    assert outbox.mailbox.messages == []
+    assert [row.next_try_at for row in outbox.rows()] == [None] * len(nowhere)
 
 
-def test_the_name_of_the_installation_cannot_become_a_header(office: Office) -> None:
-    write(office)
+def test_the_name_of_the_installation_cannot_become_a_header(outbox: Outbox) -> None:
+    write(outbox)
 
-    office.send(instance_name='Gate, "bell" <x@evil.example>')
+    outbox.send(instance_name='Gate, "bell" <x@evil.example>')
 
-    (taken,) = office.mailbox.letters
+    (taken,) = outbox.mailbox.messages
     assert taken["From"].addresses[0].addr_spec == "gatebell@localhost"
-    assert office.mailbox.senders == ["gatebell@localhost"]
+    assert outbox.mailbox.senders == ["gatebell@localhost"]
 
 
 def test_user_and_password_are_given_to_a_server_on_this_machine(settings: Settings) -> None:
@@ -168,29 +168,29 @@ def test_user_and_password_are_given_to_a_server_on_this_machine(settings: Setti
         "auth_require_tls": False,
     }
     with running_mail_server(mailbox, **options) as port:
-        office = Office(settings, mailbox, port)
-        write(office)
-        office.send(mail_url=f"smtp://post%40a:p%3Ass@127.0.0.1:{port}")
-        office.engine.dispose()
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtp://post%40a:p%3Ass@127.0.0.1:{port}")
+        outbox.engine.dispose()
 
     assert mailbox.logins == [(b"post@a", b"p:ss")]
-    assert len(mailbox.letters) == 1
+    assert len(mailbox.messages) == 1
 
 
 def test_a_password_never_crosses_a_network_in_the_clear(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same server, taken for one on another machine.
     monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
-    write(office)
-    port = office.settings.mail_url.rpartition(":")[2]
+    write(outbox)
+    port = outbox.settings.mail_url.rpartition(":")[2]
 
-    office.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
+    outbox.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
 
-    (row,) = office.rows()
+    (row,) = outbox.rows()
     assert row.last_error == "the mail server offers no encryption, so the password is not sent"
-    assert office.mailbox.logins == []
-    assert office.mailbox.letters == []
+    assert outbox.mailbox.logins == []
+    assert outbox.mailbox.messages == []
 
 
 def test_a_mail_server_is_read_from_its_address() -> None:
@@ -215,12 +215,12 @@ def test_smtps_is_encrypted_from_the_first_byte(
 ) -> None:
     mailbox = Mailbox()
     with running_mail_server(mailbox, ssl_context=certificate) as port:
-        office = Office(settings, mailbox, port)
-        write(office)
-        office.send(mail_url=f"smtps://127.0.0.1:{port}")
-        office.engine.dispose()
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtps://127.0.0.1:{port}")
+        outbox.engine.dispose()
 
-    assert len(mailbox.letters) == 1
+    assert len(mailbox.messages) == 1
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
@@ -237,11 +237,11 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
     mailbox = Mailbox()
     options: dict[str, Any] = {"tls_context": certificate, "require_starttls": True}
     with running_mail_server(mailbox, **options) as port:
-        office = Office(settings, mailbox, port)
-        write(office)
-        office.send(mail_url=f"smtp://127.0.0.1:{port}")
-        (row,) = office.rows()
-        office.engine.dispose()
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtp://127.0.0.1:{port}")
+        (row,) = outbox.rows()
+        outbox.engine.dispose()
 
-    assert len(mailbox.letters) == int(is_trusted)
+    assert len(mailbox.messages) == int(is_trusted)
     assert row.last_error == (None if is_trusted else "SSLCertVerificationError")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from flask import Flask
 
 from web.admin.instance_state import worker_seen_at
-from web.jobs.worker import add_pulse, open_queue
+from web.jobs.worker import add_worker_heartbeat, open_queue
 from web.settings.reader import Settings
 
 
@@ -16,7 +16,7 @@ def test_before_the_first_worker_nobody_was_heard_of(app: Flask) -> None:
 
 def test_a_worker_is_heard_of_at_once_and_each_minute(app: Flask, settings: Settings) -> None:
     queue = open_queue(settings)
-    add_pulse(queue, settings)
+    add_worker_heartbeat(queue, settings)
     now = datetime.now(UTC)
     with app.app_context():
         seen_at = worker_seen_at()

@@ -1,0 +1,25 @@
+"""New recovery codes, stored in the session for the page that shows them once."""
+
+from domain.accounts.factors.recovery_codes import renew_codes
+from domain.audit.events import Event, EventKind
+from web.extensions import db
+from web.http.access import get_current_user
+from web.http.audit import record_event
+from web.sealing.session_secrets import keep_secret, take_secret
+from web.services import now, services
+
+_PLACE = "recovery_codes"
+
+
+def issue_recovery_codes() -> None:
+    """Issue new codes for the signed-in user; the next page shows them."""
+    codes = renew_codes(
+        get_current_user().id, session=db.session(), keyring=services().keyring, now=now()
+    )
+    keep_secret(_PLACE, " ".join(codes))
+    record_event(Event(kind=EventKind.RECOVERY_CODES_MADE, user_id=get_current_user().id))
+
+
+def take_recovery_codes() -> list[str]:
+    """Return the codes that were just issued, once."""
+    return (take_secret(_PLACE) or "").split()
