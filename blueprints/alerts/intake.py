@@ -19,7 +19,7 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.clock import Stopwatch, start_stopwatch
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.alerts.delivery_limits import check_rate
 from web.http.access import checks_its_key
@@ -70,7 +70,7 @@ def notify_prometheus(project_path: str) -> Response:
 
 
 class _Finder(Protocol):
-    def __call__(self, *, hot: HotConnection, now: datetime) -> Receiver: ...
+    def __call__(self, *, hot: KeptConnection, now: datetime) -> Receiver: ...
 
 
 def _receive(find: _Finder) -> Response:

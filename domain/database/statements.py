@@ -1,6 +1,6 @@
-"""What the hot paths ask of the database: one connection, one statement, no ORM.
+"""The database interface of the hot paths: one connection, one statement, no ORM.
 
-`web/database/connections.py` provides it: a round trip costs more than all else.
+`web/database/connections.py` implements it. Round trips are the main cost of a request.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Executable
 
 Outcome = TypeVar("Outcome")
-#: What runs a statement: a hot connection, or a session that has begun to write.
+#: Runs a statement: a method of a kept connection or of a session that has begun to write.
 Run = Callable[[Executable, Mapping[str, Any] | None], Any]
 
 
 class HotRow(Protocol):
-    """A row: its columns by name and by number."""
+    """A row with its columns by name and by index."""
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of a column."""
@@ -26,24 +26,24 @@ class HotRow(Protocol):
         """Return how many columns there are."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Go through the values."""
+        """Iterate over the values."""
 
     def _asdict(self) -> dict[str, Any]:
-        """Return names and values."""
+        """Return the values by column name."""
 
 
-class HotConnection(Protocol):
-    """A kept connection in autocommit mode."""
+class KeptConnection(Protocol):
+    """A kept connection in autocommit mode, for statements and transactions of the hot paths."""
 
     @property
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
-        """Run a read and return its first row; tried again once if the connection was stale."""
+        """Run a read and return its first row, or None; retried once if the connection was lost."""
 
     def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
-        """Run a read and return its rows; tried again once if the connection was stale."""
+        """Run a read and return its rows; retried once if the connection was lost."""
 
     def all(
         self,
@@ -53,7 +53,7 @@ class HotConnection(Protocol):
         """Run one statement and return its rows, if it has any."""
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Do the work in a transaction that may write, and commit it.
+        """Run the work in a transaction that may write, and commit it.
 
-        It is done again, a few times, if the database chose it as the victim of a conflict.
+        It is retried a few times after a deadlock or a serialization failure.
         """

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.signing_in.sessions import Browser
 from domain.audit.events import Event
-from domain.database.statements import HotConnection, Run
+from domain.database.statements import KeptConnection, Run
 from domain.keyring import Keyring
 
 
@@ -83,7 +83,7 @@ class OAuthContext:
     #: For what is rare: it opens a transaction, which ends with the request.
     session: Session
     #: For what is common: each statement stands for itself.
-    hot: HotConnection
+    hot: KeptConnection
     #: Whether the session has opened its transaction.
     has_begun: Callable[[], bool]
     keyring: Keyring

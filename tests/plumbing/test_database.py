@@ -1,4 +1,4 @@
-"""What each request costs the database, and how a hot connection behaves when something breaks."""
+"""What each request costs the database, and how a kept connection behaves when something breaks."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ _MOST_TRIES = 5
 class KeptConnections:
     """A pool of autocommit connections, each used by one statement or transaction at a time.
 
-    See `domain.database.statements.HotConnection`.
+    See `domain.database.statements.KeptConnection`.
     """
 
     def __init__(self, engine: Engine, *, size: int, patience: float) -> None:

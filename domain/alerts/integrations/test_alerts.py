@@ -17,7 +17,7 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import preview, receive
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.alerts.storing.lifecycle import ExistingOutcome, ItemOutcome
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 
 #: Alerts explained on a page; a webhook may have thousands.
 MOST_EXPLAINED = 50
@@ -60,7 +60,7 @@ class TestAlertResult:
 
 
 def send_test_alert(
-    delivery: InboundDelivery, *, hot: HotConnection, reading: Reading
+    delivery: InboundDelivery, *, hot: KeptConnection, reading: Reading
 ) -> TestAlertResult:
     """Store the body as a delivery and explain it; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
@@ -69,7 +69,7 @@ def send_test_alert(
     return _result(parsed, done, delivery_id=result.delivery_id)
 
 
-def dry_run(delivery: InboundDelivery, *, hot: HotConnection, reading: Reading) -> TestAlertResult:
+def dry_run(delivery: InboundDelivery, *, hot: KeptConnection, reading: Reading) -> TestAlertResult:
     """Explain what storing the body would do, and store nothing; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
     outcomes = preview(parsed.alerts, delivery.project_id, hot=hot)
@@ -83,7 +83,7 @@ def send_again(
     delivery: InboundDelivery,
     *,
     earlier_id: int,
-    hot: HotConnection,
+    hot: KeptConnection,
     reading: Reading,
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""

@@ -12,7 +12,7 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
-from domain.database.statements import HotConnection, HotRow
+from domain.database.statements import HotRow, KeptConnection
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import Keyring
 from models import Integration, Project
@@ -138,7 +138,7 @@ _RECORD_USE = (
 
 
 def find_receiver(
-    project_path: str, identifier: str, *, hot: HotConnection, now: datetime
+    project_path: str, identifier: str, *, hot: KeptConnection, now: datetime
 ) -> Receiver:
     """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
     parameters = {"identifier": identifier, "path": fold(project_path)}
@@ -146,14 +146,14 @@ def find_receiver(
 
 
 def find_oldest_receiver(
-    project_path: str, integration_type: IntegrationType, *, hot: HotConnection, now: datetime
+    project_path: str, integration_type: IntegrationType, *, hot: KeptConnection, now: datetime
 ) -> Receiver:
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
     parameters = {"type": integration_type.value, "path": fold(project_path)}
     return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
 
 
-def find_metrics_receiver(project_path: str, *, hot: HotConnection, now: datetime) -> Receiver:
+def find_metrics_receiver(project_path: str, *, hot: KeptConnection, now: datetime) -> Receiver:
     """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
 
     That is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
@@ -225,7 +225,7 @@ def check_open(receiver: Receiver) -> None:
         raise DisabledReceiverError(message)
 
 
-def record_use(receiver: Receiver, key: LiveKey, *, hot: HotConnection, now: datetime) -> None:
+def record_use(receiver: Receiver, key: LiveKey, *, hot: KeptConnection, now: datetime) -> None:
     """Store the time of the key's last use, to the minute."""
     if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
         parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}

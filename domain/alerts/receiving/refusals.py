@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, insert, update
 
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from models import Delivery
 
@@ -94,7 +94,7 @@ _SKIP = (
 
 
 def store_refusal(
-    delivery: InboundDelivery, status_code: int, error: DomainError, *, hot: HotConnection
+    delivery: InboundDelivery, status_code: int, error: DomainError, *, hot: KeptConnection
 ) -> int:
     """Insert a refused delivery with its reasons and return its id."""
     values = {
@@ -112,7 +112,7 @@ def store_refusal(
     return delivery_id
 
 
-def flush(counts: list[tuple[int, int]], *, hot: HotConnection) -> None:
+def flush(counts: list[tuple[int, int]], *, hot: KeptConnection) -> None:
     """Add the pending counts to the rows that `due` or `use_row` returned."""
     if counts:
         hot.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])

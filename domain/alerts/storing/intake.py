@@ -20,10 +20,10 @@ from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake_result import IntakeResult, result_of
 from domain.alerts.storing.lifecycle import ItemOutcome, plan
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 
 
-def receive(parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection) -> IntakeResult:
+def receive(parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection) -> IntakeResult:
     """Store the alerts of a body and return the result for each."""
     if hot.dialect_name == "postgresql" and _is_single_alert(parsed):
         result = single_alert.store(parsed, delivery, hot=hot)
@@ -33,7 +33,7 @@ def receive(parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
 
 
 def preview(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
 ) -> tuple[ItemOutcome, ...]:
     """Return the outcome that each alert would have if it arrived now; change nothing."""
     batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
@@ -50,7 +50,7 @@ def _is_single_alert(parsed: ParsedBody) -> bool:
 
 
 def _store_batch(
-    parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+    parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
 ) -> IntakeResult:
     batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
     batch.lock_project(delivery.project_id, hot=hot)

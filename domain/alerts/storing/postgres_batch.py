@@ -28,7 +28,7 @@ from domain.alerts.storing.lifecycle import (
     looks_back,
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 
 _REPORTED = {name: f"touched.{name}" for name in COLUMNS}
 
@@ -117,7 +117,7 @@ SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 )
 
 
-def lock_project(project_id: int, *, hot: HotConnection) -> None:
+def lock_project(project_id: int, *, hot: KeptConnection) -> None:
     """Lock the project's alert counter until the transaction ends; wait while another holds it.
 
     Batches and manual changes of status take this lock first.
@@ -126,7 +126,7 @@ def lock_project(project_id: int, *, hot: HotConnection) -> None:
 
 
 def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
 ) -> dict[bytes, Existing]:
     """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
@@ -145,7 +145,7 @@ def existing(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
 ) -> tuple[int, Sequence[int]]:
     """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
     values = {

@@ -21,7 +21,7 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values
 from domain.alerts.storing.intake_result import IntakeItem, IntakeResult
 from domain.alerts.storing.lifecycle import Action
 from domain.alerts.storing.reported_fields import set_clause
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 
 #: The parameter with each field that the sender gave: NULL where a default was filled in.
 _REPORTED = {
@@ -90,7 +90,7 @@ SELECT iid, title, is_new, delivery_id FROM outcome, next_delivery
 
 
 def store(
-    parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+    parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
 ) -> IntakeResult | None:
     """Store the only alert of a body, which is firing and has a fingerprint.
 

@@ -22,14 +22,14 @@ from domain.alerts.storing.lifecycle import (
     looks_back,
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
 
 #: Fingerprints per query: SQLite limits the number of parameters of a statement.
 _CHUNK = 5000
 
 
-def lock_project(project_id: int, *, hot: HotConnection) -> None:
+def lock_project(project_id: int, *, hot: KeptConnection) -> None:
     """Do nothing: on SQLite the transaction that writes already excludes all others."""
 
 
@@ -73,7 +73,7 @@ _LAST_RESOLVED = _EXISTING_COLUMNS.where(
 
 
 def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: HotConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
 ) -> dict[bytes, Existing]:
     """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
@@ -84,7 +84,7 @@ def existing(
 
 
 def _look_up(
-    statement: Executable, fingerprints: set[bytes], project_id: int, *, hot: HotConnection
+    statement: Executable, fingerprints: set[bytes], project_id: int, *, hot: KeptConnection
 ) -> dict[bytes, Existing]:
     wanted, found = list(fingerprints), {}
     for start in range(0, len(wanted), _CHUNK):
@@ -102,7 +102,7 @@ def _look_up(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: HotConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
 ) -> tuple[int, Sequence[int]]:
     """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
     values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
@@ -144,7 +144,7 @@ _SET_REPORTED = text(
 
 
 def _update_existing(
-    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, hot: HotConnection
+    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, hot: KeptConnection
 ) -> None:
     now = delivery.received_at
     bumps = [
@@ -178,7 +178,7 @@ _ADVANCE_COUNTER = (
 )
 
 
-def _take_iids(count: int, project_id: int, *, hot: HotConnection) -> Sequence[int]:
+def _take_iids(count: int, project_id: int, *, hot: KeptConnection) -> Sequence[int]:
     if not count:
         return ()
     last_iid: int = hot.all(_ADVANCE_COUNTER, {"of_project": project_id, "more": count})[0][0]
@@ -193,7 +193,7 @@ def _store_new(
     delivery: InboundDelivery,
     ids_to_use: tuple[int, Sequence[int]],
     *,
-    hot: HotConnection,
+    hot: KeptConnection,
 ) -> Sequence[int]:
     """Insert alerts by a delivery's id and their numbers; return their ids, in order."""
     if not new:
@@ -222,7 +222,7 @@ def _store_occurrences(
     decided: Plan,
     ids_to_use: tuple[int, Sequence[int]],
     *,
-    hot: HotConnection,
+    hot: KeptConnection,
 ) -> None:
     delivery_id, new_ids = ids_to_use
     rows = [

@@ -28,7 +28,7 @@ from sqlalchemy.orm import Session
 from domain.clock import written
 from domain.database.advisory_locks import AdvisoryLock
 from domain.database.locks import release_locks
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from models import SigningKey
@@ -111,7 +111,7 @@ def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> st
     return str(found.kid) if found is not None else None
 
 
-def find_signing_key(*, hot: HotConnection, keyring: Keyring, now: datetime) -> RSAKey | None:
+def find_signing_key(*, hot: KeptConnection, keyring: Keyring, now: datetime) -> RSAKey | None:
     """Return the key that signs now; None if none was made so far."""
     return _first_opened(
         (row.private_ciphertext for row in hot.look_up(_IN_USE, {"now": now})), keyring
@@ -202,7 +202,7 @@ def _published(now: datetime) -> Executable:
     )
 
 
-def find_published_keys(*, hot: HotConnection, now: datetime) -> tuple[PublishedKey, ...]:
+def find_published_keys(*, hot: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the set, the oldest first; none if none was made so far."""
     return tuple(PublishedKey(**row._asdict()) for row in hot.all(_published(now)))
 

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, profile_of, profile_path
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from domain.oauth.openid.avatars import avatar_path
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
@@ -50,7 +50,7 @@ _PERSON = (
 )
 
 
-def userinfo(bearer: Bearer, *, issuer: str, hot: HotConnection) -> dict[str, Any]:
+def userinfo(bearer: Bearer, *, issuer: str, hot: KeptConnection) -> dict[str, Any]:
     """Return the claims that the token's scopes open; raise InsufficientScopeError."""
     bearer.require("openid")
     groups = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
@@ -58,7 +58,7 @@ def userinfo(bearer: Bearer, *, issuer: str, hot: HotConnection) -> dict[str, An
 
 
 def claims_of(
-    user_id: int, scopes: Sequence[str], *, issuer: str, hot: HotConnection
+    user_id: int, scopes: Sequence[str], *, issuer: str, hot: KeptConnection
 ) -> dict[str, Any]:
     """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
 

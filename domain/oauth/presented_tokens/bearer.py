@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.accounts.profiles import PROFILE, Profile, profile_of
 from domain.accounts.users import ACTIVE, BOT
-from domain.database.statements import HotConnection, HotRow
+from domain.database.statements import HotRow, KeptConnection
 from domain.keyring import Keyring, Kind
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 
@@ -195,7 +195,7 @@ _STATEMENTS = {Kind.ACCESS_TOKEN: ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: PERS
 
 
 def get_access_token_bearer(
-    token: str, *, hot: HotConnection, keyring: Keyring, now: datetime
+    token: str, *, hot: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
     row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
@@ -204,7 +204,7 @@ def get_access_token_bearer(
     return _access_token_bearer(row, now)
 
 
-def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetime) -> Bearer:
+def get_bearer(token: str, *, hot: KeptConnection, keyring: Keyring, now: datetime) -> Bearer:
     """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
     row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
     if row is not None:
@@ -217,7 +217,7 @@ def get_bearer(token: str, *, hot: HotConnection, keyring: Keyring, now: datetim
     return found
 
 
-def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: datetime) -> None:
+def note_use(bearer: Bearer, *, address: str | None, hot: KeptConnection, now: datetime) -> None:
     """Remember when and from where a token was last used; a statement a minute, not a request."""
     last, stale = bearer.last_used_at, now - _USE_RESOLUTION
     if last is not None and last > stale:
@@ -235,7 +235,7 @@ def note_use(bearer: Bearer, *, address: str | None, hot: HotConnection, now: da
         hot.all(statement, values)
 
 
-def _find(token: str, kind: Kind, *, hot: HotConnection, keyring: Keyring) -> HotRow | None:
+def _find(token: str, kind: Kind, *, hot: KeptConnection, keyring: Keyring) -> HotRow | None:
     for digest in keyring.credential_digests(token, kind):
         row = hot.first(_STATEMENTS[kind], {"digest": digest})
         if row is not None:
@@ -244,7 +244,7 @@ def _find(token: str, kind: Kind, *, hot: HotConnection, keyring: Keyring) -> Ho
 
 
 def _rekey(
-    token: str, bearer: Bearer, *, hot: HotConnection, keyring: Keyring, now: datetime
+    token: str, bearer: Bearer, *, hot: KeptConnection, keyring: Keyring, now: datetime
 ) -> None:
     """Store the hash of a personal token under the newest secret key: it may live for years."""
     newest = keyring.anew(token, bearer.digest)

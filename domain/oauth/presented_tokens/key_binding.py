@@ -5,7 +5,7 @@ from datetime import datetime
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 
-from domain.database.statements import HotConnection
+from domain.database.statements import KeptConnection
 from domain.keyring import Keyring
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import (
@@ -48,7 +48,7 @@ def check_bound(
     bearer: Bearer,
     presented: PresentedToken,
     *,
-    hot: HotConnection,
+    hot: KeptConnection,
     keyring: Keyring,
     now: datetime,
 ) -> None:
