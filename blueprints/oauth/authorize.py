@@ -147,7 +147,7 @@ def _refuse(
 
 
 def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
-    """Return what a redirect URI was compared with; the registered ones for who chooses them."""
+    """Return the presented redirect URI; the registered ones too if the visitor may edit them."""
     if not isinstance(error, UnknownRedirectUriError):
         return None
     edit_url = _edit_url(error.application)

@@ -103,9 +103,9 @@ class CheckedRequest:
         return bool((self.prompts & _ASKING) - done)
 
     def _was_signed_in_for(self, auth_time: datetime) -> bool:
-        """Return whether the user signed in since this was asked, so that nothing more is needed.
+        """Return whether the user has signed in since the request was first made.
 
-        Whoever did so has chosen the account as well.
+        A user who signed in for it has chosen the account as well.
         """
         return self.request.asked_at is not None and auth_time >= self.request.asked_at
 
@@ -113,8 +113,8 @@ class CheckedRequest:
 def may_be_told(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
-    Anybody can register a client where that is open: its redirect URI would be where our address
-    leads whoever follows a link. Who is signed in has shown to be somebody who uses this service.
+    Where registration is open, anybody can register a client, and a link to this service would
+    lead to its redirect URI. A user who is signed in is known to use this service.
     """
     return is_signed_in or not is_unchecked(request.client.application)
 

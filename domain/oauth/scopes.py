@@ -13,8 +13,8 @@ class Scope:
     description: str
     #: Any application may ask for it, whatever it is registered for.
     is_free: bool = False
-    #: False for what opens nothing here yet. It is taken from who asks for it, because clients of
-    #: the API do, and neither offered on pages nor named in the metadata.
+    #: False for a scope that opens nothing here yet. It is accepted, because clients of the API
+    #: ask for it, but neither offered on pages nor named in the metadata.
     is_offered: bool = True
 
 

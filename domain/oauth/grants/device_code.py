@@ -84,8 +84,8 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
     def _refuse_unless_approved(self, found: FoundDevice) -> None:
         """Raise the error of a request that is not approved; an approved one is served at any poll.
 
-        Whoever approves in the last second is told that the device is connected: its next poll
-        comes an interval later, and finds the approval still there.
+        A user who approves in the last second reads that the device is connected: its next poll
+        comes an interval later, and must find the approval.
         """
         if found.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")

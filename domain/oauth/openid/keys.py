@@ -1,7 +1,7 @@
 """Keys that sign ID tokens: RSA, RS256, one at a time, with a grace period (RFC 7517, RFC 7518).
 
-A new key is published before it signs, so that whoever keeps the key set for a while has it by
-then; an old one stays published until the last ID token that it signed has expired.
+A new key is published before it signs, so that clients which cache the key set have it by then;
+an old one stays published until the last ID token that it signed has expired.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""What applications make of their access: tokens that end with the authorization behind them.
+"""Personal access tokens that applications create: they end with the authorization behind them.
 
-Otherwise two hours of access could be turned into a year of it, and whoever revokes an application
-would believe that it is gone.
+Otherwise an application could turn two hours of access into a year, and keep its access after a
+user has revoked it.
 """
 
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ def source_of(bearer: Bearer, *, session: Session) -> Source | None:
 
 
 def source_in(authorization_id: int, key_thumbprint: str | None, *, session: Session) -> Source:
-    """Return what comes from an authorization, or raise ForbiddenError if it has ended.
+    """Return the source for a live authorization, or raise ForbiddenError if it has ended.
 
-    Whoever revokes it at the same time goes first, or waits and finds the new token.
+    A revocation at the same time goes first, or waits and finds the new token.
     """
     held = session.scalar(
         select(Authorization.id)

@@ -65,7 +65,7 @@ def expiry_on(day: date | None, *, longest: timedelta, now: datetime) -> datetim
 
 
 def renewed_expiry(token: TokenView, *, longest: timedelta, now: datetime) -> datetime:
-    """Return when a token's successor ends: it gets as many days as the token had."""
+    """Return the expiry of a rotated token: it gets as many days as the old one had."""
     days = (token.expires_at.date() - token.created_at.date()).days
     lifetime = min(max(timedelta(days=days), timedelta(days=1)), longest)
     return expiry_on(now.astimezone(UTC).date() + lifetime, longest=longest, now=now)

@@ -39,8 +39,8 @@ def find_replay(
 ) -> RefreshReplay | None:
     """Return the pair that this token was redeemed for, if the response may be sent again.
 
-    Its time has not run out, and nobody has refreshed or revoked the new pair: who has shown the
-    new one has received it, and then whoever comes with the old one is a thief.
+    That is within the replay window, and while the new pair is neither refreshed nor revoked: a
+    client that presents the new token has received it, so the old one now comes from a thief.
     """
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:
