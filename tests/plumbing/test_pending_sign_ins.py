@@ -75,14 +75,14 @@ def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> 
     assert find_pending_sign_in() is not None
 
 
-def test_a_ticket_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
+def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
     begin_pending_sign_in(charlie)
     remove_second_factors(charlie.id, session=db.session())
     assert find_pending_sign_in() is None
 
 
 @pytest.mark.usefixtures("charlie")
-def test_what_was_never_sealed_is_no_ticket() -> None:
+def test_what_was_never_sealed_is_no_pending_sign_in() -> None:
     for text in ("", "x", "e30.x.y", "\x00", "🔔"):
         session["two_factor"] = text
         assert find_pending_sign_in() is None, text

@@ -202,7 +202,7 @@ def test_a_right_code_starts_the_count_anew(
         assert_signed_in(give_code(browser, page, next(codes)))
 
 
-# The ticket between the steps
+# The pending sign-in between the steps
 
 
 def test_without_the_first_step_there_is_no_second(gatebell: LiveGatebell) -> None:
@@ -219,7 +219,7 @@ def test_without_the_first_step_there_is_no_second(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.both_databases
-def test_a_ticket_is_good_for_one_sign_in_even_if_the_cookie_was_copied(
+def test_a_pending_sign_in_is_good_for_one_sign_in_even_if_the_cookie_was_copied(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -240,7 +240,7 @@ def test_the_cookie_between_the_steps_is_worthless_after_them(
     assert not is_signed_in(gatebell, with_cookie(gatebell, planted))
 
 
-def test_a_ticket_that_was_changed_is_nobodys(
+def test_a_pending_sign_in_that_was_changed_is_nobodys(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
