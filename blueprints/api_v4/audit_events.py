@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from domain.audit import log as trail
+from domain.audit import log as audit_log
 from domain.audit.log import EventFilter
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
@@ -26,7 +26,7 @@ def index(bearer: Bearer) -> Response:
     _administrators_only(bearer)
     given = list_query("entity_type", "entity_id", "created_after", "created_before")
     wanted_page = requested_page()
-    found = trail.list_events(
+    found = audit_log.list_events(
         _filter(given), offset=wanted_page.offset, limit=wanted_page.size, session=db.session()
     )
     return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
@@ -37,7 +37,7 @@ def index(bearer: Bearer) -> Response:
 def show(bearer: Bearer, event_id: int) -> Response:
     """Show one event."""
     _administrators_only(bearer)
-    return json_response(trail.get_event(event_id, session=db.session()).as_json())
+    return json_response(audit_log.get_event(event_id, session=db.session()).as_json())
 
 
 def _administrators_only(bearer: Bearer) -> None:

@@ -1,4 +1,4 @@
-"""The audit trail and one's own activity, in light and dark, wide and narrow."""
+"""The audit log and one's own activity, in light and dark, wide and narrow."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -118,7 +118,7 @@ class DeadlineConnection(Connection[Any]):
             return self._wait(gen, self._probe)
         except Exception:
             raise
-        except BaseException:  # whoever waited has no more time, or is told to stop
+        except BaseException:  # the deadline has passed, or the greenlet was killed
             backend = self.info.backend_pid
             self.close()
             spawn(self._probe.cancel, backend)

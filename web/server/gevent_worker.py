@@ -211,7 +211,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._current.request = req
         answer = BufferedResponse(sock)
         req.body = DeadlineBody(req, sock, deadline=self._current.began + self.request_seconds)
-        sock.settimeout(self.request_seconds)  # for whoever does not read the answer
+        sock.settimeout(self.request_seconds)  # for clients that do not read the response
         try:
             super().handle_request(listener_name, req, answer, addr)
             answer.end()

@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from domain.audit.events import EventKind
-from tests.support.audit_trail import event_about
+from tests.support.audit_log import event_about
 from tests.support.html_forms import form_with, submit
 from tests.support.live import LiveGatebell
 from tests.support.oauth_wire import ask, machine, refresh

@@ -1,4 +1,4 @@
-"""Reading the audit trail: the API, the administration's page, and one's own activity."""
+"""Reading the audit log: the API, the administration's page, and one's own activity."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, Origin, store_event
 from models import AuditEvent, SignIn
-from tests.support.audit_trail import event_about
+from tests.support.audit_log import event_about
 from tests.support.html_forms import form_to, forms_in, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import (

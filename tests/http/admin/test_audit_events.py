@@ -1,4 +1,4 @@
-"""What is written into the audit trail, by whom, and what never is."""
+"""What is written into the audit log, by whom, and what never is."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import pytest
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
-from tests.support.audit_trail import (
+from tests.support.audit_log import (
     count_events,
     event_about,
     events_about,
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @pytest.fixture
 def carol(gatebell: LiveGatebell) -> Person:
-    """Somebody whose trail has nothing of others in it."""
+    """Somebody whose audit log has nothing of others in it."""
     return make_user(gatebell, name="carol")
 
 

@@ -7,7 +7,7 @@ from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.projects.members import get_place, list_members
 from tests.support.administration import fill_in
-from tests.support.audit_trail import event_about
+from tests.support.audit_log import event_about
 from tests.support.html_forms import form_to, form_with, forms_in, submit
 from tests.support.live import LiveGatebell
 from tests.support.people import (

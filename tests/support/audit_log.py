@@ -1,4 +1,4 @@
-"""What the audit trail of a running service holds."""
+"""What the audit log of a running service holds."""
 
 from sqlalchemy import func, select
 
