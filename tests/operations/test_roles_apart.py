@@ -1,6 +1,7 @@
 """On Postgres one role migrates, and the service works as another one that owns nothing."""
 
 from pathlib import Path
+from time import monotonic, sleep
 
 import psycopg
 import pytest
@@ -8,9 +9,10 @@ import requests
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
+from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from tests.operations.test_start_checks import run
 from tests.support.live import ROOT, LiveGatebell
-from tests.support.people import make_project, make_user
+from tests.support.people import database_of, make_project, make_user
 from tests.support.postgres import Postgres
 from tests.support.senders import connect
 
@@ -53,6 +55,16 @@ def execute(url: str, statements: str) -> None:
         connection.execute(statements.encode())
 
 
+def await_worker(live: LiveGatebell) -> None:
+    deadline = monotonic() + 60
+    heard = None
+    while heard is None and monotonic() < deadline:
+        sleep(0.2)
+        with database_of(live) as session:
+            heard = last_turn(WORKER_HEARTBEAT, session=session)
+    assert heard is not None, live.log_text()
+
+
 def test_the_service_works_as_a_role_that_owns_nothing(url: str, tmp_path: Path) -> None:
     owner = LiveGatebell(instance_path=tmp_path / "owner", database_url=url)
     execute(url, documented_grants(url))
@@ -69,9 +81,11 @@ def test_the_service_works_as_a_role_that_owns_nothing(url: str, tmp_path: Path)
         assert [endpoint.accepted(title=f"Disk {n}")["iid"] for n in (1, 2)] == [1, 2]
         assert requests.get(f"{live.url}/readyz", timeout=10).status_code == 200
         assert live.cli("prune")["deliveries"] == 0
+        await_worker(live)
     finally:
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()
+    assert "ended by itself" not in live.log_text()
 
 
 def test_a_worker_that_may_not_make_its_schema_says_what_to_do(url: str, tmp_path: Path) -> None:
