@@ -28,7 +28,7 @@ ROWS = (
 
 @pytest.fixture
 def hasty(settings: Settings, make_app: Callable[[Settings], Flask]) -> Flask:
-    return make_app(replace(settings, database_statement_timeout_ms=1_000))
+    return make_app(replace(settings, database_statement_timeout_ms=2_000))
 
 
 def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
@@ -54,5 +54,5 @@ def test_what_rows_wait_for_is_not_the_statement_s_time(hasty: Flask) -> None:
     with hasty.app_context():
         rows = iter(db.session.execute(text(ROWS)))
         next(rows)
-        sleep(1.5)
+        sleep(2.5)
         assert sum(1 for _ in rows) == 19_999
