@@ -5,6 +5,7 @@ Tokens, device codes, pushed requests, introspection and revocation go through t
 does; it can neither leave out a shared phase nor change their order.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, final
@@ -60,7 +61,7 @@ class ClientRequest(Generic[Found]):
         return self.found
 
 
-class ClientEndpoint(PartOfServer, Generic[Found, Checked]):
+class ClientEndpoint(PartOfServer, ABC, Generic[Found, Checked]):
     """What a grant or an endpoint adds to the phases that all requests of clients share."""
 
     #: None where a request brings no credential beside that of its client.
@@ -115,13 +116,13 @@ class ClientEndpoint(PartOfServer, Generic[Found, Checked]):
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Refuse a client that may not use this endpoint."""
 
+    @abstractmethod
     def check(self, asked: ClientRequest[Found]) -> Checked:
         """Refuse what cannot be granted; return what `perform` works with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Do what was asked for and return the body of the response."""
-        raise NotImplementedError
 
     # The phases that nobody overrides
 
@@ -169,6 +170,6 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
         """Redeem what the client brings."""
         return self.redeem(asked, checked)
 
+    @abstractmethod
     def redeem(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Consume the credential, store the pair, and return the body of the token response."""
-        raise NotImplementedError

@@ -10,10 +10,10 @@ from sqlalchemy import update
 
 from domain.accounts.roles import Role
 from models import Integration
-from tests.support.changed_settings import changed_setting
 from tests.support.html_forms import HtmlForm, form_to, form_with, submit
 from tests.support.integration_pages import opened, words
 from tests.support.live import LiveGatebell
+from tests.support.live_settings import changed_settings
 from tests.support.senders import Endpoint, connect
 from tests.support.stored import alerts_of, change, deliveries_of, integrations_of
 
@@ -289,8 +289,8 @@ def test_a_mapping_of_a_later_release_does_not_cost_an_alert(gatebell: LiveGateb
 
 @pytest.fixture
 def free(live_sqlite: LiveGatebell) -> Iterator[LiveGatebell]:
-    with changed_setting(live_sqlite, "tier", "free"):
-        yield live_sqlite
+    with changed_settings(live_sqlite, tier="free") as live:
+        yield live
 
 
 @pytest.mark.spec("H9")

@@ -9,7 +9,7 @@ from flask import Flask
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from tests.plumbing.test_database import services_of
+from tests.plumbing.database.test_database import services_of
 from web.extensions import db
 from web.settings.reader import Settings
 

@@ -9,7 +9,7 @@ from sqlalchemy import Executable
 
 from domain.oauth.clients import credential_lookup
 from domain.oauth.tokens import redemption
-from tests.plumbing.test_hot_plans import plan_of
+from tests.plumbing.database.test_hot_plans import plan_of
 from web.extensions import db
 
 ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
