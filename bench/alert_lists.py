@@ -98,7 +98,7 @@ def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
         yield app
     finally:
         with app.app_context():
-            services().hot.close()
+            services().connections.close()
             db.session.remove()
             db.engine.dispose()
 

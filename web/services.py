@@ -36,11 +36,11 @@ _PATIENCE_SECONDS = 0.25
 class LiveSettings:
     """The settings of the environment, with those stored in the database in their place."""
 
-    def __init__(self, settings: Settings, hot: KeptConnections) -> None:
+    def __init__(self, settings: Settings, connections: KeptConnections) -> None:
         """Start with the settings of the environment."""
         self._environment = settings
         self._current = settings
-        self._hot = hot
+        self._connections = connections
         self._read_at = float("-inf")
         self._reading = Lock()
         self._derived: dict[Callable[[Settings], Any], tuple[Settings, Any]] = {}
@@ -78,7 +78,7 @@ class LiveSettings:
 
     def _refresh(self) -> None:
         try:
-            stored = {row.name: row.value for row in self._hot.all(_SETTINGS)}
+            stored = {row.name: row.value for row in self._connections.all(_SETTINGS)}
         except SQLAlchemyError:
             return
         current = override(self._environment, stored)
@@ -92,7 +92,7 @@ class Services:
 
     clock: Clock
     keyring: Keyring
-    hot: KeptConnections
+    connections: KeptConnections
     live_settings: LiveSettings
     refusals: RefusalSampler
     counters: Counters

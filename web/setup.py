@@ -74,7 +74,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     csrf.init_app(app)
     with app.app_context():
         prepare_engine(db.engine, settings)
-    hot = KeptConnections(
+    connections = KeptConnections(
         open_autocommit_engine(settings),
         size=settings.database_pool_size,
         patience=settings.database_connect_timeout_seconds,
@@ -82,8 +82,8 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     app.extensions["gatebell"] = Services(
         clock=clock,
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
-        hot=hot,
-        live_settings=LiveSettings(settings, hot),
+        connections=connections,
+        live_settings=LiveSettings(settings, connections),
         refusals=RefusalSampler(),
         counters=open_counters(app, settings.ratelimit_storage_uri),
         write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),

@@ -70,7 +70,7 @@ def notify_prometheus(project_path: str) -> Response:
 
 
 class _Finder(Protocol):
-    def __call__(self, *, hot: KeptConnection, now: datetime) -> Receiver: ...
+    def __call__(self, *, connection: KeptConnection, now: datetime) -> Receiver: ...
 
 
 def _receive(find: _Finder) -> Response:
@@ -89,15 +89,15 @@ def _receive(find: _Finder) -> Response:
     except DomainError as error:
         _log_refusal(delivery, error)
         raise
-    refusals.flush(own.refusals.due(now=moment), hot=own.hot)
+    refusals.flush(own.refusals.due(now=moment), connection=own.connections)
     if delivery.size > _WORTH_A_CONNECTION:
-        own.hot.close_last_used()
+        own.connections.close_last_used()
     return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
 
 
 def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
     try:
-        return find(hot=services().hot, now=moment)
+        return find(connection=services().connections, now=moment)
     except receivers.UnknownReceiverError:
         check_declared_length(limit)  # a body over the limit gets 413 at any URL
         raise
@@ -144,8 +144,8 @@ def _store(
     )
     parsed = aside.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
     check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
-    receivers.record_use(receiver, key, hot=own.hot, now=delivery.received_at)
-    result = receive(parsed, delivery, hot=own.hot)
+    receivers.record_use(receiver, key, connection=own.connections, now=delivery.received_at)
+    result = receive(parsed, delivery, connection=own.connections)
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
@@ -155,10 +155,10 @@ def _store(
 def _log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
     """Log the refusal as a row, or add it to the count of an earlier one."""
     count_alerts("refused", 1)
-    sampler, hot, status = services().refusals, services().hot, status_of(error)
+    sampler, connection, status = services().refusals, services().connections, status_of(error)
     kind = (delivery.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
     if sampler.gets_row(kind, now=delivery.received_at, per_minute=per_minute):
-        row = refusals.store_refusal(delivery, status, error, hot=hot)
-        refusals.flush(sampler.use_row(kind, row), hot=hot)
-    refusals.flush(sampler.due(now=delivery.received_at), hot=hot)
+        row = refusals.store_refusal(delivery, status, error, connection=connection)
+        refusals.flush(sampler.use_row(kind, row), connection=connection)
+    refusals.flush(sampler.due(now=delivery.received_at), connection=connection)

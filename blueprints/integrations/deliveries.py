@@ -87,12 +87,14 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
 
 def _receive(delivery: InboundDelivery, earlier_id: int) -> int:
     """Return the id of the new delivery, accepted or refused."""
-    hot = services().hot
+    connection = services().connections
     try:
-        result = receive_again(delivery, earlier_id=earlier_id, hot=hot, reading=reading())
+        result = receive_again(
+            delivery, earlier_id=earlier_id, connection=connection, reading=reading()
+        )
     except DomainError as error:
         flash("It was read once more, and refused.", "error")
-        return store_refusal(delivery, status_of(error), error, hot=hot)
+        return store_refusal(delivery, status_of(error), error, connection=connection)
     flash(f"Delivery {earlier_id} came in once more, as this one.")
     return result.delivery_id
 

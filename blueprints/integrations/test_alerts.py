@@ -57,12 +57,12 @@ def _send(integration: IntegrationView, body: bytes) -> TestAlertResult:
         message = "This integration is turned off; turn it on under “Configure” first."
         raise DisabledReceiverError(message)
     delivery = _inbound_delivery(integration, body)
-    return send_test_alert(delivery, hot=services().hot, reading=reading())
+    return send_test_alert(delivery, connection=services().connections, reading=reading())
 
 
 def _dry_run(integration: IntegrationView, body: bytes) -> TestAlertResult:
     delivery = _inbound_delivery(integration, body)
-    return dry_run(delivery, hot=services().hot, reading=reading())
+    return dry_run(delivery, connection=services().connections, reading=reading())
 
 
 def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDelivery:

@@ -25,7 +25,7 @@ _A_DAY = 86_400
 @oauth_bearer("openid")
 def userinfo(bearer: Bearer) -> Response:
     """Return what the token's scopes let an application know (OpenID Connect Core 5.3)."""
-    claims = claims_for(bearer, issuer=settings().base_url, hot=services().hot)
+    claims = claims_for(bearer, issuer=settings().base_url, connection=services().connections)
     response = jsonify(claims)
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -77,7 +77,7 @@ def info() -> ResponseReturnValue:
         raise BearerRefusedError(Refusal.UNKNOWN)
     moment = now()
     found = get_access_token_bearer(
-        presented, hot=services().hot, keyring=services().keyring, now=moment
+        presented, connection=services().connections, keyring=services().keyring, now=moment
     )
     check_key(found, presented, now=moment)
     response = json_response(token_info(found, now=moment))

@@ -83,7 +83,7 @@ class OAuthContext:
     #: For what is rare: it opens a transaction, which ends with the request.
     session: Session
     #: For what is common: each statement stands for itself.
-    hot: KeptConnection
+    connection: KeptConnection
     #: Whether the session has opened its transaction.
     has_begun: Callable[[], bool]
     keyring: Keyring
@@ -97,7 +97,7 @@ class OAuthContext:
     @property
     def run(self) -> Run:
         """Runs a write: through the session if it has begun, as that locks SQLite for others."""
-        return self.session.execute if self.has_begun() else self.hot.all
+        return self.session.execute if self.has_begun() else self.connection.all
 
 
 class PartOfServer:

@@ -69,7 +69,9 @@ class House:
             stopwatch=lambda: 5,
             mapping=mapping,
         )
-        result = intake.receive(parsed, delivery, hot=self.app.extensions["gatebell"].hot)
+        result = intake.receive(
+            parsed, delivery, connection=self.app.extensions["gatebell"].connections
+        )
         return result.items, result.by_item
 
     def change(self, status: str, iid: int, moment: datetime) -> object:

@@ -216,7 +216,7 @@ def running(live: LiveGatebell) -> Iterator[LiveGatebell]:
 def close_app(app: Flask) -> None:
     """Close what an app in this process has opened."""
     with app.app_context():
-        services().hot.close()
+        services().connections.close()
         db.session.remove()
         db.engine.dispose()
 

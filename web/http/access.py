@@ -234,7 +234,7 @@ def find_bearer(*accepted: str) -> Bearer | None:
 
 
 def _bearer(accepted: tuple[str, ...]) -> Bearer:
-    moment, hot = now(), services().hot
+    moment, connection = now(), services().connections
     try:
         found = _api_bearer(moment)
     except (ProtocolError, BearerRefusedError):
@@ -242,7 +242,7 @@ def _bearer(accepted: tuple[str, ...]) -> Bearer:
         raise
     check_api_rate(found.user_id)
     found.require(*accepted)
-    note_use(found, address=request.remote_addr, hot=hot, now=moment)
+    note_use(found, address=request.remote_addr, connection=connection, now=moment)
     g.bearer = found
     return found
 
@@ -251,7 +251,9 @@ def _api_bearer(moment: datetime) -> Bearer:
     token = presented_token(*API_PLACES)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    found = get_bearer(token, hot=services().hot, keyring=services().keyring, now=moment)
+    found = get_bearer(
+        token, connection=services().connections, keyring=services().keyring, now=moment
+    )
     check_key(found, token, now=moment)
     return found
 
@@ -273,9 +275,11 @@ def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
     token = presented_token(*USERINFO_PLACES)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    moment, hot = now(), services().hot
-    found = get_access_token_bearer(token, hot=hot, keyring=services().keyring, now=moment)
+    moment, connection = now(), services().connections
+    found = get_access_token_bearer(
+        token, connection=connection, keyring=services().keyring, now=moment
+    )
     check_key(found, token, now=moment)
     found.require(*accepted)
-    note_use(found, address=request.remote_addr, hot=hot, now=moment)
+    note_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

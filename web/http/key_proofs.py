@@ -24,4 +24,6 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )
-    check_bound(found, presented, hot=services().hot, keyring=services().keyring, now=now)
+    check_bound(
+        found, presented, connection=services().connections, keyring=services().keyring, now=now
+    )

@@ -38,7 +38,7 @@ def oauth_context() -> OAuthContext:
     return OAuthContext(
         # The registry of sessions in the place of one: it opens one when it is first asked.
         session=cast("Session", db.session),
-        hot=own.hot,
+        connection=own.connections,
         has_begun=_has_begun,
         keyring=own.keyring,
         now=own.clock(),

@@ -25,7 +25,7 @@ def key_set() -> Response:
 
 def _published_keys() -> tuple[PublishedKey, ...]:
     moment = now()
-    found = find_published_keys(hot=services().hot, now=moment)
+    found = find_published_keys(connection=services().connections, now=moment)
     if found:
         return found
     # Nobody should keep an empty set: make the first key, in the first GET that has to write.

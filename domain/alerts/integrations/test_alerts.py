@@ -60,19 +60,21 @@ class TestAlertResult:
 
 
 def send_test_alert(
-    delivery: InboundDelivery, *, hot: KeptConnection, reading: Reading
+    delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
 ) -> TestAlertResult:
     """Store the body as a delivery and explain it; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
-    result = receive(parsed, delivery, hot=hot)
+    result = receive(parsed, delivery, connection=connection)
     done = ((item.iid, item.title, item.action.value) for item in result.by_item)
     return _result(parsed, done, delivery_id=result.delivery_id)
 
 
-def dry_run(delivery: InboundDelivery, *, hot: KeptConnection, reading: Reading) -> TestAlertResult:
+def dry_run(
+    delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
+) -> TestAlertResult:
     """Explain what storing the body would do, and store nothing; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
-    outcomes = preview(parsed.alerts, delivery.project_id, hot=hot)
+    outcomes = preview(parsed.alerts, delivery.project_id, connection=connection)
     would = (
         _preview_of(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
     )
@@ -83,13 +85,13 @@ def send_again(
     delivery: InboundDelivery,
     *,
     earlier_id: int,
-    hot: KeptConnection,
+    connection: KeptConnection,
     reading: Reading,
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
     warnings = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.parse_warnings)
-    return receive(replace(parsed, parse_warnings=warnings), delivery, hot=hot)
+    return receive(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
 
 
 def _read(delivery: InboundDelivery, *, reading: Reading) -> ParsedBody:

@@ -138,31 +138,39 @@ _RECORD_USE = (
 
 
 def find_receiver(
-    project_path: str, identifier: str, *, hot: KeptConnection, now: datetime
+    project_path: str, identifier: str, *, connection: KeptConnection, now: datetime
 ) -> Receiver:
     """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
     parameters = {"identifier": identifier, "path": fold(project_path)}
-    return _receiver(hot.first(_BY_IDENTIFIER, parameters), now)
+    return _receiver(connection.first(_BY_IDENTIFIER, parameters), now)
 
 
 def find_oldest_receiver(
-    project_path: str, integration_type: IntegrationType, *, hot: KeptConnection, now: datetime
+    project_path: str,
+    integration_type: IntegrationType,
+    *,
+    connection: KeptConnection,
+    now: datetime,
 ) -> Receiver:
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
     parameters = {"type": integration_type.value, "path": fold(project_path)}
-    return _receiver(hot.first(_OLDEST_OF_TYPE, parameters), now)
+    return _receiver(connection.first(_OLDEST_OF_TYPE, parameters), now)
 
 
-def find_metrics_receiver(project_path: str, *, hot: KeptConnection, now: datetime) -> Receiver:
+def find_metrics_receiver(
+    project_path: str, *, connection: KeptConnection, now: datetime
+) -> Receiver:
     """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
 
     That is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
     project `PATH/prometheus`. At most one of the projects exists, since projects do not nest.
     """
     with suppress(UnknownReceiverError):
-        return find_oldest_receiver(project_path, IntegrationType.PROMETHEUS, hot=hot, now=now)
+        return find_oldest_receiver(
+            project_path, IntegrationType.PROMETHEUS, connection=connection, now=now
+        )
     below = f"{project_path}/{IntegrationType.PROMETHEUS}"
-    return find_oldest_receiver(below, IntegrationType.HTTP, hot=hot, now=now)
+    return find_oldest_receiver(below, IntegrationType.HTTP, connection=connection, now=now)
 
 
 def _receiver(row: HotRow | None, now: datetime) -> Receiver:
@@ -225,8 +233,10 @@ def check_open(receiver: Receiver) -> None:
         raise DisabledReceiverError(message)
 
 
-def record_use(receiver: Receiver, key: LiveKey, *, hot: KeptConnection, now: datetime) -> None:
+def record_use(
+    receiver: Receiver, key: LiveKey, *, connection: KeptConnection, now: datetime
+) -> None:
     """Store the time of the key's last use, to the minute."""
     if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
         parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-        hot.all(_RECORD_USE, parameters)
+        connection.all(_RECORD_USE, parameters)

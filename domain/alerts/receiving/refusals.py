@@ -94,7 +94,7 @@ _SKIP = (
 
 
 def store_refusal(
-    delivery: InboundDelivery, status_code: int, error: DomainError, *, hot: KeptConnection
+    delivery: InboundDelivery, status_code: int, error: DomainError, *, connection: KeptConnection
 ) -> int:
     """Insert a refused delivery with its reasons and return its id."""
     values = {
@@ -108,11 +108,11 @@ def store_refusal(
         "truncated_alerts": 0,
         "skipped": 0,
     }
-    delivery_id: int = hot.all(_INSERT, values)[0][0]
+    delivery_id: int = connection.all(_INSERT, values)[0][0]
     return delivery_id
 
 
-def flush(counts: list[tuple[int, int]], *, hot: KeptConnection) -> None:
+def flush(counts: list[tuple[int, int]], *, connection: KeptConnection) -> None:
     """Add the pending counts to the rows that `due` or `use_row` returned."""
     if counts:
-        hot.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])
+        connection.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])

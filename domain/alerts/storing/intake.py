@@ -23,21 +23,23 @@ from domain.alerts.storing.lifecycle import ItemOutcome, plan
 from domain.database.statements import KeptConnection
 
 
-def receive(parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection) -> IntakeResult:
+def receive(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+) -> IntakeResult:
     """Store the alerts of a body and return the result for each."""
-    if hot.dialect_name == "postgresql" and _is_single_alert(parsed):
-        result = single_alert.store(parsed, delivery, hot=hot)
+    if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
+        result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return hot.transact(lambda: _store_batch(parsed, delivery, hot=hot))
+    return connection.transact(lambda: _store_batch(parsed, delivery, connection=connection))
 
 
 def preview(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> tuple[ItemOutcome, ...]:
     """Return the outcome that each alert would have if it arrived now; change nothing."""
-    batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
-    return plan(alerts, batch.existing(alerts, project_id, hot=hot)).outcomes
+    batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
+    return plan(alerts, batch.existing(alerts, project_id, connection=connection)).outcomes
 
 
 def _is_single_alert(parsed: ParsedBody) -> bool:
@@ -50,10 +52,12 @@ def _is_single_alert(parsed: ParsedBody) -> bool:
 
 
 def _store_batch(
-    parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    batch = postgres_batch if hot.dialect_name == "postgresql" else sqlite_batch
-    batch.lock_project(delivery.project_id, hot=hot)
-    decided = plan(parsed.alerts, batch.existing(parsed.alerts, delivery.project_id, hot=hot))
-    delivery_id, iids = batch.store(decided, parsed, delivery, hot=hot)
+    batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
+    batch.lock_project(delivery.project_id, connection=connection)
+    decided = plan(
+        parsed.alerts, batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    )
+    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
     return result_of(decided, delivery_id, iids)

@@ -117,16 +117,16 @@ SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 )
 
 
-def lock_project(project_id: int, *, hot: KeptConnection) -> None:
+def lock_project(project_id: int, *, connection: KeptConnection) -> None:
     """Lock the project's alert counter until the transaction ends; wait while another holds it.
 
     Batches and manual changes of status take this lock first.
     """
-    hot.all(_LOCK, {"project_id": project_id})
+    connection.all(_LOCK, {"project_id": project_id})
 
 
 def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
     """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
@@ -137,7 +137,7 @@ def existing(
         "looking_back": list(looking_back - {None}),
     }
     found: dict[bytes, Existing] = {}
-    for alert_id, iid, title, fingerprint, *span in hot.all(_EXISTING, parameters):
+    for alert_id, iid, title, fingerprint, *span in connection.all(_EXISTING, parameters):
         is_open = span[1] is None
         if is_open or fingerprint not in found:
             found[fingerprint] = Existing(alert_id, iid, title, *span)
@@ -145,7 +145,7 @@ def existing(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[int, Sequence[int]]:
     """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
     values = {
@@ -156,7 +156,7 @@ def store(
     }
     for name in ("remarks", "mapping"):
         values[name] = orjson.dumps(values[name]).decode()
-    delivery_id, iids = hot.all(_STORE, values)[0]
+    delivery_id, iids = connection.all(_STORE, values)[0]
     return delivery_id, iids or ()
 
 

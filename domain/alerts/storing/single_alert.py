@@ -90,7 +90,7 @@ SELECT iid, title, is_new, delivery_id FROM outcome, next_delivery
 
 
 def store(
-    parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult | None:
     """Store the only alert of a body, which is firing and has a fingerprint.
 
@@ -111,7 +111,7 @@ def store(
         "joining": Action.JOINED.rank,
     }
     parameters["mapping"] = orjson.dumps(parameters["mapping"]).decode()
-    rows = hot.all(_STORE, parameters)
+    rows = connection.all(_STORE, parameters)
     if not rows:
         return None
     iid, title, is_new, delivery_id = rows[0]

@@ -29,7 +29,7 @@ from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
 _CHUNK = 5000
 
 
-def lock_project(project_id: int, *, hot: KeptConnection) -> None:
+def lock_project(project_id: int, *, connection: KeptConnection) -> None:
     """Do nothing: on SQLite the transaction that writes already excludes all others."""
 
 
@@ -73,23 +73,23 @@ _LAST_RESOLVED = _EXISTING_COLUMNS.where(
 
 
 def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, hot: KeptConnection
+    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
     """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
-    found = _look_up(_OPEN, wanted, project_id, hot=hot)
+    found = _look_up(_OPEN, wanted, project_id, connection=connection)
     looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
     over = {each for each in wanted if each in looking_back and each not in found}
-    return found | _look_up(_LAST_RESOLVED, over, project_id, hot=hot)
+    return found | _look_up(_LAST_RESOLVED, over, project_id, connection=connection)
 
 
 def _look_up(
-    statement: Executable, fingerprints: set[bytes], project_id: int, *, hot: KeptConnection
+    statement: Executable, fingerprints: set[bytes], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
     wanted, found = list(fingerprints), {}
     for start in range(0, len(wanted), _CHUNK):
         parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
-        for row in hot.all(statement, parameters):
+        for row in connection.all(statement, parameters):
             found[row.fingerprint] = Existing(
                 row.id,
                 row.iid,
@@ -102,15 +102,15 @@ def _look_up(
 
 
 def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, hot: KeptConnection
+    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[int, Sequence[int]]:
     """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
     values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
-    delivery_id: int = hot.all(_INSERT_DELIVERY, values)[0][0]
-    _update_existing(decided, delivery, delivery_id, hot=hot)
-    iids = _take_iids(len(decided.new), delivery.project_id, hot=hot)
-    new_ids = _store_new(decided.new, delivery, (delivery_id, iids), hot=hot)
-    _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), hot=hot)
+    delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
+    _update_existing(decided, delivery, delivery_id, connection=connection)
+    iids = _take_iids(len(decided.new), delivery.project_id, connection=connection)
+    new_ids = _store_new(decided.new, delivery, (delivery_id, iids), connection=connection)
+    _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), connection=connection)
     return delivery_id, iids
 
 
@@ -144,7 +144,7 @@ _SET_REPORTED = text(
 
 
 def _update_existing(
-    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, hot: KeptConnection
+    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, connection: KeptConnection
 ) -> None:
     now = delivery.received_at
     bumps = [
@@ -167,7 +167,7 @@ def _update_existing(
     # Events first: the trigger that records changed fields reads last_event_at.
     for statement, rows in ((_BUMP, bumps), (_SET_REPORTED, reported), (_RESOLVE, resolutions)):
         if rows:
-            hot.all(statement, rows)
+            connection.all(statement, rows)
 
 
 _ADVANCE_COUNTER = (
@@ -178,10 +178,12 @@ _ADVANCE_COUNTER = (
 )
 
 
-def _take_iids(count: int, project_id: int, *, hot: KeptConnection) -> Sequence[int]:
+def _take_iids(count: int, project_id: int, *, connection: KeptConnection) -> Sequence[int]:
     if not count:
         return ()
-    last_iid: int = hot.all(_ADVANCE_COUNTER, {"of_project": project_id, "more": count})[0][0]
+    last_iid: int = connection.all(_ADVANCE_COUNTER, {"of_project": project_id, "more": count})[0][
+        0
+    ]
     return range(last_iid - count + 1, last_iid + 1)
 
 
@@ -193,7 +195,7 @@ def _store_new(
     delivery: InboundDelivery,
     ids_to_use: tuple[int, Sequence[int]],
     *,
-    hot: KeptConnection,
+    connection: KeptConnection,
 ) -> Sequence[int]:
     """Insert alerts by a delivery's id and their numbers; return their ids, in order."""
     if not new:
@@ -210,7 +212,7 @@ def _store_new(
         }
         for iid, each in zip(iids, new, strict=True)
     ]
-    ids: dict[int, int] = dict(map(tuple, hot.all(_INSERT_ALERTS, rows)))
+    ids: dict[int, int] = dict(map(tuple, connection.all(_INSERT_ALERTS, rows)))
     return [ids[row["iid"]] for row in rows]
 
 
@@ -222,7 +224,7 @@ def _store_occurrences(
     decided: Plan,
     ids_to_use: tuple[int, Sequence[int]],
     *,
-    hot: KeptConnection,
+    connection: KeptConnection,
 ) -> None:
     delivery_id, new_ids = ids_to_use
     rows = [
@@ -235,7 +237,7 @@ def _store_occurrences(
         }
         for alert, outcome in zip(alerts, decided.outcomes, strict=True)
     ]
-    hot.all(_INSERT_OCCURRENCES, rows)
+    connection.all(_INSERT_OCCURRENCES, rows)
 
 
 def _alert_id(outcome: ItemOutcome, new_ids: Sequence[int]) -> int:

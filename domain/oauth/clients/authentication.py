@@ -172,10 +172,10 @@ def _find(
     values = {"client_id": client_id, "now": context.now}
     digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
     if lookup is None or not digests:
-        return context.hot.look_up(CLIENT_ALONE, values), False
+        return context.connection.look_up(CLIENT_ALONE, values), False
     rows: Sequence[HotRow] = ()
     for digest in digests:
-        rows = context.hot.look_up(lookup.statement, {**values, "digest": digest})
+        rows = context.connection.look_up(lookup.statement, {**values, "digest": digest})
         if not rows or has_credential(rows[0]):
             break
     return rows, bool(rows) and has_credential(rows[0])

@@ -120,11 +120,11 @@ def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevi
         "address": origin.address,
         "user_agent": (origin.user_agent or "")[:255] or None,
     }
-    store = _storing(context.hot.dialect_name)
+    store = _storing(context.connection.dialect_name)
     while True:
         user_code = new_user_code()
         # Two devices may be given the same letters; the second one then gets others.
-        if context.hot.all(
+        if context.connection.all(
             store, {**values, "user_code_digest": context.keyring.digest(user_code)}
         ):
             return NewDevice(device_code=device_code, user_code=shown(user_code))

@@ -112,11 +112,11 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
 
     def _note_poll(self, found: FoundDevice) -> int:
         """Return how many seconds there have to be between polls from now on."""
-        hot, now = self._context.hot, self._context.now
+        connection, now = self._context.connection, self._context.now
         begin = now - timedelta(seconds=found.device_interval)
-        statement = _NOTE_POLL_SOON if hot.dialect_name == "postgresql" else _NOTE_POLL
+        statement = _NOTE_POLL_SOON if connection.dialect_name == "postgresql" else _NOTE_POLL
         values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = hot.all(statement, values)[0].interval
+        interval: int = connection.all(statement, values)[0].interval
         return interval
 
     def redeem(

@@ -57,9 +57,9 @@ def make_id_token(
     `user_claims` are what the granted scopes let it say of the user.
     """
     keyring, now = context.keyring, context.now
-    key = find_signing_key(hot=context.hot, keyring=keyring, now=now) or get_signing_key(
-        session=context.session, keyring=keyring, now=now
-    )
+    key = find_signing_key(
+        connection=context.connection, keyring=keyring, now=now
+    ) or get_signing_key(session=context.session, keyring=keyring, now=now)
     expires_at = now + context.policy.id_token_lifetime
     claims: dict[str, Any] = {
         **user_claims,

@@ -111,10 +111,12 @@ def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> st
     return str(found.kid) if found is not None else None
 
 
-def find_signing_key(*, hot: KeptConnection, keyring: Keyring, now: datetime) -> RSAKey | None:
+def find_signing_key(
+    *, connection: KeptConnection, keyring: Keyring, now: datetime
+) -> RSAKey | None:
     """Return the key that signs now; None if none was made so far."""
     return _first_opened(
-        (row.private_ciphertext for row in hot.look_up(_IN_USE, {"now": now})), keyring
+        (row.private_ciphertext for row in connection.look_up(_IN_USE, {"now": now})), keyring
     )
 
 
@@ -202,9 +204,9 @@ def _published(now: datetime) -> Executable:
     )
 
 
-def find_published_keys(*, hot: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
+def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the set, the oldest first; none if none was made so far."""
-    return tuple(PublishedKey(**row._asdict()) for row in hot.all(_published(now)))
+    return tuple(PublishedKey(**row._asdict()) for row in connection.all(_published(now)))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:

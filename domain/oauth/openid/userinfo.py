@@ -50,22 +50,22 @@ _PERSON = (
 )
 
 
-def userinfo(bearer: Bearer, *, issuer: str, hot: KeptConnection) -> dict[str, Any]:
+def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, Any]:
     """Return the claims that the token's scopes open; raise InsufficientScopeError."""
     bearer.require("openid")
-    groups = [row.path for row in hot.all(_GROUPS, {"user_id": bearer.user_id})]
+    groups = [row.path for row in connection.all(_GROUPS, {"user_id": bearer.user_id})]
     return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
 
 
 def claims_of(
-    user_id: int, scopes: Sequence[str], *, issuer: str, hot: KeptConnection
+    user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection
 ) -> dict[str, Any]:
     """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
 
     Clients in the field read the ID token alone. Somebody in too many groups for
     `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
     """
-    rows = hot.look_up(_PERSON, {"user_id": user_id})
+    rows = connection.look_up(_PERSON, {"user_id": user_id})
     groups = [row.path for row in rows if row.path is not None]
     claims = _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
     if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:

@@ -195,29 +195,33 @@ _STATEMENTS = {Kind.ACCESS_TOKEN: ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: PERS
 
 
 def get_access_token_bearer(
-    token: str, *, hot: KeptConnection, keyring: Keyring, now: datetime
+    token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
-    row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
+    row = _find(token, Kind.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
     return _access_token_bearer(row, now)
 
 
-def get_bearer(token: str, *, hot: KeptConnection, keyring: Keyring, now: datetime) -> Bearer:
+def get_bearer(
+    token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
+) -> Bearer:
     """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
-    row = _find(token, Kind.ACCESS_TOKEN, hot=hot, keyring=keyring)
+    row = _find(token, Kind.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is not None:
         return _access_token_bearer(row, now)
-    row = _find(token, Kind.PERSONAL_ACCESS_TOKEN, hot=hot, keyring=keyring)
+    row = _find(token, Kind.PERSONAL_ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
     found = _personal_token_bearer(row, now)
-    _rekey(token, found, hot=hot, keyring=keyring, now=now)
+    _rekey(token, found, connection=connection, keyring=keyring, now=now)
     return found
 
 
-def note_use(bearer: Bearer, *, address: str | None, hot: KeptConnection, now: datetime) -> None:
+def note_use(
+    bearer: Bearer, *, address: str | None, connection: KeptConnection, now: datetime
+) -> None:
     """Remember when and from where a token was last used; a statement a minute, not a request."""
     last, stale = bearer.last_used_at, now - _USE_RESOLUTION
     if last is not None and last > stale:
@@ -232,19 +236,19 @@ def note_use(bearer: Bearer, *, address: str | None, hot: KeptConnection, now: d
     }
     # That it cannot be written down just now is no reason to refuse the request.
     with suppress(DBAPIError):
-        hot.all(statement, values)
+        connection.all(statement, values)
 
 
-def _find(token: str, kind: Kind, *, hot: KeptConnection, keyring: Keyring) -> HotRow | None:
+def _find(token: str, kind: Kind, *, connection: KeptConnection, keyring: Keyring) -> HotRow | None:
     for digest in keyring.credential_digests(token, kind):
-        row = hot.first(_STATEMENTS[kind], {"digest": digest})
+        row = connection.first(_STATEMENTS[kind], {"digest": digest})
         if row is not None:
             return row
     return None
 
 
 def _rekey(
-    token: str, bearer: Bearer, *, hot: KeptConnection, keyring: Keyring, now: datetime
+    token: str, bearer: Bearer, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> None:
     """Store the hash of a personal token under the newest secret key: it may live for years."""
     newest = keyring.anew(token, bearer.digest)
@@ -253,7 +257,7 @@ def _rekey(
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
     # That it cannot be written down just now is no reason to refuse the request.
     with suppress(DBAPIError):
-        hot.all(_REKEY, {**values, "newest": newest, "moment": now})
+        connection.all(_REKEY, {**values, "newest": newest, "moment": now})
 
 
 def _access_token_bearer(row: HotRow, now: datetime) -> Bearer:

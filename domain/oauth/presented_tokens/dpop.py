@@ -183,7 +183,7 @@ def consume_proof(proof: Proof, context: OAuthContext) -> None:
 
     Of parallel requests with the same proof one goes on.
     """
-    dialect_name = context.hot.dialect_name
+    dialect_name = context.connection.dialect_name
     statement = consuming_statement(proof, dialect_name, keyring=context.keyring, now=context.now)
     if not list(context.run(statement, None)):
         raise UsedProofError

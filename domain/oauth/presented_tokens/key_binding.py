@@ -48,7 +48,7 @@ def check_bound(
     bearer: Bearer,
     presented: PresentedToken,
     *,
-    hot: KeptConnection,
+    connection: KeptConnection,
     keyring: Keyring,
     now: datetime,
 ) -> None:
@@ -61,7 +61,9 @@ def check_bound(
         raise KeyNotProvedError("The access token is bound to a key: show it with the scheme DPoP.")
     try:
         proof = _proof_of(bearer, presented, now)
-        if not hot.all(consuming_statement(proof, hot.dialect_name, keyring=keyring, now=now)):
+        if not connection.all(
+            consuming_statement(proof, connection.dialect_name, keyring=keyring, now=now)
+        ):
             raise UsedProofError
     except InvalidProofError as error:
         raise KeyNotProvedError(error.description, error=error.error) from error

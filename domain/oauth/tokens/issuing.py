@@ -130,7 +130,7 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
         audience,
         grant.authentication,
         access_token,
-        user_claims=claims_of(grant.user_id, scopes, issuer=issuer, hot=context.hot),
+        user_claims=claims_of(grant.user_id, scopes, issuer=issuer, connection=context.connection),
         context=context,
     )
     return {"id_token": id_token}

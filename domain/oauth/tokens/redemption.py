@@ -111,23 +111,23 @@ def redeem_device_code(
 
 def end_device(device_id: int, context: OAuthContext) -> None:
     """Mark a device request as finished without tokens, so that the device asks for a new code."""
-    context.hot.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
+    context.connection.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
 
 
 def _run(
     redemption: Redemption, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
 ) -> bool:
-    hot, spending = context.hot, {**spent, "spent_at": context.now}
+    connection, spending = context.connection, {**spent, "spent_at": context.now}
 
     def in_turn() -> bool:
         (spend, names), *more = redemption.steps
-        if not hot.all(spend, {name: spending[name] for name in names}):
+        if not connection.all(spend, {name: spending[name] for name in names}):
             return False
         for step, names in more:
-            hot.all(step, {name: spending[name] for name in names})
-        hot.all(_STORE, pair)
+            connection.all(step, {name: spending[name] for name in names})
+        connection.all(_STORE, pair)
         return True
 
-    if hot.dialect_name == "postgresql":
-        return bool(hot.all(redemption.at_once, {**pair, **spending}))
-    return hot.transact(in_turn)
+    if connection.dialect_name == "postgresql":
+        return bool(connection.all(redemption.at_once, {**pair, **spending}))
+    return connection.transact(in_turn)

@@ -101,9 +101,9 @@ def services_of(app: Flask) -> Any:
 
 
 @pytest.fixture
-def hot(app: Flask) -> Iterator[KeptConnections]:
+def connections(app: Flask) -> Iterator[KeptConnections]:
     """The kept connections of this process."""
-    found: KeptConnections = services_of(app).hot
+    found: KeptConnections = services_of(app).connections
     yield found
     found.close()
 
@@ -112,47 +112,53 @@ ONE = text("SELECT 1")
 
 
 @ON_POSTGRES
-def test_one_connection_is_kept_for_all_who_come_one_after_the_other(hot: KeptConnections) -> None:
-    assert len({hot.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
+def test_one_connection_is_kept_for_all_who_come_one_after_the_other(
+    connections: KeptConnections,
+) -> None:
+    assert len({connections.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
 
 
 @ON_POSTGRES
-def test_a_read_on_a_stale_connection_is_tried_again(hot: KeptConnections) -> None:
-    (own,) = hot.all(text("SELECT pg_backend_pid()"))
+def test_a_read_on_a_stale_connection_is_tried_again(connections: KeptConnections) -> None:
+    (own,) = connections.all(text("SELECT pg_backend_pid()"))
     with pytest.raises(OperationalError):
-        hot.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    (renewed,) = hot.all(text("SELECT pg_backend_pid()"))
+        connections.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    (renewed,) = connections.all(text("SELECT pg_backend_pid()"))
     assert renewed != own
-    hot.all(text("SET idle_session_timeout = 1"))
+    connections.all(text("SET idle_session_timeout = 1"))
     sleep(0.1)
-    assert hot.first(ONE, {}) is not None
+    assert connections.first(ONE, {}) is not None
 
 
-def test_work_that_raises_leaves_nothing_and_the_connection_is_good(hot: KeptConnections) -> None:
+def test_work_that_raises_leaves_nothing_and_the_connection_is_good(
+    connections: KeptConnections,
+) -> None:
     def write_and_break() -> None:
-        hot.all(text("CREATE TABLE half (id INTEGER)"))
+        connections.all(text("CREATE TABLE half (id INTEGER)"))
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        hot.transact(write_and_break)
+        connections.transact(write_and_break)
     with pytest.raises(DBAPIError):
-        hot.all(text("SELECT * FROM half"))
-    assert hot.first(ONE, {}) is not None
+        connections.all(text("SELECT * FROM half"))
+    assert connections.first(ONE, {}) is not None
 
 
 @ON_POSTGRES
-def test_a_rollback_leaves_the_connection_good(hot: KeptConnections) -> None:
+def test_a_rollback_leaves_the_connection_good(connections: KeptConnections) -> None:
     def ask_and_break() -> None:
-        hot.first(ONE, {})
+        connections.first(ONE, {})
         raise ZeroDivisionError
 
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
-            hot.transact(ask_and_break)
-        assert hot.first(ONE, {}) is not None
+            connections.transact(ask_and_break)
+        assert connections.first(ONE, {}) is not None
 
 
-def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: KeptConnections) -> None:
+def test_the_victim_of_a_conflict_is_done_again_but_not_forever(
+    connections: KeptConnections,
+) -> None:
     class _Conflict(sqlite3.OperationalError):
         sqlstate = "40P01"
 
@@ -167,12 +173,12 @@ def test_the_victim_of_a_conflict_is_done_again_but_not_forever(hot: KeptConnect
 
         return work
 
-    assert hot.transact(conflict_until(3)) == 3
+    assert connections.transact(conflict_until(3)) == 3
     tries.clear()
     with pytest.raises(OperationalError):
-        hot.transact(conflict_until(9))
+        connections.transact(conflict_until(9))
     assert len(tries) == 5
-    assert hot.first(ONE, {}) is not None
+    assert connections.first(ONE, {}) is not None
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

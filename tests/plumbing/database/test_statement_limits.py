@@ -42,11 +42,11 @@ def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
 
 
 def test_the_hot_paths_wait_for_no_statement_without_an_end(hasty: Flask) -> None:
-    hot, began = services_of(hasty).hot, monotonic()
+    connections, began = services_of(hasty).connections, monotonic()
     with pytest.raises(DBAPIError):
-        hot.all(text(ENDLESS[hot.dialect_name]))
+        connections.all(text(ENDLESS[connections.dialect_name]))
     assert monotonic() - began < 10
-    assert hot.first(text("SELECT 1"), {}) is not None
+    assert connections.first(text("SELECT 1"), {}) is not None
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
