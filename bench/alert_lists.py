@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 from app import create_app
 from domain.clock import system_clock
-from tests.support.postgres import Postgres, own_server
+from tests.support.database.postgres import Postgres, own_server
 from web.database.schema import migrate
 from web.extensions import db
 from web.services import services

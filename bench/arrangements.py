@@ -14,7 +14,7 @@ from bench.processes import processor_seconds
 from bench.rounds import next_run
 from bench.samples import Sample
 from bench.workloads import Work
-from tests.support.live import LiveGatebell
+from tests.support.service.live import LiveGatebell
 
 WEB, WORKERS, POSTGRES, LOAD, OTHERS = "web", "workers", "Postgres", "wrk", "others"
 

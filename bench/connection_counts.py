@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user, sign_in
-from tests.support.senders import Endpoint, connect
+from tests.support.accounts.people import make_project, make_user, sign_in
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
 
 _PROCESSES, _WORKER_THREADS = 2, 2
 #: So many requests for each connection, so that all have had work of both kinds.

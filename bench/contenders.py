@@ -22,7 +22,7 @@ from bench.samples import CannotMeasureError, Measure
 from bench.seed_counts import Counts, counts_for
 from bench.shots import Shot
 from bench.workloads import Work
-from tests.support.postgres import Postgres
+from tests.support.database.postgres import Postgres
 
 ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"

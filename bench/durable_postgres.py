@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from bench.samples import CannotMeasureError
-from tests.support.postgres import Postgres, own_server
+from tests.support.database.postgres import Postgres, own_server
 
 #: All servers with all their connections.
 _MOST_CONNECTIONS = 300

@@ -13,9 +13,9 @@ from bench.oauth_shots import Paths, Seed, oauth_shots
 from bench.seed_counts import Counts
 from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import METRICS_ALERTS, Work
-from tests.support.live import LiveGatebell
-from tests.support.people import make_project, settings_of
-from tests.support.senders import JSON, Endpoint, connect
+from tests.support.accounts.people import make_project, settings_of
+from tests.support.alerts.senders import JSON, Endpoint, connect
+from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
 #: As many as the floor has (gunicorn's gthread).

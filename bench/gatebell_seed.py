@@ -13,8 +13,15 @@ from domain.accounts.users import get_user
 from domain.keyring import Keyring, Kind
 from domain.randomness import random_credential, random_hex
 from models import AccessToken, Authorization, DeviceAuthorization
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, database_of, make_application, make_user, now, settings_of
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    settings_of,
+)
+from tests.support.service.live import LiveGatebell
 
 _SCOPES = "read_user read_api"
 _LIFETIME = timedelta(days=1)

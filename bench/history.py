@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from app import create_app
 from bench.alert_lists import fill, say
-from tests.support.live import SECRET_KEY, close_app
+from tests.support.service.live import SECRET_KEY, close_app
 from web.extensions import db
 from web.settings.reader import read_settings
 

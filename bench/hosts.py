@@ -17,9 +17,9 @@ from bench.gatebell_seed import seed_gatebell
 from bench.seed_counts import Counts
 from bench.shots import Shot
 from bench.workloads import Work
-from tests.support.live import LiveGatebell
-from tests.support.people import make_project, settings_of
-from tests.support.senders import connect
+from tests.support.accounts.people import make_project, settings_of
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
 #: What token checks and alerts need; nothing else is asked of several hosts.

@@ -5,7 +5,7 @@ from time import perf_counter
 from bench.alert_bodies import large_webhook
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import LARGE_ALERTS
-from tests.support.senders import Endpoint
+from tests.support.alerts.senders import Endpoint
 
 
 def send_large_webhook(endpoint: Endpoint, run: Run) -> Sample:

@@ -15,9 +15,9 @@ from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.lifecycle import Action
-from tests.support.live import LiveGatebell
-from tests.support.people import make_project, make_user, settings_of
-from tests.support.senders import connect
+from tests.support.accounts.people import make_project, make_user, settings_of
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
 _JOBS = 2

@@ -21,9 +21,9 @@ from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from bench.shots import COUNTED, HOLE, Mode, Shot
 from bench.workloads import Work
-from tests.support.live import LiveGatebell, close_app
-from tests.support.people import settings_of
-from tests.support.sql_statements import round_trips
+from tests.support.accounts.people import settings_of
+from tests.support.database.sql_statements import round_trips
+from tests.support.service.live import LiveGatebell, close_app
 
 _PATIENCE_SECONDS = 60
 #: Statements are prepared and settings are read; then come the requests that count.

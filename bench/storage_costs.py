@@ -20,9 +20,9 @@ from bench.gatebell_seed import seed_gatebell
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from bench.workloads import METRICS_ALERTS
-from tests.support.live import LiveGatebell, close_app
-from tests.support.people import make_project, make_user, settings_of
-from tests.support.senders import JSON, Endpoint, connect
+from tests.support.accounts.people import make_project, make_user, settings_of
+from tests.support.alerts.senders import JSON, Endpoint, connect
+from tests.support.service.live import LiveGatebell, close_app
 from web.database.schema import migrate
 from web.jobs.maintenance import add_up_days
 

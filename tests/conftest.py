@@ -12,16 +12,16 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.support.garbage import FUZZ_EXAMPLES
-from tests.support.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
-from tests.support.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
-from tests.support.postgres import Postgres, running_postgres
-from tests.support.secrets_seen import watch
+from tests.support.database.postgres import Postgres, running_postgres
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
+from tests.support.service.secrets_seen import watch
+from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
+from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
-#: `make fuzz` tries so many values where `make test` tries a few (tests/support/garbage.py).
+#: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
 
 

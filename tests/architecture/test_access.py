@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from flask import Flask
 
-from tests.support.addresses import Address, listed_addresses
+from tests.support.wire.addresses import Address, listed_addresses
 from web.http.access import access_of
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.secrets_seen import SECRETS
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.secrets_seen import SECRETS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: It asks for nothing of its own on the network, and runs where there is no user namespace.

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Page
 
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, signed_in
+from tests.support.accounts.people import Person, signed_in
+from tests.support.service.live import LiveGatebell
 
 
 def sign_in(page: Page, gatebell: LiveGatebell, person: Person) -> None:

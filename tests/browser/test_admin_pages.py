@@ -8,9 +8,8 @@ from playwright.sync_api import Page, expect
 from domain.accounts.users import get_user
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
-from tests.support.administration import forget_settings, store, stored_settings
-from tests.support.live import LiveGatebell
-from tests.support.people import (
+from tests.support.accounts.administration import forget_settings, store, stored_settings
+from tests.support.accounts.people import (
     CALLBACK,
     Person,
     database_of,
@@ -19,7 +18,8 @@ from tests.support.people import (
     set_state,
     sign_in,
 )
-from tests.support.senders import connect
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.fixture(scope="module")

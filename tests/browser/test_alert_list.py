@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.doors import have_signed_in
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, make_project, make_user
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.stored import alerts_of
+from tests.support.accounts.people import alice, make_project, make_user
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
 
 # One database will do: what comes of it there is asked without a browser.
 pytestmark = pytest.mark.one_database("postgres")

@@ -7,8 +7,8 @@ from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, Origin, store_event
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, database_of, make_user, now, sign_in
+from tests.support.accounts.people import Person, database_of, make_user, now, sign_in
+from tests.support.service.live import LiveGatebell
 
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

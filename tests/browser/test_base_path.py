@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page
 
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.path_proxy import PATH, PathProxy, running_proxy
-from tests.support.people import alice
-from tests.support.senders import connect
+from tests.support.accounts.people import alice
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.path_proxy import PATH, PathProxy, running_proxy
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.doors import have_signed_in
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, make_application
-from tests.support.senders import connect
+from tests.support.accounts.people import alice, make_application
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 #: As under http on another host than this one, where browsers offer no clipboard.
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import new_code, new_pair
-from tests.support.openid_wire import openid_application
-from tests.support.people import alice
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.people import alice
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import new_code, new_pair
+from tests.support.oauth.openid_wire import openid_application
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 #: Fetches, and says what the script of the page can see of it.

@@ -5,9 +5,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
-from tests.support.device_wire import codes, poll, television
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, bob, make_application, make_user
+from tests.support.accounts.people import alice, bob, make_application, make_user
+from tests.support.oauth.device_wire import codes, poll, television
+from tests.support.service.live import LiveGatebell
 
 # One database will do: what comes of it there is asked without a browser.
 pytestmark = pytest.mark.one_database("postgres")

@@ -11,10 +11,17 @@ from playwright.sync_api import Page
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.token_pages import token_pages
-from tests.support.live import LiveGatebell
-from tests.support.people import CALLBACK, Person, make_application, make_project, make_user, now
-from tests.support.personal_tokens import make_token
-from tests.support.stored import deliveries_of
+from tests.support.accounts.people import (
+    CALLBACK,
+    Person,
+    make_application,
+    make_project,
+    make_user,
+    now,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.database.stored import deliveries_of
+from tests.support.service.live import LiveGatebell
 
 #: The pages that say why there is nothing to be seen.
 REFUSALS = {

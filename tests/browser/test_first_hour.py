@@ -7,9 +7,9 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in, sign_in
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import authorization_url
-from tests.support.people import alice, make_application, make_project, make_user
+from tests.support.accounts.people import alice, make_application, make_project, make_user
+from tests.support.oauth.oauth_wire import authorization_url
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 CALLBACK = "http://127.0.0.1:1/callback"

@@ -7,10 +7,10 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 
 from tests.browser.doors import have_signed_in
 from tests.browser.test_alert_list import HOSTILE, check_harmless
-from tests.support.live import LiveGatebell
-from tests.support.people import alice
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.stored import deliveries_of
+from tests.support.accounts.people import alice
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.database.stored import deliveries_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 OWNED = "document.title='owned'"

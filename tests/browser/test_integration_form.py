@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
-from tests.support.live import LiveGatebell
-from tests.support.people import alice
-from tests.support.senders import connect
+from tests.support.accounts.people import alice
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.mark.spec("H2", "H3", "H10", "H11")

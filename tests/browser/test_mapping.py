@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
-from tests.support.live import LiveGatebell
-from tests.support.people import alice
-from tests.support.senders import connect
-from tests.support.stored import integrations_of
+from tests.support.accounts.people import alice
+from tests.support.alerts.senders import connect
+from tests.support.database.stored import integrations_of
+from tests.support.service.live import LiveGatebell
 
 SAMPLE = {"event": {"name": "Disk full", "level": "High"}, "recovered_at": None}
 TITLE = '["event", "name"]'

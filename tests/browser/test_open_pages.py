@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 
-from tests.support.live import LiveGatebell
+from tests.support.service.live import LiveGatebell
 
 
 def test_a_stranger_is_shown_where_to_sign_in(live_sqlite: LiveGatebell, page: Page) -> None:

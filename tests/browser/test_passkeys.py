@@ -8,9 +8,9 @@ from playwright.sync_api import CDPSession, Page, expect
 
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import problems_of
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_user
-from tests.support.second_factors import (
+from tests.support.accounts.people import Person, make_user
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import (
     SECURITY,
     code_of,
     give_app,

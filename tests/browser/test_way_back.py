@@ -13,9 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.client_site import ClientSite, running_site
 from tests.browser.doors import have_signed_in
 from tests.browser.test_passkeys import Key, add_passkey, sign_out
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import Changes, ask, authorization_url, decide, landing
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     Person,
     bob,
@@ -23,8 +21,10 @@ from tests.support.people import (
     make_user,
     unique,
 )
-from tests.support.people import sign_in as sign_in_by_hand
-from tests.support.second_factors import code_of, give_app
+from tests.support.accounts.people import sign_in as sign_in_by_hand
+from tests.support.oauth.oauth_wire import Changes, ask, authorization_url, decide, landing
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import code_of, give_app
 
 
 @pytest.fixture(scope="module")

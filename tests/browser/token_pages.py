@@ -6,10 +6,10 @@ from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
 from models import AccessToken, Application, PersonalAccessToken
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import post_token
-from tests.support.people import ClientCredentials, Person, database_of, now, settings_of
-from tests.support.resource_tokens import make_bot_token, place_of, script_of
+from tests.support.accounts.people import ClientCredentials, Person, database_of, now, settings_of
+from tests.support.accounts.resource_tokens import make_bot_token, place_of, script_of
+from tests.support.oauth.oauth_wire import post_token
+from tests.support.service.live import LiveGatebell
 
 
 def token_pages(

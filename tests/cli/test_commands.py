@@ -9,10 +9,10 @@ import pytest
 import requests
 from flask import Flask
 
-from tests.support.commands import operate
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, alice, sign_in, unique
-from tests.support.senders import Endpoint, connect
+from tests.support.accounts.people import Person, alice, sign_in, unique
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.commands import operate
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from tests.support.commands import operate
+from tests.support.service.commands import operate
 
 LONG = "x" * 300
 LONG_PART = "x" * 120

@@ -14,7 +14,7 @@ from domain.clock import system_clock
 from domain.keyring import Keyring
 from domain.programs.hosts import HostReport, record_host_report
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
-from tests.support.commands import operate
+from tests.support.service.commands import operate
 from web.extensions import db
 from web.settings.reader import Settings
 

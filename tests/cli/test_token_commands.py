@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.people import make_user, now
-from tests.support.personal_tokens import Api, change, make_token
+from tests.support.accounts.people import make_user, now
+from tests.support.accounts.personal_tokens import Api, change, make_token
+from tests.support.service.live import LiveGatebell
 
 DAY = timedelta(days=1)
 

@@ -3,10 +3,10 @@
 import pytest
 import requests
 
-from tests.support.administration import last_event, stored_settings
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_user, sign_in, unique
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.administration import last_event, stored_settings
+from tests.support.accounts.people import Person, make_user, sign_in, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.fixture

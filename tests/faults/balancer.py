@@ -13,11 +13,17 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import landing
-from tests.support.people import ClientCredentials, Person, make_application, make_user, sign_in
-from tests.support.senders import JSON, Endpoint, connect
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    make_application,
+    make_user,
+    sign_in,
+)
+from tests.support.alerts.senders import JSON, Endpoint, connect
+from tests.support.oauth.oauth_wire import landing
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with
 
 _READY_SECONDS = 60
 

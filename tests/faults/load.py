@@ -13,9 +13,9 @@ from time import monotonic, sleep
 import requests
 
 from tests.faults.account import Account, doubled_in
-from tests.support.live import LiveGatebell
-from tests.support.senders import JSON, Endpoint
-from tests.support.stored import alerts_of
+from tests.support.alerts.senders import JSON, Endpoint
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
 
 SENDERS = 6
 _LOAD_SECONDS = 60

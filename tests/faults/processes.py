@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable
 from time import monotonic, sleep
 
-from tests.support.live import LiveGatebell
+from tests.support.service.live import LiveGatebell
 
 _SECONDS = 60
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from time import sleep
 
-from tests.support.kept_connection import KeptConnection, asked
-from tests.support.senders import Endpoint
+from tests.support.alerts.senders import Endpoint
+from tests.support.wire.kept_connection import KeptConnection, asked
 
 _PAUSE = 0.1
 

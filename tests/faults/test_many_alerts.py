@@ -10,9 +10,9 @@ from sqlalchemy import text
 from models import Alert, Project
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, make_project, sign_in
-from tests.support.senders import connect
+from tests.support.accounts.people import alice, database_of, make_project, sign_in
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.faults_full
 

@@ -14,10 +14,10 @@ import requests
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, alice
-from tests.support.senders import connect
+from tests.support.accounts.people import Person, alice
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 #: So long a password takes that nobody who waited for one could be in time.
 SLOW = {

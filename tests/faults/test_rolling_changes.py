@@ -12,9 +12,9 @@ import pytest
 
 from tests.faults.balancer import Balancer, Record, clients_at_work
 from tests.operations.test_start_checks import say
-from tests.support.live import ROOT, LiveGatebell
-from tests.support.people import settings_of
-from tests.support.postgres import Postgres
+from tests.support.accounts.people import settings_of
+from tests.support.database.postgres import Postgres
+from tests.support.service.live import ROOT, LiveGatebell
 from web.database.schema import migrate, newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))

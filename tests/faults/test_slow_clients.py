@@ -19,11 +19,11 @@ from tests.faults.slow_clients import (
     trickling,
     webhook_of,
 )
-from tests.support.certificates import make_certificate
-from tests.support.kept_connection import KeptConnection
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.plain_server import running_plain_server
-from tests.support.senders import Endpoint, connect
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.certificates import make_certificate
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.plain_server import running_plain_server
+from tests.support.wire.kept_connection import KeptConnection
 
 CROWD = 20
 #: Seconds; nobody waits longer for others. The machine may be busy.

@@ -11,10 +11,10 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until, web_processes
 from tests.faults.slow_clients import webhook_of
-from tests.support.kept_connection import KeptConnection
-from tests.support.live import LiveGatebell
-from tests.support.plain_server import running_plain_server
-from tests.support.senders import connect
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.service.plain_server import running_plain_server
+from tests.support.wire.kept_connection import KeptConnection
 
 QUEUE = 15
 WEB_PROCESSES = 2

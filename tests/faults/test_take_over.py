@@ -9,7 +9,7 @@ from time import monotonic, sleep
 import pytest
 
 from tests.faults.processes import children
-from tests.support.live import LiveGatebell, NewService
+from tests.support.service.live import LiveGatebell, NewService
 
 SECONDS = 60
 

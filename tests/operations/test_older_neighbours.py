@@ -13,9 +13,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from app import create_app
-from tests.support.commands import operate
-from tests.support.live import SECRET_KEY, close_app
-from tests.support.postgres import Postgres
+from tests.support.database.postgres import Postgres
+from tests.support.service.commands import operate
+from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
 from web.database.schema import MIGRATIONS
 from web.settings.reader import Settings, read_settings

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tests.operations.test_start_checks import run
-from tests.support.live import SECRET_KEY, LiveGatebell
-from tests.support.postgres import Postgres
-from tests.support.transaction_pooler import transaction_pooler
+from tests.support.database.postgres import Postgres
+from tests.support.database.transaction_pooler import transaction_pooler
+from tests.support.service.live import SECRET_KEY, LiveGatebell
 from web.database.pooler import connections_are_shared
 from web.database.start_checks import CannotStartError, check_if_it_answers
 from web.settings.reader import read_settings

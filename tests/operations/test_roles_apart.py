@@ -11,10 +11,10 @@ from sqlalchemy.engine import make_url
 
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from tests.operations.test_start_checks import run
-from tests.support.live import ROOT, LiveGatebell
-from tests.support.people import database_of, make_project, make_user
-from tests.support.postgres import Postgres
-from tests.support.senders import connect
+from tests.support.accounts.people import database_of, make_project, make_user
+from tests.support.alerts.senders import connect
+from tests.support.database.postgres import Postgres
+from tests.support.service.live import ROOT, LiveGatebell
 
 SERVICE = "gatebell_test_service"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import ROOT
+from tests.support.service.live import ROOT
 
 TOO_OLD = 'case "$2" in *version_info*) exit 1;; *) exit 0;; esac'
 WITHOUT_VENV = 'case "$2" in *ensurepip*) exit 1;; *%d.%d*) echo 3.12;; *) exit 0;; esac'

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from tests.support.live import ROOT, SECRET_KEY, LiveGatebell, NewService, running
+from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate
 from web.jobs.worker import open_queue
 from web.settings.reader import Settings, read_settings

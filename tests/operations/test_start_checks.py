@@ -12,7 +12,7 @@ import requests
 from flask import Flask
 from sqlalchemy import text
 
-from tests.support.live import ROOT, Done, LiveGatebell
+from tests.support.service.live import ROOT, Done, LiveGatebell
 from web.database.engine import open_engine
 from web.database.schema import IncompatibleSchemaError, migrate
 from web.database.start_checks import CannotStartError, check_if_it_answers

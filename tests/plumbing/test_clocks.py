@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app import create_app
 from domain.clock import Clock, system_clock
 from models import Host
-from tests.support.live import close_app
+from tests.support.service.live import close_app
 from web.database.engine import open_engine
 from web.jobs.heartbeat import beat
 from web.settings.reader import Settings

@@ -9,9 +9,15 @@ import requests
 from sqlalchemy import select
 
 from models import ApplicationSecret
-from tests.support.html_forms import form_to
-from tests.support.live import LiveGatebell
-from tests.support.people import ClientCredentials, bob, database_of, make_application, signed_in
+from tests.support.accounts.people import (
+    ClientCredentials,
+    bob,
+    database_of,
+    make_application,
+    signed_in,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to
 
 PARALLEL = 10
 PAGES = "/-/user_settings/applications"

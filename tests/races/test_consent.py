@@ -9,10 +9,7 @@ from sqlalchemy import func, select
 from models import Application, Authorization, Consent
 from tests.races.test_devices import together
 from tests.races.test_redemptions import PARALLEL, ROUNDS
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, decide, is_live, landing, redeem
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
@@ -20,6 +17,9 @@ from tests.support.people import (
     make_application,
     sign_in,
 )
+from tests.support.oauth.oauth_wire import ask, decide, is_live, landing, redeem
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from functools import partial
 import requests
 
 from tests.races.test_devices import together
-from tests.support.administration import at_work
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, alice, make_project, make_user, signed_in, unique
+from tests.support.accounts.administration import at_work
+from tests.support.accounts.people import Person, alice, make_project, make_user, signed_in, unique
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 PARALLEL = 8
 ROUNDS = 2

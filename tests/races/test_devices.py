@@ -12,11 +12,7 @@ from sqlalchemy import func, select
 
 from models import Application, Authorization, DeviceAuthorization
 from tests.races.test_redemptions import PARALLEL, ROUNDS, all_at_once, assert_one_winner, tokens_of
-from tests.support.device_wire import approve, codes, is_asking, poll, poll_form, press, type_code
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import assert_refused, changed, is_live
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
@@ -26,6 +22,18 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
+from tests.support.oauth.device_wire import (
+    approve,
+    codes,
+    is_asking,
+    poll,
+    poll_form,
+    press,
+    type_code,
+)
+from tests.support.oauth.oauth_wire import assert_refused, changed, is_live
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 
 @pytest.fixture

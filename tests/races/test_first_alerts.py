@@ -6,9 +6,9 @@ from threading import Barrier
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
 
 CROWD = 16
 

@@ -15,10 +15,10 @@ from domain.errors import ConflictError, InvalidError
 from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from models import Integration
-from tests.support.live import LiveGatebell
-from tests.support.people import database_of, now, settings_of
-from tests.support.senders import connect
-from tests.support.stored import integrations_of
+from tests.support.accounts.people import database_of, now, settings_of
+from tests.support.alerts.senders import connect
+from tests.support.database.stored import integrations_of
+from tests.support.service.live import LiveGatebell
 
 CROWD = 8
 

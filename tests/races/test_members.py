@@ -7,10 +7,10 @@ import requests
 from domain.accounts.roles import Role
 from domain.projects.members import get_place, list_members
 from tests.races.test_devices import together
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, database_of, make_project, make_user, signed_in
-from tests.support.team import give_role, member_id
+from tests.support.accounts.people import Person, database_of, make_project, make_user, signed_in
+from tests.support.accounts.team import give_role, member_id
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 ROUNDS = 4
 

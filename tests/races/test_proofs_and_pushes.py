@@ -9,9 +9,8 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import alice, bob, make_application, sign_in, signed_in
+from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     ask_at,
@@ -20,9 +19,10 @@ from tests.support.oauth_wire import (
     phone_application,
     server_application,
 )
-from tests.support.people import alice, bob, make_application, sign_in, signed_in
-from tests.support.proofs import Prover, redeem_with_key
-from tests.support.pushes import pushed
+from tests.support.oauth.proofs import Prover, redeem_with_key
+from tests.support.oauth.pushes import pushed
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with
 
 PARALLEL = 16
 USER = "/api/v4/user"

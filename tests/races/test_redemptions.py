@@ -14,8 +14,8 @@ from sqlalchemy import func, select
 
 from domain.oauth.messages import ProtocolRequest
 from models import AccessToken, Application
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import ClientCredentials, database_of, settings_of
+from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     age_refreshes,
@@ -29,7 +29,7 @@ from tests.support.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.support.people import ClientCredentials, database_of, settings_of
+from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth.binding import authorization_server
 from web.settings.reader import Settings

@@ -8,16 +8,16 @@ import requests
 
 from tests.http.account.test_sessions import COOKIE, with_cookie
 from tests.races.test_devices import together
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_user
-from tests.support.second_factors import (
+from tests.support.accounts.people import Person, make_user
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import (
     code_of,
     give_app,
     give_code,
     give_password,
     give_recovery_codes,
 )
+from tests.support.wire.html_forms import form_with, submit
 
 #: Fewer than the guesses that an account has.
 PARALLEL = 8

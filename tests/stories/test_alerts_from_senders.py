@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 import apprise
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
-from tests.support.senders import JSON, captured, connect, curl, notifier
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.accounts.people import alice, signed_in
+from tests.support.alerts.senders import JSON, captured, connect, curl, notifier
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 FIRST = {

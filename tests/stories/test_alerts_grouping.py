@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect, item, resolved, webhook
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.alerts.senders import connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.mark.spec("I8", "I16", "I17")

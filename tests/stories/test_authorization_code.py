@@ -12,8 +12,8 @@ from tests.stories.third_parties import (
     OAuthlibWithPost,
     ThirdParty,
 )
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
+from tests.support.accounts.people import alice, signed_in
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -11,8 +11,8 @@ from tests.stories.third_parties import (
     OAuthlibWithBasic,
     ThirdParty,
 )
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, bob, make_application, make_user
+from tests.support.accounts.people import alice, bob, make_application, make_user
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

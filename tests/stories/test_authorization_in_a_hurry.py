@@ -9,9 +9,16 @@ from sqlalchemy import select
 
 from models import Authorization
 from tests.stories.third_parties import Addresses, AuthlibWithBasic, Browser
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    sign_in,
+    signed_in,
+)
+from tests.support.oauth.oauth_wire import (
     ask,
     assert_refused,
     decide,
@@ -23,15 +30,8 @@ from tests.support.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.support.people import (
-    alice,
-    bob,
-    database_of,
-    make_application,
-    make_user,
-    sign_in,
-    signed_in,
-)
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import form_with, submit
 
 
 @pytest.fixture(scope="module")

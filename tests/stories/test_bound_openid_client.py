@@ -4,8 +4,8 @@ import pytest
 
 from tests.stories.javascript import install, running_application
 from tests.stories.third_parties import Browser
-from tests.support.live import LiveGatebell
-from tests.support.people import CALLBACK, alice, bob, make_application, sign_in
+from tests.support.accounts.people import CALLBACK, alice, bob, make_application, sign_in
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 SCOPES = "openid read_user"

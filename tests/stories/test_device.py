@@ -14,9 +14,9 @@ from oauthlib.oauth2.rfc6749.errors import (
 )
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
-from tests.support.device_wire import DEVICE_GRANT, press, television, type_code
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, bob, make_application, signed_in
+from tests.support.accounts.people import alice, bob, make_application, signed_in
+from tests.support.oauth.device_wire import DEVICE_GRANT, press, television, type_code
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

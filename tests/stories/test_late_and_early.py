@@ -7,11 +7,11 @@ import pytest
 
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing.lifecycle import ARRIVED_LATE
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
-from tests.support.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.stored import alerts_of, newest_delivery
+from tests.support.accounts.people import alice, signed_in
+from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, newest_delivery
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 NINE = "2026-11-21T09:00:00Z"
 

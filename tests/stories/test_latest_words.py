@@ -11,11 +11,11 @@ import requests
 from sqlalchemy import select, update
 
 from models import Alert, AlertNote, Integration, Project
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, signed_in
-from tests.support.personal_tokens import make_token
-from tests.support.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.stored import alerts_of, change
+from tests.support.accounts.people import alice, database_of, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, change
+from tests.support.service.live import LiveGatebell
 
 LOW: dict[str, Any] = {
     "title": "CPU 80%",

@@ -4,9 +4,16 @@ import pytest
 
 from tests.stories.javascript import RefusedError, install, running_application
 from tests.stories.third_parties import Browser
-from tests.support.device_wire import press, type_code
-from tests.support.live import LiveGatebell
-from tests.support.people import CALLBACK, ClientCredentials, alice, bob, make_application, sign_in
+from tests.support.accounts.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    make_application,
+    sign_in,
+)
+from tests.support.oauth.device_wire import press, type_code
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 SCOPES = "openid profile email read_user"

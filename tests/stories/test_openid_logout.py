@@ -10,11 +10,7 @@ import requests
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, landing, pair_in, redeem
-from tests.support.openid_wire import IdToken, checked, keys_at, openid_application
-from tests.support.people import (
+from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
     Person,
@@ -23,6 +19,10 @@ from tests.support.people import (
     make_application,
     sign_in,
 )
+from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.oauth.openid_wire import IdToken, checked, keys_at, openid_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 AFTER = "https://client.example/signed-out?a=b"

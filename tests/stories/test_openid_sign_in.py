@@ -12,9 +12,16 @@ from flask import Flask, Response, jsonify, redirect, session
 from flask.testing import FlaskClient
 
 from tests.stories.third_parties import Browser
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask_at, decide, sign_in_on
-from tests.support.people import ClientCredentials, Person, alice, bob, make_application, sign_in
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    make_application,
+    sign_in,
+)
+from tests.support.oauth.oauth_wire import ask_at, decide, sign_in_on
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 CALLBACK = "http://localhost/callback"

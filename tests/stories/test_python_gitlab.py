@@ -8,9 +8,9 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError
 
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_user, now
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.people import Person, make_user, now
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 Open = Callable[..., gitlab.Gitlab]

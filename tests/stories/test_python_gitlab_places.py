@@ -8,10 +8,10 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, GitlabGetError
 
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_project, make_user, now
-from tests.support.personal_tokens import make_token
-from tests.support.resource_tokens import Place, place_of
+from tests.support.accounts.people import Person, make_project, make_user, now
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.resource_tokens import Place, place_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 Open = Callable[..., gitlab.Gitlab]

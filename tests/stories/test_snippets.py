@@ -10,11 +10,11 @@ import requests
 import yaml
 
 from tests.stories.conftest import Notify
-from tests.support.integration_pages import opened, snippets_on
-from tests.support.live import LiveGatebell
-from tests.support.monitoring import PROGRAMS, is_installed, wait_until
-from tests.support.senders import JSON, Endpoint, captured, connect
-from tests.support.stored import alerts_of
+from tests.support.alerts.integration_pages import opened, snippets_on
+from tests.support.alerts.monitoring import PROGRAMS, is_installed, wait_until
+from tests.support.alerts.senders import JSON, Endpoint, captured, connect
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 needs_monitoring = pytest.mark.skipif(

@@ -24,9 +24,9 @@ from domain.alerts.storing import intake
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.audit.events import Actor
 from models import Alert, AlertNote, Delivery, Environment, Occurrence
-from tests.support.commands import operate
-from tests.support.postgres import Postgres
-from tests.support.senders import item, webhook
+from tests.support.alerts.senders import item, webhook
+from tests.support.database.postgres import Postgres
+from tests.support.service.commands import operate
 from web.extensions import db
 from web.settings.reader import Settings, read_settings
 

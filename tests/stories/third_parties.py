@@ -14,9 +14,9 @@ from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
 from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session as OAuthlibSession
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask_at, decide, sign_in_on
-from tests.support.people import ClientCredentials, Person
+from tests.support.accounts.people import ClientCredentials, Person
+from tests.support.oauth.oauth_wire import ask_at, decide, sign_in_on
+from tests.support.service.live import LiveGatebell
 
 _VERIFIER = "the.verifier~of-Authlib_which-does-not-make-its-own-1234567890"
 

@@ -34,7 +34,7 @@ from domain.database.paging import Slice
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
 from models import Passkey, User
-from tests.support.password_rules import CHEAPEST, RULES
+from tests.support.signing_in.password_rules import CHEAPEST, RULES
 from web.database.engine import open_engine
 from web.settings.reader import Settings
 

@@ -11,7 +11,7 @@ from domain.accounts.passwords import (
     hash_password,
 )
 from domain.accounts.roles import Role, role_named
-from tests.support.password_rules import CHEAPEST
+from tests.support.signing_in.password_rules import CHEAPEST
 
 RESERVED = frozenset({"oauth", "-"})
 

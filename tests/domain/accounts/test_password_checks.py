@@ -19,7 +19,7 @@ from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
 from domain.projects.members import get_place
 from models import Base, User
-from tests.support.password_rules import CHEAPEST, RULES
+from tests.support.signing_in.password_rules import CHEAPEST, RULES
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 KEYRING = Keyring("a key that only tests have")

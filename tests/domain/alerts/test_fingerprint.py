@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import LongNumber, read_object
 from domain.alerts.reading.mapping import UNMAPPED
-from tests.domain.alerts.strategies import json_values, posted, texts
-from tests.support.garbage import bounded
+from tests.domain.alerts.reading.strategies import json_values, posted, texts
+from tests.support.wire.garbage import bounded
 
 objects = st.dictionaries(texts, json_values, max_size=5)
 

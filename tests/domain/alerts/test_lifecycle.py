@@ -25,7 +25,7 @@ from domain.alerts.storing.lifecycle import (
     decide,
     plan,
 )
-from tests.support.garbage import bounded
+from tests.support.wire.garbage import bounded
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)

@@ -3,7 +3,7 @@
 import pytest
 
 from domain.alerts.receiving.receivers import presented_key
-from tests.support.senders import basic
+from tests.support.alerts.senders import basic
 
 
 @pytest.mark.spec("I2")

@@ -31,7 +31,7 @@ from domain.projects.paths import ancestors, parent
 from domain.projects.views import Viewer
 from models import Alert
 from models.base import Base
-from tests.support.password_rules import RULES
+from tests.support.signing_in.password_rules import RULES
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 NOBODY = Viewer(user_id=None)

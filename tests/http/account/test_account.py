@@ -4,12 +4,12 @@ import pytest
 import requests
 
 from domain.audit.events import EventKind
-from tests.support.audit_log import event_about
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, machine, refresh
-from tests.support.other_access import give_access
-from tests.support.people import Person, alice, make_user, sign_in, signed_in, unique
+from tests.support.accounts.other_access import give_access
+from tests.support.accounts.people import Person, alice, make_user, sign_in, signed_in, unique
+from tests.support.database.audit_log import event_about
+from tests.support.oauth.oauth_wire import ask, machine, refresh
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -5,9 +5,8 @@ import requests
 from sqlalchemy import update
 
 from models import User
-from tests.support.html_forms import form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import Person, database_of, make_user, sign_in
+from tests.support.oauth.oauth_wire import (
     ask,
     assert_refused,
     authorization_url,
@@ -16,8 +15,9 @@ from tests.support.oauth_wire import (
     server_application,
     told,
 )
-from tests.support.people import Person, database_of, make_user, sign_in
-from tests.support.second_factors import SECURITY
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import SECURITY
+from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

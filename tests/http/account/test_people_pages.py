@@ -6,11 +6,11 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import Person, make_project, make_user, signed_in
-from tests.support.personal_tokens import make_token
-from tests.support.team import give_role
+from tests.support.accounts.people import Person, make_project, make_user, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import give_role
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

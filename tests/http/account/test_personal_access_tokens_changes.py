@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import new_pair
-from tests.support.people import bob, make_application, make_user, now
-from tests.support.personal_tokens import Api, MadeToken, change, make_token
+from tests.support.accounts.people import bob, make_application, make_user, now
+from tests.support.accounts.personal_tokens import Api, MadeToken, change, make_token
+from tests.support.oauth.oauth_wire import new_pair
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -7,10 +7,10 @@ from html import unescape
 import pytest
 import requests
 
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import bob, make_user, now, sign_in
-from tests.support.personal_tokens import Api, make_token
+from tests.support.accounts.people import bob, make_user, now, sign_in
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

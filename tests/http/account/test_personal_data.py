@@ -11,11 +11,8 @@ from domain.accounts.roles import Role
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.personal_data.holdings import HOLDINGS, ErasureRule
 from models import Application, Base, Member, User
-from tests.support.administration import at_work, fill_in, id_of, press, root
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, decide, landing, pair_in, redeem, refresh, token_info
-from tests.support.people import (
+from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
+from tests.support.accounts.people import (
     ClientCredentials,
     Person,
     alice,
@@ -29,9 +26,20 @@ from tests.support.people import (
     sign_in,
     unique,
 )
-from tests.support.personal_tokens import make_token
-from tests.support.senders import connect
-from tests.support.team import give_role
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import give_role
+from tests.support.alerts.senders import connect
+from tests.support.oauth.oauth_wire import (
+    ask,
+    decide,
+    landing,
+    pair_in,
+    redeem,
+    refresh,
+    token_info,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 from web.jobs.maintenance import seal_audit_events
 
 pytestmark = pytest.mark.one_database("postgres")

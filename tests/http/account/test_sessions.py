@@ -6,9 +6,7 @@ from html import unescape
 import pytest
 import requests
 
-from tests.support.html_forms import form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import (
+from tests.support.accounts.people import (
     Person,
     alice,
     make_user,
@@ -17,6 +15,8 @@ from tests.support.people import (
     signed_in,
     unique,
 )
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 import requests
 
-from tests.support.addresses import listed_addresses
-from tests.support.administration import at_work, id_of
-from tests.support.html_forms import forms_in
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, bob, make_application, signed_in
+from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.people import alice, bob, make_application, signed_in
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.addresses import listed_addresses
+from tests.support.wire.html_forms import forms_in
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -7,7 +7,7 @@ import requests
 from sqlalchemy import update
 
 from models import Application
-from tests.support.administration import (
+from tests.support.accounts.administration import (
     at_work,
     fill_in,
     id_of,
@@ -17,9 +17,7 @@ from tests.support.administration import (
     press,
     root,
 )
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, assert_refused, landing, pair_in, redeem
-from tests.support.people import (
+from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
     alice,
@@ -31,6 +29,8 @@ from tests.support.people import (
     signed_in,
     unique,
 )
+from tests.support.oauth.oauth_wire import ask, assert_refused, landing, pair_in, redeem
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -5,8 +5,8 @@ import re
 import pytest
 import requests
 
-from tests.support.administration import at_work, fill_in, last_event, next_page, part_of
-from tests.support.live import LiveGatebell
+from tests.support.accounts.administration import at_work, fill_in, last_event, next_page, part_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -4,10 +4,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from tests.support.administration import at_work, forget_settings, store
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, make_project
-from tests.support.senders import connect
+from tests.support.accounts.administration import at_work, forget_settings, store
+from tests.support.accounts.people import alice, make_project
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from tests.support.administration import (
+from tests.support.accounts.administration import (
     at_work,
     fill_in,
     forget_settings,
@@ -20,9 +20,9 @@ from tests.support.administration import (
     store,
     stored_settings,
 )
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.people import settings_of
+from tests.support.accounts.people import settings_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with
 from web.admin.setting_views import title_of
 from web.settings.sections import sections
 

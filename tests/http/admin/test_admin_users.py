@@ -8,7 +8,7 @@ import requests
 from sqlalchemy import select, update
 
 from models import SignIn, User
-from tests.support.administration import (
+from tests.support.accounts.administration import (
     at_work,
     fill_in,
     id_of,
@@ -18,9 +18,18 @@ from tests.support.administration import (
     press,
     root,
 )
-from tests.support.html_forms import form_to, form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.other_access import give_access
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_user,
+    now,
+    sign_in,
+    signed_in,
+    unique,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import (
     ask,
     authorization_url,
     is_live,
@@ -30,9 +39,8 @@ from tests.support.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.support.other_access import give_access
-from tests.support.people import Person, database_of, make_user, now, sign_in, signed_in, unique
-from tests.support.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -11,10 +11,7 @@ from sqlalchemy import delete, select
 from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, Origin, store_event
 from models import AuditEvent, SignIn
-from tests.support.audit_log import event_about
-from tests.support.html_forms import form_to, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import (
+from tests.support.accounts.people import (
     Person,
     alice,
     database_of,
@@ -24,7 +21,10 @@ from tests.support.people import (
     signed_in,
     unique,
 )
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.database.audit_log import event_about
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, forms_in, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

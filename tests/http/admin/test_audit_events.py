@@ -8,16 +8,25 @@ import pytest
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
-from tests.support.audit_log import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    make_application,
+    make_project,
+    make_user,
+    sign_in,
+    unique,
+)
+from tests.support.accounts.team import give_role, person_for
+from tests.support.database.audit_log import (
     count_events,
     event_about,
     events_about,
     events_with_subject,
 )
-from tests.support.device_wire import codes, poll, press, television, type_code
-from tests.support.html_forms import form_to, form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.oauth.device_wire import codes, poll, press, television, type_code
+from tests.support.oauth.oauth_wire import (
     PKCE,
     age_refreshes,
     ask,
@@ -30,17 +39,8 @@ from tests.support.oauth_wire import (
     refresh,
     revoke,
 )
-from tests.support.people import (
-    ClientCredentials,
-    Person,
-    bob,
-    make_application,
-    make_project,
-    make_user,
-    sign_in,
-    unique,
-)
-from tests.support.team import give_role, person_for
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -10,12 +10,12 @@ from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.alerts.handling.notes import add_note
 from domain.audit.events import Actor
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, now, signed_in
-from tests.support.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.stored import alerts_of
-from tests.support.team import browser_of, give_role, person_for
+from tests.support.accounts.people import alice, database_of, now, signed_in
+from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -18,12 +18,12 @@ from domain.accounts.roles import Role
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, now, signed_in
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.stored import alerts_of
-from tests.support.team import browser_of
+from tests.support.accounts.people import alice, database_of, now, signed_in
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -6,9 +6,9 @@ from sqlalchemy import delete, select, text
 
 from domain.alerts.listing.search import find_matches, search_words
 from models import Alert, Project
-from tests.support.live import LiveGatebell
-from tests.support.people import database_of
-from tests.support.senders import Endpoint, connect
+from tests.support.accounts.people import database_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
 
 
 def found_by(gatebell: LiveGatebell, endpoint: Endpoint, typed: str) -> list[int]:

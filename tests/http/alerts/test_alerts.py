@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
-from tests.support.senders import Endpoint, captured, connect, item, resolved, webhook
-from tests.support.stored import alerts_of
-from tests.support.team import browser_of
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.senders import Endpoint, captured, connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -10,13 +10,13 @@ from flask import Flask
 
 from domain.accounts.roles import Role
 from domain.database.paging import Page
-from tests.support.administration import at_work, root
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import alice, signed_in
-from tests.support.personal_tokens import make_token
-from tests.support.senders import Endpoint, connect
-from tests.support.team import browser_of
+from tests.support.accounts.administration import at_work, root
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 from web.pages.links import page_links
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -3,9 +3,9 @@
 import pytest
 
 from domain.alerts.storing.lifecycle import Action
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect, item, resolved, webhook
-from tests.support.stored import alerts_of, deliveries_of, occurrences_of
+from tests.support.alerts.senders import connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, deliveries_of, occurrences_of
+from tests.support.service.live import LiveGatebell
 
 #: After all that `resolved` says is over.
 LATER = {"startsAt": "2026-11-21T09:00:00Z"}

@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.live import LiveGatebell
-from tests.support.people import alice
-from tests.support.personal_tokens import make_token
-from tests.support.senders import Endpoint, connect
-from tests.support.stored import alerts_of
-from tests.support.team import give_role, person_for
+from tests.support.accounts.people import alice
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import give_role, person_for
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, alice, make_user, set_state
+from tests.support.accounts.people import Person, alice, make_user, set_state
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -8,12 +8,12 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from tests.support.administration import root
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import alice, make_user, signed_in
-from tests.support.personal_tokens import make_token
-from tests.support.senders import connect
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import alice, make_user, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import connect
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

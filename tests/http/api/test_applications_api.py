@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.administration import last_event, root
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, assert_refused, decide, landing, redeem
-from tests.support.people import (
+from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
     alice,
@@ -17,7 +15,9 @@ from tests.support.people import (
     signed_in,
     unique,
 )
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import ask, assert_refused, decide, landing, redeem
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -9,10 +9,27 @@ import requests
 from sqlalchemy import select
 
 from models import AccessToken, Application, PersonalAccessToken
-from tests.support.device_wire import approve, codes, poll
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    sign_in,
+)
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.resource_tokens import (
+    Place,
+    day,
+    make_bot_token,
+    place_of,
+    post,
+    script_of,
+)
+from tests.support.oauth.device_wire import approve, codes, poll
+from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     TokenPair,
@@ -27,19 +44,9 @@ from tests.support.oauth_wire import (
     refresh,
     revoke,
 )
-from tests.support.people import (
-    ClientCredentials,
-    Person,
-    bob,
-    database_of,
-    make_application,
-    make_project,
-    make_user,
-    sign_in,
-)
-from tests.support.personal_tokens import Api, make_token
-from tests.support.proofs import Prover, redeem_with_key
-from tests.support.resource_tokens import Place, day, make_bot_token, place_of, post, script_of
+from tests.support.oauth.proofs import Prover, redeem_with_key
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine, new_pair, server_application
-from tests.support.people import Person, make_user, now
-from tests.support.personal_tokens import ADDRESS, Api, change, make_token
+from tests.support.accounts.people import Person, make_user, now
+from tests.support.accounts.personal_tokens import ADDRESS, Api, change, make_token
+from tests.support.oauth.oauth_wire import machine, new_pair, server_application
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

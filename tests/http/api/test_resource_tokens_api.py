@@ -8,11 +8,9 @@ from sqlalchemy import select
 
 from domain.accounts.roles import Role
 from models import Member, User
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import Person, database_of, make_project, make_user, sign_in
-from tests.support.personal_tokens import Api
-from tests.support.resource_tokens import (
+from tests.support.accounts.people import Person, database_of, make_project, make_user, sign_in
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.resource_tokens import (
     Place,
     day,
     make_bot_token,
@@ -21,6 +19,8 @@ from tests.support.resource_tokens import (
     post,
     script_of,
 )
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

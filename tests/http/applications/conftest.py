@@ -11,9 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.support.live import LiveGatebell, close_app
-from tests.support.people import ClientCredentials, bob, make_application, signed_in
-from tests.support.registrations import Open, add_people
+from tests.support.accounts.people import ClientCredentials, bob, make_application, signed_in
+from tests.support.oauth.registrations import Open, add_people
+from tests.support.service.live import LiveGatebell, close_app
 from web.settings.reader import Settings, read_settings
 
 _OPEN = {

@@ -6,9 +6,14 @@ from html import unescape
 import pytest
 import requests
 
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    make_application,
+    make_user,
+    sign_in,
+)
+from tests.support.oauth.oauth_wire import (
     ask,
     decide,
     landing,
@@ -18,13 +23,8 @@ from tests.support.oauth_wire import (
     refresh,
     revoke,
 )
-from tests.support.people import (
-    ClientCredentials,
-    Person,
-    make_application,
-    make_user,
-    sign_in,
-)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

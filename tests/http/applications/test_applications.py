@@ -6,10 +6,17 @@ from html import unescape
 import pytest
 import requests
 
-from tests.support.device_wire import approve, codes, poll
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    CALLBACK,
+    ClientCredentials,
+    alice,
+    bob,
+    make_application,
+    signed_in,
+    unique,
+)
+from tests.support.oauth.device_wire import approve, codes, poll
+from tests.support.oauth.oauth_wire import (
     ask,
     assert_refused,
     assert_refused_on_a_page,
@@ -21,15 +28,8 @@ from tests.support.oauth_wire import (
     redeem,
     refresh,
 )
-from tests.support.people import (
-    CALLBACK,
-    ClientCredentials,
-    alice,
-    bob,
-    make_application,
-    signed_in,
-    unique,
-)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

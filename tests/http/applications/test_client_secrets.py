@@ -10,16 +10,16 @@ import requests
 from sqlalchemy import select, update
 
 from models import Application, ApplicationSecret
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     database_of,
     now,
     signed_in,
 )
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -12,9 +12,8 @@ from sqlalchemy import select, update
 from domain.clock import system_clock
 from domain.upkeep.pruning import Retention, prune
 from models import Application, AuditEvent, User
-from tests.support.garbage import bounded
-from tests.support.oauth_wire import PKCE
-from tests.support.registrations import (
+from tests.support.oauth.oauth_wire import PKCE
+from tests.support.oauth.registrations import (
     CALLBACK,
     DEVICE,
     GOOD,
@@ -24,6 +23,7 @@ from tests.support.registrations import (
     row_of,
     token_of,
 )
+from tests.support.wire.garbage import bounded
 from web.extensions import db
 from web.services import now
 

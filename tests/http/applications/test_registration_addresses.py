@@ -3,8 +3,8 @@
 import pytest
 from flask.testing import FlaskClient
 
-from tests.support.oauth_wire import PKCE
-from tests.support.registrations import CALLBACK, DEVICE, GOOD, assert_wrong, register
+from tests.support.oauth.oauth_wire import PKCE
+from tests.support.oauth.registrations import CALLBACK, DEVICE, GOOD, assert_wrong, register
 
 pytestmark = pytest.mark.one_database("sqlite")
 

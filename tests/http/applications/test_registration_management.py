@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from werkzeug.test import TestResponse
 
 from models import Application, AuditEvent
-from tests.support.registrations import (
+from tests.support.oauth.registrations import (
     CALLBACK,
     GOOD,
     Open,

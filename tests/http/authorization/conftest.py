@@ -3,9 +3,9 @@
 import pytest
 import requests
 
-from tests.support.device_wire import television
-from tests.support.live import LiveGatebell
-from tests.support.people import ClientCredentials, alice, signed_in
+from tests.support.accounts.people import ClientCredentials, alice, signed_in
+from tests.support.oauth.device_wire import television
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.fixture

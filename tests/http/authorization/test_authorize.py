@@ -3,9 +3,13 @@
 import pytest
 import requests
 
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    CALLBACK,
+    ClientCredentials,
+    bob,
+    make_application,
+)
+from tests.support.oauth.oauth_wire import (
     CHALLENGE,
     PKCE,
     STATE,
@@ -20,12 +24,8 @@ from tests.support.oauth_wire import (
     redeem,
     server_application,
 )
-from tests.support.people import (
-    CALLBACK,
-    ClientCredentials,
-    bob,
-    make_application,
-)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with
 
 pytestmark = pytest.mark.one_database("postgres")
 

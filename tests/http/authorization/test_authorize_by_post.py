@@ -5,9 +5,8 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import ClientCredentials, bob, make_application
+from tests.support.oauth.oauth_wire import (
     PKCE,
     Changes,
     ask,
@@ -20,7 +19,8 @@ from tests.support.oauth_wire import (
     phone_application,
     server_application,
 )
-from tests.support.people import ClientCredentials, bob, make_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with
 
 pytestmark = pytest.mark.one_database("sqlite")
 

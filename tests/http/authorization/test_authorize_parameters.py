@@ -5,10 +5,10 @@ import re
 import pytest
 import requests
 
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, decide, landing, server_application
-from tests.support.people import alice, bob, make_application, sign_in
+from tests.support.accounts.people import alice, bob, make_application, sign_in
+from tests.support.oauth.oauth_wire import ask, decide, landing, server_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

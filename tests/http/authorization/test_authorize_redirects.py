@@ -3,9 +3,9 @@
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, assert_refused_on_a_page, landing
-from tests.support.people import ClientCredentials, bob, make_application
+from tests.support.accounts.people import ClientCredentials, bob, make_application
+from tests.support.oauth.oauth_wire import ask, assert_refused_on_a_page, landing
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

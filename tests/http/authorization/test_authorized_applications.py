@@ -9,9 +9,18 @@ import requests
 from sqlalchemy import select, update
 
 from models import AccessToken
-from tests.support.html_forms import form_to, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    sign_in,
+    unique,
+)
+from tests.support.accounts.personal_tokens import Api
+from tests.support.oauth.oauth_wire import (
     ask,
     decide,
     landing,
@@ -22,17 +31,8 @@ from tests.support.oauth_wire import (
     revoke,
     token_info,
 )
-from tests.support.people import (
-    Person,
-    bob,
-    database_of,
-    make_application,
-    make_user,
-    now,
-    sign_in,
-    unique,
-)
-from tests.support.personal_tokens import Api
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -10,9 +10,19 @@ import requests
 from sqlalchemy import delete, select, update
 
 from models import Application, SignIn, User
-from tests.support.html_forms import form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    set_state,
+    sign_in,
+    signed_in,
+)
+from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     Changes,
@@ -25,18 +35,8 @@ from tests.support.oauth_wire import (
     server_application,
     sign_in_on,
 )
-from tests.support.people import (
-    ClientCredentials,
-    Person,
-    alice,
-    bob,
-    database_of,
-    make_application,
-    make_user,
-    set_state,
-    sign_in,
-    signed_in,
-)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -10,31 +10,7 @@ import requests
 from sqlalchemy import select, update
 
 from models import Application, DeviceAuthorization
-from tests.support.device_wire import (
-    approve,
-    ask_for_codes,
-    codes,
-    poll,
-    press,
-    television,
-    type_code,
-    words,
-)
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
-    age_refreshes,
-    assert_refused,
-    is_live,
-    machine,
-    new_code,
-    phone_application,
-    redeem,
-    refresh,
-    revoke,
-    token_info,
-)
-from tests.support.people import (
+from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
     alice,
@@ -47,6 +23,30 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
+from tests.support.oauth.device_wire import (
+    approve,
+    ask_for_codes,
+    codes,
+    poll,
+    press,
+    television,
+    type_code,
+    words,
+)
+from tests.support.oauth.oauth_wire import (
+    age_refreshes,
+    assert_refused,
+    is_live,
+    machine,
+    new_code,
+    phone_application,
+    redeem,
+    refresh,
+    revoke,
+    token_info,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from models import DeviceAuthorization
-from tests.support.device_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    database_of,
+)
+from tests.support.oauth.device_wire import (
     DEVICE_GRANT,
     approve,
     ask_for_codes,
@@ -18,15 +22,11 @@ from tests.support.device_wire import (
     type_code,
     words,
 )
-from tests.support.garbage import NASTY, TEXT, bounded
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.oauth.oauth_wire import (
     post_token,
 )
-from tests.support.people import (
-    ClientCredentials,
-    database_of,
-)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import NASTY, TEXT, bounded
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -13,25 +13,7 @@ from domain.keyring import Keyring
 from domain.oauth.devices.user_codes import new_user_code, shown
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
-from tests.support.device_wire import (
-    approve,
-    ask_for_codes,
-    codes,
-    is_asking,
-    poll,
-    press,
-    television,
-    type_code,
-    words,
-)
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.live_settings import changed_settings
-from tests.support.oauth_wire import (
-    assert_refused,
-    machine,
-)
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
@@ -43,6 +25,24 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
+from tests.support.oauth.device_wire import (
+    approve,
+    ask_for_codes,
+    codes,
+    is_asking,
+    poll,
+    press,
+    television,
+    type_code,
+    words,
+)
+from tests.support.oauth.oauth_wire import (
+    assert_refused,
+    machine,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

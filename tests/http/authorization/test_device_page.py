@@ -7,22 +7,7 @@ import requests
 from sqlalchemy import update
 
 from models import Application
-from tests.support.device_wire import (
-    approve,
-    codes,
-    is_asking,
-    poll,
-    press,
-    type_code,
-    words,
-)
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
-    assert_refused,
-    phone_application,
-)
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
@@ -31,6 +16,21 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
+from tests.support.oauth.device_wire import (
+    approve,
+    codes,
+    is_asking,
+    poll,
+    press,
+    type_code,
+    words,
+)
+from tests.support.oauth.oauth_wire import (
+    assert_refused,
+    phone_application,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -5,10 +5,10 @@ import re
 import pytest
 import requests
 
-from tests.support.device_wire import codes, press, television, type_code
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
+from tests.support.accounts.people import alice, signed_in
+from tests.support.oauth.device_wire import codes, press, television, type_code
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 from web.pages.qr_codes import qr_code
 
 pytestmark = pytest.mark.one_database("postgres")

@@ -11,9 +11,18 @@ from flask import Flask
 from sqlalchemy import func, select, update
 
 from models import Application, PushedRequest
-from tests.support.html_forms import form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    now,
+    sign_in,
+    signed_in,
+)
+from tests.support.database.stored import change
+from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     Changes,
@@ -30,19 +39,10 @@ from tests.support.oauth_wire import (
     server_application,
     sign_in_on,
 )
-from tests.support.people import (
-    ClientCredentials,
-    alice,
-    bob,
-    database_of,
-    make_application,
-    now,
-    sign_in,
-    signed_in,
-)
-from tests.support.proofs import Prover, redeem_with_key
-from tests.support.pushes import PREFIX, address, push, pushed, request_form
-from tests.support.stored import change
+from tests.support.oauth.proofs import Prover, redeem_with_key
+from tests.support.oauth.pushes import PREFIX, address, push, pushed, request_form
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, forms_in, submit
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")

@@ -4,9 +4,7 @@ import pytest
 from sqlalchemy import update
 
 from models import Application
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, assert_refused_on_a_page
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     Person,
     alice,
@@ -15,7 +13,9 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
-from tests.support.stored import change
+from tests.support.database.stored import change
+from tests.support.oauth.oauth_wire import ask, assert_refused_on_a_page
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -6,18 +6,7 @@ import pytest
 from sqlalchemy import null, select, update
 
 from models import Application
-from tests.support.device_wire import approve, codes, poll, type_code
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
-    Changes,
-    ask,
-    assert_refused_on_a_page,
-    decide,
-    landing,
-    sign_in_on,
-)
-from tests.support.people import (
+from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
@@ -27,7 +16,18 @@ from tests.support.people import (
     sign_in,
     signed_in,
 )
-from tests.support.stored import change
+from tests.support.database.stored import change
+from tests.support.oauth.device_wire import approve, codes, poll, type_code
+from tests.support.oauth.oauth_wire import (
+    Changes,
+    ask,
+    assert_refused_on_a_page,
+    decide,
+    landing,
+    sign_in_on,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import update
 
 from models import Integration
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.integration_pages import address, opened, words
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, captured, connect, item, webhook
-from tests.support.stored import alerts_of, change, deliveries_of
+from tests.support.alerts.integration_pages import address, opened, words
+from tests.support.alerts.senders import Endpoint, captured, connect, item, webhook
+from tests.support.database.stored import alerts_of, change, deliveries_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

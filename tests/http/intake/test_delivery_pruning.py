@@ -7,10 +7,10 @@ from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, now, signed_in
-from tests.support.senders import connect, item, webhook
-from tests.support.stored import change, deliveries_of, occurrences_of
+from tests.support.accounts.people import alice, database_of, now, signed_in
+from tests.support.alerts.senders import connect, item, webhook
+from tests.support.database.stored import change, deliveries_of, occurrences_of
+from tests.support.service.live import LiveGatebell
 from web.jobs.maintenance import prune_database
 from web.settings.reader import read_settings
 

@@ -7,10 +7,18 @@ import requests
 from sqlalchemy import update
 
 from models import Integration
-from tests.support.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, basic, connect, item, request_head, spoken, webhook
-from tests.support.stored import alerts_of, change, deliveries_of
+from tests.support.alerts.senders import (
+    Endpoint,
+    basic,
+    connect,
+    item,
+    request_head,
+    spoken,
+    webhook,
+)
+from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
+from tests.support.database.stored import alerts_of, change, deliveries_of
+from tests.support.service.live import LiveGatebell
 
 RECEIVERS = ("http", "prometheus")
 FIRING = {"http": b'{"title": "Disk full"}', "prometheus": webhook(item("Disk full"))}

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
-from tests.support.senders import connect
-from tests.support.stored import alerts_of, newest_delivery, occurrences_of
+from tests.support.accounts.people import alice, signed_in
+from tests.support.alerts.senders import connect
+from tests.support.database.stored import alerts_of, newest_delivery, occurrences_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.alerts.strategies import field_values, json_values, posted, texts
-from tests.support.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.garbage import bounded
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect, item, request_head, spoken, webhook
-from tests.support.stored import alerts_of, deliveries_of, newest_delivery, reports_in
-from tests.support.strange_bodies import STRANGE, UNREADABLE
+from tests.domain.alerts.reading.strategies import field_values, json_values, posted, texts
+from tests.support.alerts.senders import connect, item, request_head, spoken, webhook
+from tests.support.alerts.strange_bodies import STRANGE, UNREADABLE
+from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
+from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import bounded
 
 
-# All that is no JSON object: tests/domain/alerts/test_strange_bodies.py.
+# All that is no JSON object: tests/domain/alerts/reading/test_strange_bodies.py.
 @pytest.mark.parametrize(
     "kind",
     [pytest.param("http", marks=ON_SQLITE), pytest.param("prometheus", marks=ON_POSTGRES)],

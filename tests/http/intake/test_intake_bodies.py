@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, captured, connect, request_head, spoken
-from tests.support.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.alerts.senders import Endpoint, captured, connect, request_head, spoken
+from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
+from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.service.live import LiveGatebell
 
 LIMIT = 1024 * 1024
 TOO_LARGE = {"message": f"413 Request Entity Too Large: The body is larger than {LIMIT} bytes."}

@@ -5,12 +5,10 @@ from typing import Any
 import pytest
 
 from domain.accounts.roles import Role
-from tests.support.databases import ON_POSTGRES
-from tests.support.integration_pages import address
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.stored import alerts_of, deliveries_of, newest_delivery, reports_in
-from tests.support.strange_bodies import (
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.integration_pages import address
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.alerts.strange_bodies import (
     ANNOTATIONS,
     GENERIC,
     LABELS,
@@ -18,7 +16,9 @@ from tests.support.strange_bodies import (
     full_alerts,
     full_webhooks,
 )
-from tests.support.team import browser_of
+from tests.support.database.databases import ON_POSTGRES
+from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.service.live import LiveGatebell
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -35,7 +35,7 @@ HOSTILE = (
 )
 
 
-# Each value in each field by itself: tests/domain/alerts/test_strange_bodies.py.
+# Each value in each field by itself: tests/domain/alerts/reading/test_strange_bodies.py.
 @pytest.mark.spec("I3", "I7")
 def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

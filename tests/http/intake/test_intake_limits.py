@@ -5,11 +5,11 @@ from time import sleep, time
 
 import pytest
 
-from tests.support.databases import ON_SQLITE
-from tests.support.integration_pages import opened, words
-from tests.support.live import LiveGatebell, NewService, running
-from tests.support.senders import connect, item, webhook
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.alerts.integration_pages import opened, words
+from tests.support.alerts.senders import connect, item, webhook
+from tests.support.database.databases import ON_SQLITE
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell, NewService, running
 
 DAY = 86_400
 

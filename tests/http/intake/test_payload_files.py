@@ -6,11 +6,11 @@ import pytest
 
 from domain.alerts.reading.incoming import Severity
 from models import Alert
-from tests.support.expected_alerts import NAMES, expected
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, now, signed_in
-from tests.support.senders import Endpoint, captured, connect
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.accounts.people import alice, now, signed_in
+from tests.support.alerts.expected_alerts import NAMES, expected
+from tests.support.alerts.senders import Endpoint, captured, connect
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -6,10 +6,10 @@ import pytest
 
 from domain.accounts.users import get_user
 from domain.projects.creation import create_group, create_project, make_owner
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, database_of, make_project, now
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.stored import alerts_of
+from tests.support.accounts.people import alice, database_of, make_project, now
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -11,12 +11,12 @@ import requests
 from sqlalchemy import update
 
 from models import Integration
-from tests.support.html_forms import form_to, submit
-from tests.support.integration_pages import opened, snippets_on
-from tests.support.live import LiveGatebell
-from tests.support.people import now
-from tests.support.senders import Endpoint, connect
-from tests.support.stored import alerts_of, change, integrations_of
+from tests.support.accounts.people import now
+from tests.support.alerts.integration_pages import opened, snippets_on
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of, change, integrations_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

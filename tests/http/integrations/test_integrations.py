@@ -5,13 +5,13 @@ import re
 import pytest
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_with, forms_in, submit
-from tests.support.integration_pages import address, opened
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, make_project, signed_in
-from tests.support.senders import Endpoint, captured, connect
-from tests.support.stored import deliveries_of, integrations_of
-from tests.support.team import browser_of
+from tests.support.accounts.people import alice, make_project, signed_in
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.integration_pages import address, opened
+from tests.support.alerts.senders import Endpoint, captured, connect
+from tests.support.database.stored import deliveries_of, integrations_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

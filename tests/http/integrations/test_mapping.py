@@ -10,12 +10,12 @@ from sqlalchemy import update
 
 from domain.accounts.roles import Role
 from models import Integration
-from tests.support.html_forms import HtmlForm, form_to, form_with, submit
-from tests.support.integration_pages import opened, words
-from tests.support.live import LiveGatebell
-from tests.support.live_settings import changed_settings
-from tests.support.senders import Endpoint, connect
-from tests.support.stored import alerts_of, change, deliveries_of, integrations_of
+from tests.support.alerts.integration_pages import opened, words
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of, change, deliveries_of, integrations_of
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+from tests.support.wire.html_forms import HtmlForm, form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

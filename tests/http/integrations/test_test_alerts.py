@@ -5,11 +5,11 @@ import json
 import pytest
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_with, submit
-from tests.support.integration_pages import opened, words
-from tests.support.live import LiveGatebell
-from tests.support.senders import connect, item, resolved, webhook
-from tests.support.stored import alerts_of, deliveries_of
+from tests.support.alerts.integration_pages import opened, words
+from tests.support.alerts.senders import connect, item, resolved, webhook
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

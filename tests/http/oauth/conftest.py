@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import phone_application, server_application
-from tests.support.people import ClientCredentials
+from tests.support.accounts.people import ClientCredentials
+from tests.support.oauth.oauth_wire import phone_application, server_application
+from tests.support.service.live import LiveGatebell
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine, new_pair, redeem, server_application
-from tests.support.openid_wire import openid_application
-from tests.support.people import alice, signed_in
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import machine, new_pair, redeem, server_application
+from tests.support.oauth.openid_wire import openid_application
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -1,6 +1,6 @@
 """Whatever any parameter of any endpoint holds: no 5xx, no way out, and errors that can be read.
 
-The list of endpoints is tests/support/endpoints.py; one that is not there fails.
+The list of endpoints is tests/support/wire/endpoints.py; one that is not there fails.
 """
 
 import json
@@ -15,13 +15,7 @@ from flask import Flask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.device_wire import codes, television
-from tests.support.endpoints import ENDPOINTS, Endpoint
-from tests.support.garbage import TEXT, bounded
-from tests.support.html_forms import form_with
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, machine, new_pair, server_application
-from tests.support.people import (
+from tests.support.accounts.people import (
     CALLBACK,
     Person,
     alice,
@@ -31,7 +25,13 @@ from tests.support.people import (
     make_user,
     signed_in,
 )
-from tests.support.personal_tokens import make_token
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.device_wire import codes, television
+from tests.support.oauth.oauth_wire import ask, machine, new_pair, server_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.endpoints import ENDPOINTS, Endpoint
+from tests.support.wire.garbage import TEXT, bounded
+from tests.support.wire.html_forms import form_with
 
 #: What is nearly right goes deeper than what is nonsense.
 PLAUSIBLE = st.sampled_from(

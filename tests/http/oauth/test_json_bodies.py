@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.device_wire import television
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import ClientCredentials
+from tests.support.oauth.device_wire import television
+from tests.support.oauth.oauth_wire import (
     assert_refused,
     is_live,
     machine,
@@ -17,7 +17,7 @@ from tests.support.oauth_wire import (
     pair_in,
     server_application,
 )
-from tests.support.people import ClientCredentials
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

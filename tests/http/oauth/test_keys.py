@@ -7,9 +7,9 @@ from threading import Barrier
 import pytest
 from flask import Flask
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.openid_wire import checked, keys_at, kids_of, sign_in_with
+from tests.support.oauth.oauth_wire import machine
+from tests.support.oauth.openid_wire import checked, keys_at, kids_of, sign_in_with
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

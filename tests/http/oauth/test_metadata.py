@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -5,9 +5,8 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.garbage import NASTY, TEXT, bounded
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import alice, signed_in
+from tests.support.oauth.oauth_wire import (
     assert_explained,
     authorization_url,
     machine,
@@ -15,7 +14,8 @@ from tests.support.oauth_wire import (
     post_token,
     server_application,
 )
-from tests.support.people import alice, signed_in
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import NASTY, TEXT, bounded
 
 pytestmark = pytest.mark.one_database("postgres")
 

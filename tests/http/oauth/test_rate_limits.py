@@ -17,7 +17,7 @@ from domain.accounts.users import NewUser, create_user, get_user
 from domain.errors import NotFoundError
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
-from tests.support.password_rules import RULES
+from tests.support.signing_in.password_rules import RULES
 from web.admin.setting_changes import store_setting
 from web.extensions import db
 from web.services import now, services

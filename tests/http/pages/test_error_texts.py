@@ -10,9 +10,9 @@ from sqlalchemy import update
 
 from domain.oauth.error_help import ERRORS
 from models import Authorization
-from tests.support.device_wire import ask_for_codes, codes, poll, television
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import alice, bob, database_of, make_application, now, signed_in
+from tests.support.oauth.device_wire import ask_for_codes, codes, poll, television
+from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
     age_refreshes,
@@ -32,7 +32,7 @@ from tests.support.oauth_wire import (
     revoke,
     server_application,
 )
-from tests.support.people import alice, bob, database_of, make_application, now, signed_in
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -3,10 +3,10 @@
 import pytest
 import requests
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import ask, server_application
-from tests.support.people import alice, bob, make_application, make_user, signed_in
-from tests.support.second_factors import SECURITY, give_app, give_password
+from tests.support.accounts.people import alice, bob, make_application, make_user, signed_in
+from tests.support.oauth.oauth_wire import ask, server_application
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import SECURITY, give_app, give_password
 
 pytestmark = pytest.mark.one_database("sqlite")
 

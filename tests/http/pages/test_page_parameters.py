@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from domain.accounts.roles import Role
-from tests.support.live import LiveGatebell
-from tests.support.senders import Endpoint, connect
-from tests.support.team import browser_of
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
 
 LIST = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),

@@ -7,12 +7,12 @@ import pytest
 
 from domain.accounts.roles import Role
 from domain.oauth.scopes import SCOPES
-from tests.support.administration import at_work
-from tests.support.html_forms import form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import make_application, make_project, make_user, signed_in
-from tests.support.senders import connect
-from tests.support.team import give_role
+from tests.support.accounts.administration import at_work
+from tests.support.accounts.people import make_application, make_project, make_user, signed_in
+from tests.support.accounts.team import give_role
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, signed_in
-from tests.support.personal_tokens import make_token
-from tests.support.senders import Endpoint, connect, item, webhook
-from tests.support.team import browser_of, give_role, person_for
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.alerts.senders import Endpoint, connect, item, webhook
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

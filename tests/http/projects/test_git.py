@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine
-from tests.support.people import alice, bob, sign_in
-from tests.support.personal_tokens import Api, make_token
+from tests.support.accounts.people import alice, bob, sign_in
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

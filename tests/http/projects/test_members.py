@@ -6,11 +6,8 @@ import requests
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.projects.members import get_place, list_members
-from tests.support.administration import fill_in
-from tests.support.audit_log import event_about
-from tests.support.html_forms import form_to, form_with, forms_in, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import (
+from tests.support.accounts.administration import fill_in
+from tests.support.accounts.people import (
     Person,
     alice,
     database_of,
@@ -19,7 +16,10 @@ from tests.support.people import (
     set_state,
     signed_in,
 )
-from tests.support.team import browser_of, give_role, member_id, person_for
+from tests.support.accounts.team import browser_of, give_role, member_id, person_for
+from tests.support.database.audit_log import event_about
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 

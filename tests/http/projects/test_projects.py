@@ -4,11 +4,11 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import alice, make_project, make_user, signed_in, unique
-from tests.support.senders import connect
-from tests.support.team import browser_of, member_id, person_for
+from tests.support.accounts.people import alice, make_project, make_user, signed_in, unique
+from tests.support.accounts.team import browser_of, member_id, person_for
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.html_forms import form_to, form_with, submit
-from tests.support.live import LiveGatebell
-from tests.support.people import Person, make_project, make_user, now, sign_in
-from tests.support.personal_tokens import Api, change
-from tests.support.resource_tokens import Place, make_bot_token, place_of, script_of
-from tests.support.team import browser_of, give_role
+from tests.support.accounts.people import Person, make_project, make_user, now, sign_in
+from tests.support.accounts.personal_tokens import Api, change
+from tests.support.accounts.resource_tokens import Place, make_bot_token, place_of, script_of
+from tests.support.accounts.team import browser_of, give_role
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
-from tests.support.password_rules import RULES
-from tests.support.sql_statements import statements_of
+from tests.support.database.sql_statements import statements_of
+from tests.support.signing_in.password_rules import RULES
 from web.extensions import db
 from web.services import now, services
 

@@ -15,10 +15,10 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from domain.keyring import Kind
 from models import AccessToken
-from tests.support.commands import operate
-from tests.support.people import now
-from tests.support.senders import JSON, item, resolved, webhook
-from tests.support.sql_statements import statements_of
+from tests.support.accounts.people import now
+from tests.support.alerts.senders import JSON, item, resolved, webhook
+from tests.support.database.sql_statements import statements_of
+from tests.support.service.commands import operate
 from web.database.connections import KeptConnections
 from web.database.engine import open_engine
 from web.extensions import db

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from flask import Flask
 
-from tests.support.commands import operate
-from tests.support.senders import JSON, item, resolved, webhook
-from tests.support.sql_statements import SentStatement, postgres_statements
+from tests.support.alerts.senders import JSON, item, resolved, webhook
+from tests.support.database.sql_statements import SentStatement, postgres_statements
+from tests.support.service.commands import operate
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)

@@ -9,8 +9,8 @@ from sqlalchemy import delete, func, select, text
 
 from domain.alerts.listing.charts import last_days
 from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
-from tests.support.commands import operate
-from tests.support.senders import JSON, item, webhook
+from tests.support.alerts.senders import JSON, item, webhook
+from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.maintenance import add_up_days
 from web.settings.reader import Settings

@@ -10,8 +10,8 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status
 from domain.alerts.reading.incoming import Severity
 from domain.projects.access import MOST_COUNTED
-from tests.support.commands import operate
-from tests.support.sql_statements import postgres_statements
+from tests.support.database.sql_statements import postgres_statements
+from tests.support.service.commands import operate
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)

@@ -12,9 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests.support.commands import operate
-from tests.support.senders import JSON, item, resolved, webhook
-from tests.support.sql_statements import round_trips
+from tests.support.alerts.senders import JSON, item, resolved, webhook
+from tests.support.database.sql_statements import round_trips
+from tests.support.service.commands import operate
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 

@@ -13,7 +13,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import AlertSlice, count_by_status, list_alerts
 from domain.alerts.listing.search import MOST_NAMED
 from domain.alerts.listing.sort_orders import SORT_ORDERS
-from tests.support.commands import operate
+from tests.support.service.commands import operate
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

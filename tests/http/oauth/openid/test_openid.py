@@ -11,8 +11,18 @@ from domain.accounts.users import get_user
 from domain.oauth.openid.userinfo import MOST_GROUP_CHARACTERS
 from domain.projects.creation import create_group, make_owner
 from models import User
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    now,
+    sign_in,
+    signed_in,
+)
+from tests.support.oauth.oauth_wire import (
     PKCE,
     ask,
     assert_refused,
@@ -28,18 +38,8 @@ from tests.support.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.support.openid_wire import checked, openid_application, sign_in_with, userinfo
-from tests.support.people import (
-    alice,
-    bob,
-    database_of,
-    make_application,
-    make_project,
-    make_user,
-    now,
-    sign_in,
-    signed_in,
-)
+from tests.support.oauth.openid_wire import checked, openid_application, sign_in_with, userinfo
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -12,7 +12,15 @@ from sqlalchemy import select
 
 from domain.oauth.openid.userinfo import CLAIMS
 from models import Authorization
-from tests.support.conformance_wire import (
+from tests.support.accounts.people import (
+    ClientCredentials,
+    alice,
+    database_of,
+    make_user,
+    sign_in,
+    signed_in,
+)
+from tests.support.oauth.conformance_wire import (
     ID_TOKEN,
     NONCE,
     PLAN,
@@ -25,8 +33,7 @@ from tests.support.conformance_wire import (
     unsigned,
     used_code,
 )
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
     VERIFIER,
@@ -43,15 +50,14 @@ from tests.support.oauth_wire import (
     refresh,
     server_application,
 )
-from tests.support.openid_wire import SCOPES, checked, openid_application, sign_in_with, userinfo
-from tests.support.people import (
-    ClientCredentials,
-    alice,
-    database_of,
-    make_user,
-    sign_in,
-    signed_in,
+from tests.support.oauth.openid_wire import (
+    SCOPES,
+    checked,
+    openid_application,
+    sign_in_with,
+    userinfo,
 )
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.garbage import TEXT, bounded
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import machine, server_application
-from tests.support.people import alice, signed_in
+from tests.support.accounts.people import alice, signed_in
+from tests.support.oauth.oauth_wire import machine, server_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import TEXT, bounded
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -7,8 +7,16 @@ from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_place
-from tests.support.live import LiveGatebell
-from tests.support.oauth_wire import (
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_user,
+    now,
+    sign_in,
+    unique,
+)
+from tests.support.oauth.oauth_wire import (
     TokenPair,
     ask,
     landing,
@@ -19,8 +27,8 @@ from tests.support.oauth_wire import (
     revoke,
     server_application,
 )
-from tests.support.openid_wire import SCOPES, openid_application, userinfo
-from tests.support.people import Person, alice, database_of, make_user, now, sign_in, unique
+from tests.support.oauth.openid_wire import SCOPES, openid_application, userinfo
+from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 

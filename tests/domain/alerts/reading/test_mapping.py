@@ -1,0 +1,157 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.alerts.reading import generic, mapping
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import IncomingAlert, Severity, State
+from domain.alerts.reading.mapping import FieldMapping, Path, Target
+from domain.errors import InvalidError
+from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
+from tests.support.wire.garbage import bounded
+
+SAMPLE = {
+    "event": {"name": "Disk full", "level": "High", "labels": {"app.kind": "db", "zone": "a"}},
+    "machines": [{"fqdn": "db-1"}, {"fqdn": "db-2"}],
+    "recovered_at": None,
+    "id": 17,
+    "is_test": False,
+}
+
+
+def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
+    chosen = FieldMapping({Target(name): path for name, path in paths.items()})
+    parsed = generic.parse(body, now=NOW, automatic_fingerprint=True, mapping=chosen)
+    return parsed.alerts[0]
+
+
+@pytest.mark.spec("I18")
+def test_each_field_is_fed_by_the_chosen_key() -> None:
+    alert = read(
+        {**SAMPLE, "title": "not this one"},
+        title=(("event", "name"),),
+        severity=(("event", "level"),),
+        service=(("event", "labels", "app.kind"),),
+        hosts=(("machines", 1, "fqdn"),),
+        fingerprint=(("id",),),
+    )
+    assert (alert.title, alert.severity, alert.service) == ("Disk full", Severity.HIGH, "db")
+    assert alert.hosts == ("db-2",)
+    assert alert.fingerprint_source == "the id field"
+
+
+@pytest.mark.spec("I18", "I5")
+def test_the_chosen_key_carries_the_resolution_time() -> None:
+    ended = "2026-11-21T08:00:00Z"
+    resolved = read({**SAMPLE, "recovered_at": ended}, end_time=(("recovered_at",),))
+    assert resolved.state is State.RECOVERY
+    assert resolved.ended_at is not None
+    assert resolved.ended_at.isoformat() == "2026-11-21T08:00:00+00:00"
+    assert read(SAMPLE, end_time=(("recovered_at",),)).state is State.FIRING
+
+
+@pytest.mark.spec("I18")
+def test_a_mapped_field_is_not_fed_by_the_key_of_its_own_name() -> None:
+    alert = read({"end_time": "2026-11-21T08:00:00Z"}, end_time=(("recovered_at",),))
+    assert alert.state is State.FIRING
+
+
+def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
+    choices = (("summary",), ("event", "name"))
+    assert read(SAMPLE, title=choices).title == "Disk full"
+    assert read({**SAMPLE, "summary": "Full"}, title=choices).title == "Full"
+    assert read({}, title=choices).title == "New: Alert"
+
+
+@pytest.mark.spec("I9", "I18")
+def test_what_feeds_times_and_hosts_is_no_part_of_the_fingerprint() -> None:
+    chosen = {"end_time": (("recovered_at",),), "hosts": (("machines", 0, "fqdn"),)}
+    later = {
+        **SAMPLE,
+        "recovered_at": "2026-11-21T08:00:00Z",
+        "machines": [{"fqdn": "db-9"}, {"fqdn": "db-2"}],
+        "start_time": "now",
+    }
+    assert read(later, **chosen).fingerprint == read(SAMPLE, **chosen).fingerprint
+    other = {**SAMPLE, "machines": [{"fqdn": "db-1"}, {"fqdn": "db-9"}]}
+    assert read(other, **chosen).fingerprint != read(SAMPLE, **chosen).fingerprint
+    assert read(SAMPLE, **chosen).fingerprint_source == (
+        "the whole payload without start_time, recovered_at, machines[0].fqdn"
+    )
+
+
+def test_parse_warnings_name_the_key_that_was_read() -> None:
+    alert = read({"event": {"end": "soon"}}, end_time=(("event", "end"),))
+    assert alert.parse_warnings == ("event.end could not be read: “soon”, so it counts as absent.",)
+
+
+def test_a_sample_shows_what_can_be_chosen() -> None:
+    shown = {value.label: (value.json_type, value.example) for value in mapping.values_of(SAMPLE)}
+    assert shown == {
+        "event.name": ("string", "“Disk full”"),
+        "event.level": ("string", "“High”"),
+        'event.labels["app.kind"]': ("string", "“db”"),
+        "event.labels.zone": ("string", "“a”"),
+        "machines": ("array", '“[{"fqdn":"db-1"},{"fqdn":"db-2"}]”'),
+        "machines[0].fqdn": ("string", "“db-1”"),
+        "machines[1].fqdn": ("string", "“db-2”"),
+        "recovered_at": ("null", "“null”"),
+        "id": ("number", "“17”"),
+        "is_test": ("boolean", "“false”"),
+    }
+
+
+@bounded(30)
+@given(st.dictionaries(st.text(), json_values))
+def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
+    payload = read_object(posted(sample), nesting_limit=100)
+    for value in mapping.values_of(payload):
+        path = mapping.read_path(value.written)
+        assert path == value.path
+        assert value.json_type != "null" or mapping.resolve(payload, path) is None
+        assert value.label
+
+
+@bounded(30)
+@given(st.dictionaries(st.text(), json_values), field_values)
+def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:
+    body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)
+    for sample in mapping.values_of(body)[-20:]:
+        for target in Target:
+            read(dict(body), **{target.value: (sample.path,)})
+
+
+def test_a_mapping_is_kept_and_read_again() -> None:
+    chosen = FieldMapping({Target.TITLE: (("a.b", 0, "c"), ("d",)), Target.HOSTS: (("e",),)})
+    stored = mapping.stored_value(chosen)
+    assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
+    assert mapping.read_mapping(stored) == chosen
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        [],
+        None,
+        {"colour": [["a"]]},
+        {"title": []},
+        {"title": [["a"], ["b"], ["c"]]},
+        {"title": "a"},
+        {"title": [[]]},
+        {"title": [[-1]]},
+        {"title": [[True]]},
+        {"title": [[1.5]]},
+        {"title": [["a"] * 101]},
+    ],
+)
+def test_what_is_no_mapping_is_refused(stored: Any) -> None:
+    with pytest.raises(InvalidError):
+        mapping.read_mapping(stored)
+
+
+@pytest.mark.parametrize("text", ["", "a", "{", "[" * 100_000, '"a"', "[]", "[null]", "[[1]]"])
+def test_what_is_no_path_is_refused(text: str) -> None:
+    with pytest.raises(InvalidError):
+        mapping.read_path(text)

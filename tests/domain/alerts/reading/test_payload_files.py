@@ -1,0 +1,105 @@
+"""Reads bodies of real senders and compares the alerts with the expected ones beside them."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from domain.alerts.reading import fingerprint, generic, prometheus
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import IncomingAlert, NoValidItem, ParsedBody
+from domain.alerts.reading.payload_fields import flatten
+from tests.support.alerts.expected_alerts import NAMES, expected
+from tests.support.alerts.senders import PAYLOADS
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def body_of(name: str) -> dict[str, Any]:
+    return read_object((PAYLOADS / name).read_bytes(), nesting_limit=100)
+
+
+def parse(name: str) -> ParsedBody:
+    if expected(name)["type"] == "http":
+        return generic.parse(body_of(name), now=NOW, automatic_fingerprint=True)
+    return prometheus.parse(body_of(name), now=NOW)
+
+
+def written(alert: IncomingAlert, names: Iterable[str]) -> dict[str, object]:
+    """Return an alert in the form of the files with expected alerts."""
+    found = {name: getattr(alert, name) for name in names if name != "fingerprint_of"}
+    for name in ("started_at", "ended_at"):
+        moment = found[name]
+        found[name] = "arrival" if moment == NOW else moment and moment.isoformat()
+    return {**found, "hosts": list(alert.hosts), "parse_warnings": list(alert.parse_warnings)}
+
+
+READABLE = [name for name in NAMES if expected(name)["status"] == 200]
+
+
+@pytest.mark.spec("I1", "I11", "I12", "I13", "I14", "I15")
+@pytest.mark.parametrize("name", READABLE)
+def test_a_real_body_becomes_these_alerts(name: str) -> None:
+    parsed, wanted = parse(name), expected(name)
+    assert parsed.refused == ()
+    assert [alert.item_index for alert in parsed.alerts] == list(range(len(wanted["alerts"])))
+    for alert, fields in zip(parsed.alerts, wanted["alerts"], strict=True):
+        identity = fields.pop("fingerprint_of")
+        assert written(alert, fields) == fields
+        assert identity is None or alert.fingerprint == fingerprint.of_value(identity)
+
+
+def test_every_body_has_its_alerts_written_down() -> None:
+    assert {path.name for path in PAYLOADS.glob("*.expected.json")} == {
+        name.replace(".json", ".expected.json") for name in NAMES
+    }
+
+
+@pytest.mark.spec("I12")
+def test_an_item_without_any_title_is_refused_with_a_reason() -> None:
+    name = "07_no_alertname_label_send_resolved_false.json"
+    with pytest.raises(NoValidItem) as refusal:
+        parse(name)
+    (refused,) = refusal.value.refused
+    assert [{"item": refused.item_index, "reason": refused.reason}] == expected(name)["refused"]
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_alerts_that_the_sender_left_out_are_told(name: str) -> None:
+    parsed, wanted = parse(name), expected(name)
+    assert parsed.truncated_alerts == wanted["truncated_alerts"]
+    assert list(parsed.parse_warnings) == wanted["parse_warnings"]
+
+
+@pytest.mark.spec("I8", "I17")
+@pytest.mark.parametrize(
+    ("firing", "recovery"),
+    [
+        ("01_firing_unicode_bearer.json", "10_resolved_unicode.json"),
+        ("04_grouped_3_firing_common_labels.json", "11_resolved_grouped_3.json"),
+        ("17_prometheus_instance_down_2.json", "18_prometheus_resolved_2.json"),
+    ],
+)
+def test_a_real_recovery_identifies_what_it_ends(firing: str, recovery: str) -> None:
+    opened = [alert.fingerprint for alert in parse(firing).alerts]
+    assert opened == [alert.fingerprint for alert in parse(recovery).alerts]
+
+
+@pytest.mark.spec("I3", "J5")
+def test_a_body_of_unknown_fields_is_shown_whole() -> None:
+    assert flatten(body_of("monit.json")) == (
+        ("MONIT_SERVICE", "testfile"),
+        ("MONIT_DATE", "Sat, 21 Nov 2026 08:27:28"),
+        ("MONIT_DESCRIPTION", "file doesn't exist"),
+        ("MONIT_HOST", "vm"),
+        ("MONIT_EVENT", "Does not exist"),
+    )
+
+
+@pytest.mark.spec("I13", "J5")
+def test_annotations_without_a_meaning_of_their_own_are_shown() -> None:
+    lines = flatten(prometheus.shown_part(body_of("01_firing_unicode_bearer.json"), 0))
+    assert ("annotations.nested", '{"a":{"b":[1,2]}}') in lines
+    values = flatten(prometheus.shown_part(body_of("grafana.json"), 0))
+    assert ("values.C", "1") in values

@@ -1,0 +1,49 @@
+"""The tree of a sample's fields with their types."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.alerts.integrations.sample_tree import MOST_BRANCHES, Branch, tree_of
+from tests.domain.alerts.reading.strategies import json_values, texts
+from tests.support.wire.garbage import bounded
+
+SAMPLE: dict[str, Any] = {
+    "labels": {"app.kind": "mail", "on": True, "gone": None},
+    "hosts": [{"name": "db-1"}, 17],
+    "empty": {},
+}
+
+
+def lines(branches: tuple[Branch, ...], indent: str = "") -> Iterator[str]:
+    for branch in branches:
+        yield f"{indent}{branch.name}: {branch.json_type} {branch.gist}"
+        yield from lines(branch.branches, f"{indent}  ")
+
+
+@pytest.mark.spec("H8")
+def test_each_field_is_where_the_sample_has_it_with_its_type() -> None:
+    assert list(lines(tree_of(SAMPLE))) == [
+        "labels: object 3 in it",
+        "  app.kind: string “mail”",
+        "  on: boolean true",
+        "  gone: null null",
+        "hosts: array 2 in it",
+        "  [0]: object 1 in it",
+        "    name: string “db-1”",
+        "  [1]: number 17",
+        "empty: object empty",
+    ]
+
+
+def test_of_a_large_sample_the_first_fields_are_shown() -> None:
+    assert len(list(lines(tree_of({"many": list(range(9_000)), "last": 1})))) == MOST_BRANCHES
+
+
+@bounded(30)
+@given(st.dictionaries(texts, json_values, max_size=8))
+def test_any_sample_has_a_tree(sample: dict[str, Any]) -> None:
+    assert [branch.name for branch in tree_of(sample)] == list(sample)[:MOST_BRANCHES]

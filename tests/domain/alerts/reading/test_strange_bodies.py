@@ -1,0 +1,90 @@
+"""Malformed and unusual bodies: each is refused with a message, or read."""
+
+from typing import Any
+
+import pytest
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.reading.incoming import (
+    IncomingAlert,
+    MissingAttributes,
+    NoValidItem,
+    ParsedBody,
+    RefusedItem,
+    UnreadableBody,
+)
+from tests.domain.alerts.reading.strategies import NOW
+from tests.domain.alerts.reading.test_generic import assert_fits
+from tests.support.alerts.senders import item, webhook
+from tests.support.alerts.strange_bodies import GENERIC, STRANGE, UNREADABLE, VALUES, metrics_bodies
+
+RECEIVERS = (IntegrationType.HTTP, IntegrationType.PROMETHEUS)
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+
+
+def read(body: bytes, kind: IntegrationType = IntegrationType.HTTP) -> ParsedBody:
+    return read_body(body, kind, now=NOW, reading=READING)
+
+
+@pytest.mark.spec("I1")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name in UNREADABLE
+        for kind in RECEIVERS
+        # HTTP endpoints take arrays (tests/http/intake/test_intake_arrays.py).
+        if (name, kind) != ("an array", IntegrationType.HTTP)
+    ],
+)
+def test_what_is_no_json_object_is_refused_in_a_sentence(name: str, kind: IntegrationType) -> None:
+    with pytest.raises(UnreadableBody, match=r"^The body .*\.$"):
+        read(UNREADABLE[name], kind)
+
+
+@pytest.mark.spec("I3", "I4")
+@pytest.mark.parametrize("name", STRANGE)
+def test_an_alert_is_not_lost_over_what_is_strange_in_it(name: str) -> None:
+    body, title = STRANGE[name]
+    (alert,) = read(body).alerts
+    assert alert.title == title
+    assert_fits(alert)
+
+
+@pytest.mark.spec("I3", "I7")
+@pytest.mark.parametrize("name", VALUES)
+def test_a_generic_alert_takes_any_value_in_any_field(name: str) -> None:
+    for field in GENERIC:
+        (alert,) = read(f'{{"{field}": {VALUES[name]}}}'.encode()).alerts
+        assert_fits(alert)
+
+
+@pytest.mark.spec("I11", "I12", "I13")
+@pytest.mark.parametrize("name", VALUES)
+def test_a_webhook_takes_any_value_in_any_place_or_says_what_is_wrong(name: str) -> None:
+    for body in metrics_bodies(VALUES[name]):
+        alerts, refused = outcome(body)
+        indexes = [each.item_index for each in alerts] + [each.item_index for each in refused]
+        assert indexes == [0]
+        assert all(each.reason for each in refused)
+        for alert in alerts:
+            assert_fits(alert)
+
+
+def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, ...]]:
+    try:
+        parsed = read(body, IntegrationType.PROMETHEUS)
+    except NoValidItem as refusal:
+        return (), refusal.refused
+    return parsed.alerts, parsed.refused
+
+
+@pytest.mark.spec("I11")
+@pytest.mark.parametrize("alerts", [None, {}, "firing", 3, [], [None], [[]], [1, "x"]])
+def test_alerts_of_another_type_are_refused_with_reasons(alerts: Any) -> None:
+    with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
+        read(webhook(item("x"), alerts=alerts), IntegrationType.PROMETHEUS)
+    reasons = refusal.value.refused if isinstance(refusal.value, NoValidItem) else ()
+    given = alerts if isinstance(alerts, list) else []
+    assert [each.item_index for each in reasons] == list(range(len(given)))

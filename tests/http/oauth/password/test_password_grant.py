@@ -1,0 +1,279 @@
+"""POST /oauth/token with a user's name and password."""
+
+from datetime import timedelta
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import update
+
+from models import Application
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    set_state,
+)
+from tests.support.oauth.oauth_wire import (
+    age_refreshes,
+    assert_refused,
+    exchange,
+    is_live,
+    machine,
+    offered_grants,
+    post_token,
+    refresh,
+    revoke,
+    server_application,
+    token_info,
+    told,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import NASTY, TEXT, bounded
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+def scopes_of(gatebell: LiveGatebell, answer: requests.Response) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    scopes: list[str] = token_info(gatebell, answer.json()["access_token"]).json()["scope"]
+    return scopes
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B7", "M6")
+@pytest.mark.rfc("rfc6749-4.3.2-b")
+@pytest.mark.parametrize("by_email", [False, True])
+def test_a_name_and_a_password_are_exchanged_for_a_token(
+    gatebell: LiveGatebell, *, by_email: bool
+) -> None:
+    person = alice(gatebell)
+    login = person.email.upper() if by_email else person.username
+    answer = exchange(gatebell, person, username=login)
+    assert answer.status_code == 200, answer.text
+    assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
+    body = answer.json()
+    assert list(body) == ["access_token", "token_type", "expires_in"]
+    assert (body["token_type"], body["expires_in"]) == ("bearer", 7200)
+    headers = {"Authorization": f"Bearer {body['access_token']}"}
+    user = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
+    assert user.json()["username"] == person.username
+
+
+@pytest.mark.spec("B7", "D1")
+def test_such_a_token_is_for_everything_and_for_no_application(gatebell: LiveGatebell) -> None:
+    token = exchange(gatebell, alice(gatebell)).json()["access_token"]
+    info = token_info(gatebell, token).json()
+    assert info["scope"] == ["api"]
+    assert info["application"] == {"uid": None}
+
+
+def test_scope_may_narrow_it(gatebell: LiveGatebell) -> None:
+    answer = exchange(gatebell, alice(gatebell), scope="read_user read_api")
+    assert scopes_of(gatebell, answer) == ["read_api", "read_user"]
+    # Nobody could refresh such a token.
+    answer = exchange(gatebell, alice(gatebell), scope="read_user offline_access")
+    assert "refresh_token" not in answer.json()
+    assert scopes_of(gatebell, answer) == ["read_user"]
+
+
+@pytest.mark.parametrize("scope", ["nonsense", "api nonsense", " ", "\x00", "é", "offline_access"])
+def test_a_scope_that_there_is_not_is_refused(gatebell: LiveGatebell, scope: str) -> None:
+    assert_refused(exchange(gatebell, alice(gatebell), scope=scope), "invalid_scope")
+
+
+# With a client
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.rfc("rfc6749-4.3.2-a")
+def test_a_client_may_prove_itself_by_basic_or_in_the_body(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    basic = exchange(gatebell, alice(gatebell), auth=(client.client_id, client.secret))
+    posted = exchange(
+        gatebell, alice(gatebell), client_id=client.client_id, client_secret=client.secret
+    )
+    for answer in (basic, posted):
+        assert list(answer.json()) == ["access_token", "token_type", "expires_in"]
+        info = token_info(gatebell, answer.json()["access_token"]).json()
+        assert info["application"] == {"uid": client.client_id}
+
+
+@pytest.mark.rfc("rfc6749-4.3.2-a")
+def test_a_client_that_is_named_has_to_prove_itself(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    person = alice(gatebell)
+    for answer in (
+        exchange(gatebell, person, client_id=client.client_id),
+        exchange(gatebell, person, client_id=client.client_id, client_secret="wrong"),
+        exchange(gatebell, person, client_secret=client.secret),
+        exchange(gatebell, person, client_id="unknown"),
+    ):
+        assert_refused(answer, "invalid_client", 401)
+    for auth in ((client.client_id, "wrong"), (client.client_id, ""), ("", client.secret)):
+        refused = exchange(gatebell, person, auth=auth)
+        assert_refused(refused, "invalid_client", 401)
+        assert refused.headers["WWW-Authenticate"].startswith("Basic")
+
+
+def test_a_client_gets_what_it_is_registered_for_and_no_more(gatebell: LiveGatebell) -> None:
+    small = _public(gatebell, scopes="read_user read_api")
+    large = _public(gatebell, scopes="read_user api")
+    person = alice(gatebell)
+    asked = exchange(gatebell, person, client_id=small.client_id)
+    assert scopes_of(gatebell, asked) == ["read_api", "read_user"]
+    asked = exchange(gatebell, person, client_id=large.client_id)
+    assert scopes_of(gatebell, asked) == ["api"]
+    asked = exchange(gatebell, person, client_id=small.client_id, scope="read_user")
+    assert scopes_of(gatebell, asked) == ["read_user"]
+    refused = exchange(gatebell, person, client_id=small.client_id, scope="api")
+    assert_refused(refused, "invalid_scope")
+
+
+def _public(gatebell: LiveGatebell, **changes: object) -> ClientCredentials:
+    return make_application(gatebell, bob(gatebell), confidential=False, **changes)
+
+
+@pytest.mark.both_databases
+def test_a_refresh_token_comes_only_if_application_or_user_say_so(gatebell: LiveGatebell) -> None:
+    client = _public(gatebell)
+    person = alice(gatebell)
+    assert "refresh_token" not in exchange(gatebell, person, client_id=client.client_id).json()
+    offline = exchange(
+        gatebell, person, client_id=client.client_id, scope="read_user offline_access"
+    ).json()
+    assert list(offline) == ["access_token", "token_type", "expires_in", "refresh_token"]
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(refresh_for_devices=True))
+    first = exchange(gatebell, person, client_id=client.client_id).json()
+    second = refresh(gatebell, client, first["refresh_token"], client_secret=None).json()
+    assert second["scope"] == "read_api read_user"
+    # A family as every other: a dead token of a public client ends it.
+    age_refreshes(gatebell, timedelta(minutes=1))
+    again = refresh(gatebell, client, first["refresh_token"], client_secret=None)
+    assert_refused(again, "invalid_grant")
+    assert not is_live(gatebell, second["access_token"])
+
+
+def test_a_client_that_asks_who_it_is_gets_an_id_token(gatebell: LiveGatebell) -> None:
+    client = _public(gatebell, scopes="openid read_user")
+    answer = exchange(gatebell, alice(gatebell), client_id=client.client_id, scope="openid")
+    assert list(answer.json()) == ["access_token", "token_type", "expires_in", "id_token"]
+    assert "id_token" not in exchange(gatebell, alice(gatebell), scope="openid").json()
+
+
+# Refusals
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.rfc("rfc6749-4.3.2-b")
+def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
+    locked, blocked, other = (make_user(gatebell, name="charlie") for _ in range(3))
+    set_state(gatebell, locked, "locked")
+    set_state(gatebell, blocked, "blocked")
+    answers = [
+        exchange(gatebell, locked),
+        exchange(gatebell, blocked),
+        exchange(gatebell, other, password="wrong"),
+        exchange(gatebell, other, password="x" * 2000),
+        exchange(gatebell, other, username="nobody"),
+        exchange(gatebell, other, username="no\x00body"),
+        exchange(gatebell, other, password=other.password + "\x00"),
+    ]
+    for answer in answers:
+        assert_refused(answer, "invalid_grant")
+    assert len({told(answer) for answer in answers}) == 1
+    assert exchange(gatebell, other).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["username", "password"])
+def test_nothing_may_be_missing_or_given_twice(gatebell: LiveGatebell, name: str) -> None:
+    person = alice(gatebell)
+    for value in (None, "", [person.username, person.username]):
+        assert_refused(exchange(gatebell, person, **{name: value}), "invalid_request")
+
+
+def test_a_password_in_the_address_does_not_count(gatebell: LiveGatebell) -> None:
+    person = alice(gatebell)
+    query = {"username": person.username, "password": person.password, "grant_type": "password"}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", params=query)
+    assert_refused(answer, "invalid_request")
+
+
+def test_the_token_of_a_person_who_is_locked_is_dead(gatebell: LiveGatebell) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    token = exchange(gatebell, charlie).json()["access_token"]
+    set_state(gatebell, charlie, "locked")
+    assert not is_live(gatebell, token)
+
+
+# Giving it back
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("D3")
+def test_who_holds_a_token_without_client_gives_it_back_without_client(
+    gatebell: LiveGatebell,
+) -> None:
+    client = server_application(gatebell)
+    token = exchange(gatebell, alice(gatebell)).json()["access_token"]
+    other = exchange(gatebell, alice(gatebell), auth=(client.client_id, client.secret)).json()
+    without = {"client_id": None, "client_secret": None}
+    assert_refused(revoke(gatebell, client, token), "unauthorized_client", 403)
+    assert_refused(
+        revoke(gatebell, client, other["access_token"], **without), "invalid_client", 401
+    )
+    assert_refused(revoke(gatebell, client, "unknown", **without), "invalid_client", 401)
+    assert is_live(gatebell, token)
+    assert is_live(gatebell, other["access_token"])
+    for _ in range(2):
+        answer = revoke(gatebell, client, token, **without)
+        assert (answer.status_code, answer.json()) == (200, {})
+    assert not is_live(gatebell, token)
+
+
+@pytest.mark.spec("M6")
+@pytest.mark.rfc("rfc6749-4.2-a")
+def test_the_implicit_grant_is_not_offered(gatebell: LiveGatebell) -> None:
+    assert "implicit" not in offered_grants(gatebell)
+
+
+# Garbage
+
+NOBODY = Person(username="nobody-at-all", email="", password="nothing")
+
+
+@pytest.mark.parametrize("value", NASTY, ids=range(len(NASTY)))
+def test_names_passwords_and_scopes_may_be_garbage(gatebell: LiveGatebell, value: str) -> None:
+    for name in ("username", "password", "scope", "client_id", "client_secret"):
+        answer = exchange(gatebell, NOBODY, **{name: value})
+        assert answer.status_code in {400, 401, 429}, answer.text
+        assert set(answer.json()) == {"error", "error_description", "error_uri", "request_id"}
+
+
+@bounded(30)
+@given(
+    form=st.dictionaries(
+        st.sampled_from(("username", "password", "scope", "client_id", "client_secret")), TEXT
+    )
+)
+def test_a_request_may_be_garbage_all_over(
+    live_postgres: LiveGatebell, form: dict[str, str]
+) -> None:
+    answer = post_token(live_postgres, {**form, "grant_type": "password"})
+    assert answer.status_code in {400, 401, 429}, answer.text
+
+
+def test_no_password_is_logged(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    token = exchange(gatebell, person).json()["access_token"]
+    exchange(gatebell, person, password="a wrong one that nobody has")
+    log = gatebell.log_text()
+    for secret in (person.password, token, "a wrong one that nobody has"):
+        assert secret not in log

@@ -1,0 +1,319 @@
+"""POST /oauth/token with an authorization code."""
+
+import json
+from datetime import timedelta
+from time import time
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import Authorization
+from tests.support.accounts.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    set_state,
+    sign_in,
+    signed_in,
+)
+from tests.support.oauth.oauth_wire import (
+    PKCE,
+    VERIFIER,
+    Changes,
+    ask,
+    assert_refused,
+    is_live,
+    landing,
+    machine,
+    new_code,
+    new_pair,
+    pair_in,
+    post_token,
+    redeem,
+    redeem_publicly,
+)
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B2", "B4")
+@pytest.mark.rfc(
+    "rfc6749-2.3.1-b",
+    "rfc6749-4.1.4-a",
+    "rfc6749-5.1-a",
+    "rfc6749-5.1-b",
+    "rfc6749-5.1-c",
+    "rfc7636-5-a",
+)
+def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    answer = redeem(gatebell, client, new_code(gatebell, client))
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Pragma"] == "no-cache"
+    body = answer.json()
+    assert body.pop("access_token").startswith("gba-")
+    assert body.pop("refresh_token").startswith("gbr-")
+    assert abs(body.pop("created_at") - time()) < 60
+    assert body == {"token_type": "bearer", "expires_in": 7200, "scope": "read_api read_user"}
+
+
+@pytest.mark.rfc("rfc6750-5.3-a")
+def test_a_machine_gets_no_cookie(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    answer = redeem(gatebell, client, new_code(gatebell, client))
+    assert "Set-Cookie" not in answer.headers
+    assert "Cookie" not in answer.headers.get("Vary", "")
+
+
+@pytest.mark.spec("A5")
+@pytest.mark.rfc("rfc6749-3.3-b", "rfc6750-5.2-b", "rfc9700-2.3-a")
+def test_the_token_has_the_scopes_that_were_approved_and_no_more(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    assert new_pair(gatebell, client, scope="read_user").answer["scope"] == "read_user"
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B1")
+@pytest.mark.rfc("rfc6749-2.1-a", "rfc8252-8.1-a", "rfc8252-8.4-a", "oidc-core-9-a")
+def test_a_public_client_needs_no_secret_but_the_verifier(
+    gatebell: LiveGatebell, phone: ClientCredentials
+) -> None:
+    answer = redeem_publicly(gatebell, phone, new_code(gatebell, phone, **PKCE))
+    assert is_live(gatebell, pair_in(answer).access)
+
+
+WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
+    ({"redirect_uri": "https://client.example/callback/"}, "invalid_grant"),
+    ({"redirect_uri": "https://evil.example/"}, "invalid_grant"),
+    ({"redirect_uri": None}, "invalid_request"),
+    ({"code": None}, "invalid_request"),
+    ({"code": ""}, "invalid_request"),
+    ({"code": "gbc-nonsense"}, "invalid_grant"),
+    ({"code": "gbc-" + "0" * 49}, "invalid_grant"),
+    ({"code": ["x", "y"]}, "invalid_request"),
+    ({"grant_type": None}, "invalid_request"),
+    ({"grant_type": ["authorization_code", "authorization_code"]}, "invalid_request"),
+    ({"grant_type": "implicit"}, "unsupported_grant_type"),
+    ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+    ({"grant_type": 'a"\\\x00é'}, "unsupported_grant_type"),
+    ({"code_verifier": VERIFIER}, "invalid_grant"),
+    ({"client_id": ["a", "b"]}, "invalid_request"),
+)
+
+
+@pytest.mark.spec("B3", "B11", "B12")
+@pytest.mark.rfc(
+    "rfc6749-3.2-b",
+    "rfc6749-4.1.2-e",
+    "rfc6749-4.1.2.1-g",
+    "rfc6749-4.1.3-a",
+    "rfc6749-4.1.3-d",
+    "rfc6749-4.4-a",
+    "rfc6749-5.2-a",
+    "rfc6749-5.2-c",
+    "rfc6749-5.2-d",
+    "rfc6749-10.6-a",
+    "rfc9700-2.1.1-c",
+    "rfc9700-4.8.2-a",
+    "oidc-core-3.1.3.2-a",
+)
+@pytest.mark.parametrize(("changes", "error"), WRONG)
+def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
+    gatebell: LiveGatebell, client: ClientCredentials, changes: dict[str, Changes], error: str
+) -> None:
+    code = new_code(gatebell, client)
+    assert_refused(redeem(gatebell, client, code, **changes), error)
+    assert redeem(gatebell, client, code).status_code == 200
+
+
+@pytest.mark.spec("A6", "B12")
+@pytest.mark.rfc(
+    "rfc7636-4.1-a",
+    "rfc7636-4.4-a",
+    "rfc7636-4.6-a",
+    "rfc7636-4.6-b",
+    "rfc7636-7.2-a",
+    "rfc9700-2.1.1-b",
+    "rfc9700-4.5.3-a",
+    "rfc9700-4.7.1-a",
+)
+@pytest.mark.parametrize(
+    ("verifier", "error"),
+    [
+        (None, "invalid_request"),
+        ("", "invalid_request"),
+        (VERIFIER + "x", "invalid_grant"),
+        (PKCE["code_challenge"], "invalid_grant"),
+        ("a" * 42, "invalid_grant"),
+        ("a" * 129, "invalid_grant"),
+        (VERIFIER + "é", "invalid_grant"),
+    ],
+)
+def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
+    gatebell: LiveGatebell, phone: ClientCredentials, verifier: str | None, error: str
+) -> None:
+    code = new_code(gatebell, phone, **PKCE)
+    assert_refused(redeem_publicly(gatebell, phone, code, code_verifier=verifier), error)
+    assert redeem_publicly(gatebell, phone, code).status_code == 200
+
+
+@pytest.mark.spec("A6")
+@pytest.mark.rfc("rfc7636-4.6-b", "rfc9700-2.1.1-b")
+def test_a_secret_does_not_stand_in_for_the_verifier(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    code = new_code(gatebell, client, **PKCE)
+    assert_refused(redeem(gatebell, client, code), "invalid_request")
+    assert redeem(gatebell, client, code, code_verifier=VERIFIER).status_code == 200
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-4.1.2-d", "rfc6749-10.5-a", "rfc9700-4.2.4-b")
+def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    code = new_code(gatebell, client)
+    pair = pair_in(redeem(gatebell, client, code))
+    assert is_live(gatebell, pair.access)
+    assert_refused(redeem(gatebell, client, code), "invalid_grant")
+    assert not is_live(gatebell, pair.access)
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-e", "rfc6749-4.1.3-c")
+def test_a_code_that_another_client_presents_is_burnt(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    thief = make_application(gatebell, bob(gatebell))
+    code = new_code(gatebell, client)
+    assert_refused(redeem(gatebell, thief, code), "invalid_grant")
+    assert_refused(redeem(gatebell, client, code), "invalid_grant")
+
+
+@pytest.mark.rfc("rfc6749-4.1.3-b")
+def test_a_client_that_cannot_prove_itself_burns_nothing(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    code = new_code(gatebell, client)
+    assert_refused(redeem(gatebell, client, code, client_secret="gbs-x"), "invalid_client", 401)
+    assert redeem(gatebell, client, code).status_code == 200
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B12")
+@pytest.mark.rfc("rfc6749-4.1.2-b", "rfc6749-5.2-c", "rfc6749-10.5-a")
+def test_an_expired_code_is_refused(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    code = new_code(gatebell, client, scope="read_user")
+    with database_of(gatebell) as session:
+        session.execute(
+            update(Authorization)
+            .where(Authorization.code_used_at.is_(None))
+            .values(code_expires_at=now() - timedelta(seconds=1))
+        )
+    assert_refused(redeem(gatebell, client, code), "invalid_grant")
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("B12")
+@pytest.mark.parametrize("state", ["locked", "blocked"])
+def test_a_person_who_was_locked_since_the_approval_gives_nothing(
+    gatebell: LiveGatebell, client: ClientCredentials, state: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    code = landing(ask(sign_in(gatebell, charlie), gatebell, client))["code"]
+    set_state(gatebell, charlie, state)
+    assert_refused(redeem(gatebell, client, code), "invalid_grant")
+
+
+def test_a_scope_that_the_application_lost_since_is_as_the_person_approved_it(
+    gatebell: LiveGatebell,
+) -> None:
+    client = make_application(gatebell, bob(gatebell), trusted=True)
+    code = new_code(gatebell, client, scope="read_user")
+    assert pair_in(redeem(gatebell, client, code)).answer["scope"] == "read_user"
+
+
+@pytest.mark.rfc("rfc6749-4.1.3-d")
+def test_no_token_or_secret_passes_for_a_code(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    pair = new_pair(gatebell, client)
+    for other in (pair.access, pair.refresh, client.secret):
+        assert_refused(redeem(gatebell, client, other), "invalid_grant")
+    assert is_live(gatebell, pair.access)
+
+
+@pytest.mark.rfc("rfc6749-2.3.1-c", "rfc6749-3.2-a")
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+def test_tokens_are_asked_for_by_post_only(
+    gatebell: LiveGatebell, client: ClientCredentials, method: str
+) -> None:
+    code = new_code(gatebell, client)
+    parameters = {
+        "grant_type": "authorization_code",
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "code": code,
+        "redirect_uri": client.redirect_uri,
+    }
+    address = f"{gatebell.url}/oauth/token"
+    answer = machine(gatebell).request(method, address, params=parameters)
+    assert answer.status_code == 405
+    assert "POST" in answer.headers["Allow"]
+    assert answer.json()["error"] == "invalid_request"
+    # Nor does a POST read what belongs in its body from the address, where logs would keep it.
+    answer = machine(gatebell).post(address, params=parameters)
+    assert_refused(answer, "invalid_request")
+
+
+@pytest.mark.spec("B11")
+@pytest.mark.rfc("rfc6749-5.2-a")
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"", None),
+        (b"", "application/x-www-form-urlencoded"),
+        (json.dumps(["grant_type", "authorization_code"]).encode(), "application/json"),
+        (b"{", "application/json"),
+        (b"\xff\xfe&=&&%%%00=%ff", "application/x-www-form-urlencoded"),
+        (b"--x\r\nnot a part", "multipart/form-data; boundary=x"),
+        (b"--x", "multipart/form-data"),
+        (b"grant_type=authorization_code", "text/plain"),
+        (
+            b"&".join(b"a%d=b" % number for number in range(5000)),
+            "application/x-www-form-urlencoded",
+        ),
+    ],
+)
+def test_a_body_that_is_no_form_is_an_invalid_request(
+    gatebell: LiveGatebell, body: bytes, content_type: str | None
+) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    assert_refused(post_token(gatebell, body, headers=headers), "invalid_request")
+
+
+def test_a_body_beyond_the_limit_is_refused(gatebell: LiveGatebell) -> None:
+    with requests.Session() as session:
+        session.trust_env = False
+        answer = session.post(f"{gatebell.url}/oauth/token", data={"code": "x" * 1_100_000})
+    assert answer.status_code == 413
+    assert answer.json()["error"] == "invalid_request"
+
+
+@pytest.mark.rfc("rfc6750-5.3-a")
+def test_the_sign_in_of_a_browser_means_nothing_here(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    form = {"grant_type": "authorization_code", "client_id": client.client_id, "code": "x"}
+    assert_refused(browser.post(f"{gatebell.url}/oauth/token", form), "invalid_client", 401)

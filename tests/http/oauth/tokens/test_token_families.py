@@ -1,0 +1,108 @@
+"""Who rotates with a token that was rotated already is a thief, or was robbed: all of it ends."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import select
+
+from models import AuditEvent
+from tests.support.accounts.people import database_of, make_user
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+def rotated(script: Api) -> Api:
+    answer = script.tokens("POST", "/self/rotate")
+    assert answer.status_code == 200, answer.text
+    return Api(script.gatebell, answer.json()["token"])
+
+
+def is_live(script: Api) -> bool:
+    return script.send("GET", "/user").status_code == 200
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("G4")
+@pytest.mark.parametrize("path", ["self", "id"])
+def test_rotating_with_a_rotated_token_revokes_the_newest_one(
+    gatebell: LiveGatebell, path: str
+) -> None:
+    alice = make_user(gatebell)
+    made = make_token(gatebell, alice, name="nightly")
+    first, other = Api(gatebell, made.clear), Api(gatebell, make_token(gatebell, alice).clear)
+    newest = rotated(rotated(first))
+    assert is_live(newest)
+
+    answer = first.tokens("POST", f"/{made.id if path == 'id' else path}/rotate")
+
+    assert answer.status_code == 401
+    assert answer.json()["error"] == "invalid_token"
+    assert "token" not in answer.json()
+    assert not is_live(newest)
+    assert is_live(other)
+    with database_of(gatebell) as session:
+        events = session.scalars(
+            select(AuditEvent.details).where(
+                AuditEvent.user_id == made.user_id, AuditEvent.kind == "token.revoked"
+            )
+        ).all()
+    assert any("rotated" in details.get("reason", "") for details in events)
+
+
+@pytest.mark.spec("G4")
+def test_using_a_rotated_token_for_anything_else_ends_nothing(gatebell: LiveGatebell) -> None:
+    first = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
+    second = rotated(first)
+
+    assert not is_live(first)
+    assert first.tokens("DELETE", "/self").status_code == 401
+    assert is_live(second)
+
+
+@pytest.mark.spec("G4")
+def test_a_token_that_was_only_revoked_has_no_family_to_end(gatebell: LiveGatebell) -> None:
+    alice = make_user(gatebell)
+    made = make_token(gatebell, alice)
+    script = Api(gatebell, make_token(gatebell, alice).clear)
+    assert script.tokens("DELETE", f"/{made.id}").status_code == 204
+
+    assert Api(gatebell, made.clear).tokens("POST", "/self/rotate").status_code == 401
+    assert is_live(script)
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("G4")
+def test_a_new_member_does_not_escape_the_end_of_its_family(gatebell: LiveGatebell) -> None:
+    for _ in range(3):
+        stolen = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
+        honest = rotated(stolen)
+        with ThreadPoolExecutor(8) as pool:
+            thefts = [pool.submit(stolen.tokens, "POST", "/self/rotate") for _ in range(4)]
+            renewals = [pool.submit(honest.tokens, "POST", "/self/rotate") for _ in range(4)]
+        assert {theft.result().status_code for theft in thefts} == {401}
+        answers = [renewal.result() for renewal in renewals]
+        assert {answer.status_code for answer in answers} <= {200, 400, 401}
+        won = [answer.json()["token"] for answer in answers if answer.status_code == 200]
+        # Whoever came first: when all have been answered, no member of the family is alive.
+        assert stolen.tokens("POST", "/self/rotate").status_code == 401
+        assert not any(is_live(Api(gatebell, token)) for token in won)
+        assert not is_live(honest)
+
+
+@pytest.mark.spec("G4")
+def test_a_description_is_kept_and_handed_on(gatebell: LiveGatebell) -> None:
+    root = Api(gatebell, make_token(gatebell, make_user(gatebell, admin=True)).clear)
+    alice = make_token(gatebell, make_user(gatebell))
+    address = f"/users/{alice.user_id}/personal_access_tokens"
+    body = {"name": "ci", "scopes": ["api"], "description": " Runs on büro-7 "}
+
+    made = root.send("POST", address, json=body).json()
+    assert made["description"] == "Runs on büro-7"
+    again = Api(gatebell, made["token"]).tokens("POST", "/self/rotate").json()
+    assert again["description"] == "Runs on büro-7"
+
+    for wrong in (5, "x" * 256, "a\nb"):
+        refused = root.send("POST", address, json={**body, "description": wrong})
+        assert (refused.status_code, set(refused.json())) == (400, {"error"})

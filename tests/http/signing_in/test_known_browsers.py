@@ -1,0 +1,101 @@
+"""A browser in which somebody signed in before: strangers who guess do not keep it out."""
+
+import requests
+
+from tests.support.accounts.people import Person, make_user, sign_in
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import give_app
+from tests.support.wire.html_forms import form_with, submit
+
+COOKIE = "gatebell_browser"
+
+
+def known_browser(all_over: LiveGatebell, *people: Person) -> requests.Session:
+    """Return a browser in which these people signed in and out again, long ago."""
+    browser = all_over.http()
+    for person in people:
+        assert try_to_sign_in(all_over, browser, person.username, person.password) == 302
+        del browser.cookies["gatebell_session"]
+    return browser
+
+
+def try_to_sign_in(
+    all_over: LiveGatebell, browser: requests.Session, login: str, password: str
+) -> int:
+    page = browser.get(f"{all_over.url}/users/sign_in")
+    form = form_with(page, "password")
+    return submit(browser, page, form, login=login, password=password).status_code
+
+
+def lock_out(all_over: LiveGatebell, person: Person) -> None:
+    """Guess until the account has to wait, as a stranger can who knows its name."""
+    statuses = [
+        try_to_sign_in(all_over, all_over.http(), person.username, "wrong") for _ in range(4)
+    ]
+    assert statuses == [422, 422, 422, 429]
+
+
+def test_strangers_lock_out_strangers_only(all_over: LiveGatebell) -> None:
+    person = make_user(all_over)
+    browser = known_browser(all_over, person)
+    lock_out(all_over, person)
+    assert try_to_sign_in(all_over, all_over.http(), person.username, person.password) == 429
+    assert try_to_sign_in(all_over, browser, person.email.upper(), person.password) == 302
+    # That it came in does not give strangers more guesses.
+    assert try_to_sign_in(all_over, all_over.http(), person.username, person.password) == 429
+
+
+def test_a_known_browser_has_so_many_guesses_and_no_more(all_over: LiveGatebell) -> None:
+    person = make_user(all_over)
+    browser = known_browser(all_over, person)
+    statuses = [try_to_sign_in(all_over, browser, person.username, "wrong") for _ in range(4)]
+    assert statuses == [422, 422, 422, 429]
+    assert try_to_sign_in(all_over, browser, person.username, person.password) == 429
+    # Nor do they keep the owner out of another one.
+    assert try_to_sign_in(all_over, all_over.http(), person.username, person.password) == 302
+
+
+def test_a_right_password_begins_the_count_anew(all_over: LiveGatebell) -> None:
+    person = make_user(all_over)
+    browser = known_browser(all_over, person)
+    for _ in range(3):
+        assert try_to_sign_in(all_over, browser, person.username, "wrong") == 422
+        assert try_to_sign_in(all_over, browser, person.username, "wrong") == 422
+        assert try_to_sign_in(all_over, browser, person.username, person.password) == 302
+        del browser.cookies["gatebell_session"]
+
+
+def test_a_browser_is_known_for_those_who_signed_in_there_and_for_nobody_else(
+    all_over: LiveGatebell,
+) -> None:
+    alice, bob, carol = make_user(all_over), make_user(all_over), make_user(all_over)
+    browser = known_browser(all_over, alice, bob)
+    for person in (alice, bob, carol):
+        lock_out(all_over, person)
+    assert try_to_sign_in(all_over, browser, carol.username, carol.password) == 429
+    for person in (alice, bob):
+        assert try_to_sign_in(all_over, browser, person.username, person.password) == 302
+        del browser.cookies["gatebell_session"]
+
+
+def test_a_cookie_that_we_did_not_make_is_nothing(all_over: LiveGatebell) -> None:
+    person = make_user(all_over)
+    browser = known_browser(all_over, person)
+    sealed = browser.cookies[COOKIE]
+    # A secret of ours for another purpose is none, either.
+    other = sign_in(all_over, person)
+    other.get(f"{all_over.url}/-/user_settings/security/authenticator")
+    lock_out(all_over, person)
+    for forged in ("", "nonsense", sealed[:-5], other.cookies["gatebell_session"]):
+        browser.cookies.set(COOKIE, forged, domain="127.0.0.1", path="/")
+        assert try_to_sign_in(all_over, browser, person.username, person.password) == 429, forged
+    browser.cookies.set(COOKIE, sealed, domain="127.0.0.1", path="/")
+    assert try_to_sign_in(all_over, browser, person.username, person.password) == 302
+
+
+def test_the_first_step_of_two_makes_no_browser_known(all_over: LiveGatebell) -> None:
+    person = make_user(all_over)
+    give_app(all_over, person)
+    thief = all_over.http()
+    assert try_to_sign_in(all_over, thief, person.username, person.password) == 302
+    assert COOKIE not in thief.cookies

@@ -1,0 +1,170 @@
+"""Who is signed in and is asked by an application to prove it again."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote, urljoin
+
+import pytest
+import requests
+from sqlalchemy import func, select
+
+from domain.accounts.users import get_user
+from models import Authorization, SignIn, User
+from tests.support.accounts.people import Person, database_of, make_user, sign_in
+from tests.support.oauth.oauth_wire import (
+    Changes,
+    ask,
+    ask_at,
+    authorization_url,
+    landing,
+    server_application,
+    sign_in_on,
+)
+from tests.support.oauth.pushes import pushed
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import (
+    code_of,
+    give_app,
+    give_code,
+    is_signed_in,
+    wrong_code_of,
+)
+from tests.support.wire.html_forms import form_with, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+AGAIN: list[dict[str, Changes]] = [{"prompt": "login"}, {"max_age": "0"}]
+
+
+@pytest.fixture
+def charlie(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell, name="charlie")
+
+
+def sign_ins_of(gatebell: LiveGatebell, person: Person) -> int:
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        found = session.scalar(select(func.count(SignIn.id)).where(SignIn.user_id == user.id))
+    return found or 0
+
+
+def assert_asks_again(page: requests.Response) -> None:
+    assert page.status_code == 200, page.headers
+    assert "<h1>Sign in again</h1>" in page.text
+
+
+@pytest.mark.parametrize("changes", AGAIN)
+def test_an_address_of_another_site_signs_nobody_out(
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    page = ask(browser, gatebell, server_application(gatebell), **changes)
+    assert_asks_again(page)
+    assert form_with(page, "login").value("login") == charlie.username
+    assert is_signed_in(gatebell, browser)
+    wrong = submit(browser, page, form_with(page, "password"), login=charlie.username, password="x")
+    assert wrong.status_code == 422
+    assert "<h1>Sign in again</h1>" in wrong.text
+    assert is_signed_in(gatebell, browser)
+
+
+@pytest.mark.parametrize("changes", AGAIN)
+def test_nobody_gets_by_without_signing_in_again(
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    client = server_application(gatebell)
+    page = ask(browser, gatebell, client, **changes)
+    # The address that follows the sign-in, opened before it; and one with a moment of their own.
+    following = form_with(page, "password").action.partition("next=")[2]
+    assert_asks_again(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    for moment in ("2020-01-01T00:00:00+00:00", "", "e30.x.y"):
+        assert_asks_again(ask(browser, gatebell, client, asked_at=moment, **changes))
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("changes", AGAIN)
+def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application_is_told(
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    with database_of(gatebell) as session:  # some hours ago
+        user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
+        row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
+        row.created_at -= timedelta(hours=3)
+    page = ask(browser, gatebell, server_application(gatebell), **changes)
+    assert "code" in landing(sign_in_on(browser, page, charlie))
+    assert sign_ins_of(gatebell, charlie) == 1
+    with database_of(gatebell) as session:
+        user = get_user(charlie.username, session=session)
+        when = session.scalars(
+            select(Authorization.auth_time).where(Authorization.user_id == user.id)
+        ).one()
+    assert datetime.now(UTC) - when < timedelta(hours=1)
+
+
+def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_taken(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = sign_in(gatebell, charlie)
+    app = give_app(gatebell, charlie)
+    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=charlie.username, password=charlie.password)
+    step = browser.get(urljoin(page.url, answer.headers["Location"]))
+    assert "One more step" in step.text
+    assert is_signed_in(gatebell, browser)
+    assert give_code(browser, step, wrong_code_of(app)).status_code == 422
+    # The way on without it leads back to the sign-in.
+    following = form_with(step, "code").action.partition("next=")[2]
+    assert_asks_again(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    onward = give_code(browser, step, code_of(app))
+    assert "code" in landing(ask_at(browser, urljoin(gatebell.url, onward.headers["Location"])))
+
+
+def test_somebody_else_may_sign_in_and_the_former_is_out(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    dora = make_user(gatebell, name="dora")
+    browser = sign_in(gatebell, charlie)
+    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
+    assert "code" in landing(sign_in_on(browser, page, dora))
+    assert (sign_ins_of(gatebell, charlie), sign_ins_of(gatebell, dora)) == (0, 1)
+
+
+def test_a_pushed_request_signs_nobody_out_either(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = sign_in(gatebell, charlie)
+    page = ask_at(browser, pushed(gatebell, server_application(gatebell), prompt="login"))
+    assert_asks_again(page)
+    assert is_signed_in(gatebell, browser)
+    assert "code" in landing(sign_in_on(browser, page, charlie))
+
+
+def test_who_chose_the_account_by_signing_in_is_not_asked_for_it_again(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser = gatebell.http()
+    page = ask(browser, gatebell, server_application(gatebell), prompt="select_account")
+    assert "code" in landing(sign_in_on(browser, page, charlie))
+
+
+def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser, client = sign_in(gatebell, charlie), server_application(gatebell)
+    for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001
+        brought = landing(ask(browser, gatebell, client, max_age=max_age))
+        assert (brought["error"], brought["error_description"]) == (
+            "invalid_request",
+            "max_age is a number of seconds.",
+        ), max_age
+
+
+def test_asking_for_the_head_alone_does_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = sign_in(gatebell, charlie)
+    address = authorization_url(gatebell, server_application(gatebell))
+    answer = browser.head(address, allow_redirects=False)
+    assert (answer.status_code, answer.headers.get("Location")) == (200, None)
+    with database_of(gatebell) as session:
+        user = get_user(charlie.username, session=session)
+        codes = select(func.count()).where(Authorization.user_id == user.id)
+        assert session.scalar(codes) == 0
+    assert browser.head(f"{gatebell.url}/oauth/logout", allow_redirects=False).status_code == 200
+    assert is_signed_in(gatebell, browser)

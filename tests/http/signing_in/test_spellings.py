@@ -1,0 +1,252 @@
+"""One person, one name, one address: in every spelling, on every database and in every locale."""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, select, text, update
+from werkzeug.test import TestResponse
+
+from domain.accounts.directory import AccountFilter, page_of_accounts
+from domain.accounts.users import find_user, get_user
+from domain.alerts.environments import (
+    EnvironmentFilter,
+    create_environment,
+    list_environments,
+)
+from domain.database.paging import Slice
+from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from models import Environment, Project, User
+from tests.conftest import KINDS
+from tests.support.accounts.people import now
+from tests.support.database.postgres import Postgres
+from tests.support.service.commands import operate
+from tests.support.service.live import SECRET_KEY
+from tests.support.wire.html_forms import forms_in
+from web.database.engine import open_engine
+from web.database.schema import MIGRATIONS, migrate
+from web.extensions import db
+from web.jobs.maintenance import add_up_days, prune_database
+from web.services import services
+from web.settings.reader import Settings, read_settings
+
+PASSWORD = "correct horse battery staple"
+PLAIN = "plain postgres"
+
+
+@pytest.fixture(scope="session")
+def migrated_plain(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A migrated database whose locale knows no letters but a to z, to be copied."""
+    url = postgres.new_plain_database()
+    directory = tmp_path_factory.mktemp("plain")
+    environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
+    migrate(read_settings(environment))
+    return url
+
+
+@pytest.fixture(params=[*KINDS, PLAIN])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of each kind, and one whose locale knows no letters but a to z.
+
+    Migrated to the newest, or empty if that is asked for.
+    """
+    kind, is_empty = request.param.removeprefix("empty "), request.param.startswith("empty ")
+    if kind == "sqlite":
+        file = tmp_path / "gatebell.db"
+        if not is_empty:
+            shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
+        return f"sqlite:///{file}"
+    server: Postgres = request.getfixturevalue("postgres")
+    if is_empty:
+        return server.new_plain_database()
+    template = "migrated_plain" if kind == PLAIN else "migrated_postgres"
+    return server.new_database(template=request.getfixturevalue(template))
+
+
+@pytest.fixture
+def context(app: Flask) -> Iterator[None]:
+    with app.app_context():
+        yield
+
+
+def make(app: Flask, name: str, email: str, display_name: str = "") -> None:
+    arguments = ("--email", email, "--display-name", display_name, "--password-stdin")
+    done = app.test_cli_runner().invoke(args=["users", "create", name, *arguments], input=PASSWORD)
+    assert done.exit_code == 0, done.output
+
+
+def send(client: FlaskClient, path: str, **values: str) -> TestResponse:
+    """Send the form of a page that has such fields."""
+    fields = next(form for form in forms_in(client.get(path).text) if form.has(next(iter(values))))
+    return client.post(path, data=dict(fields.filled(**values)))
+
+
+def sign_in(app: Flask, login: str) -> FlaskClient | None:
+    client = app.test_client()
+    answer = send(client, "/users/sign_in", login=login, password=PASSWORD)
+    return client if answer.status_code == 302 else None
+
+
+def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
+    make(app, "joerg", "JÖRG@people.example")
+    spellings = (
+        "JÖRG@people.example",
+        "jörg@people.example",
+        "Jo\u0308rg@PEOPLE.example",
+        "JOERG",
+    )
+    for login in spellings:
+        client = sign_in(app, login)
+        assert client is not None, login
+        assert "joerg" in client.get("/-/user_settings/profile").text, login
+
+
+def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None:
+    make(app, "joerg", "JÖRG@people.example")
+    make(app, "bob", "bob@people.example")
+    client = sign_in(app, "bob")
+    assert client is not None
+    for taken in ("jörg@people.example", "JÖRG@people.example"):
+        answer = send(
+            client, "/-/user_settings/profile", name="Bob", email=taken, current_password=PASSWORD
+        )
+        assert answer.status_code == 422, taken
+        assert "Another user has this e-mail address." in answer.text, taken
+        done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
+        assert done.exit_code == 1, taken
+        assert "exists already" in done.stderr, taken
+    # The own address in another case is nobody else's.
+    joerg = sign_in(app, "joerg")
+    assert joerg is not None
+    answer = send(
+        joerg,
+        "/-/user_settings/profile",
+        name="J",
+        email="jÖrg@people.example",
+        current_password=PASSWORD,
+    )
+    assert answer.status_code == 302
+    assert sign_in(app, "JÖRG@people.example") is not None
+
+
+@pytest.mark.usefixtures("context")
+def test_searches_find_every_spelling(app: Flask) -> None:
+    make(app, "asa", "åsa@people.example", display_name="Åsa Ødegård")
+    user = get_user("asa", session=db.session())
+    for word in ("ÅSA", "ødegård", "ØDEGÅRD", "\uff21\uff53\uff41"):
+        found = page_of_accounts(AccountFilter(search=word), Slice(size=9), session=db.session())
+        assert [account.username for account in found.items] == ["asa"], word
+    details = TokenDetails(name="Überwachung", scopes="api", expires_at=now() + timedelta(days=9))
+    create_token(user.id, details, session=db.session(), keyring=services().keyring, now=now())
+    tokens = list_tokens(
+        TokenFilter(owner_id=user.id, search="üBER"), session=db.session(), now=now()
+    )
+    assert [token.name for token in tokens.items] == ["Überwachung"]
+
+
+@pytest.mark.usefixtures("context")
+def test_environments_are_found_in_every_spelling_whoever_made_them(
+    app: Flask, settings: Settings
+) -> None:
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    session = db.session()
+    project_id = session.scalars(select(Project.id)).one()
+    create_environment(project_id, "Übung", session=session, now=now())
+    # As the triggers do, when an alert names one that is new.
+    made = {"project": project_id, "name": "Prüfung", "at": now().isoformat()}
+    session.execute(
+        text(
+            "INSERT INTO environments (project_id, name, created_at) VALUES (:project, :name, :at)"
+        ),
+        made,
+    )
+    session.commit()
+    add_up_days(settings)
+    for word, name in (("üBU", "Übung"), ("PRÜF", "Prüfung")):
+        wanted = EnvironmentFilter(project_id=project_id, search=word)
+        found = list_environments(wanted, None, size=9, session=session)
+        assert [environment.name for environment in found.items] == [name]
+    assert session.scalars(select(Environment.name_key).order_by(Environment.name_key)).all() == [
+        "prüfung", "übung"
+    ]  # fmt: skip
+
+
+# -- What was there before.
+
+
+def step(engine: Engine, revision: str) -> None:
+    with engine.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+INSERT = text(
+    "INSERT INTO users (username, email, name, password_hash, is_admin, state, kind, "
+    "must_change_password, created_at) "
+    "VALUES (:username, :email, :name, '!', false, 'active', 'human', false, '2026-01-01 00:00:00')"
+)
+
+
+def insert(engine: Engine, username: str, email: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(INSERT, {"username": username, "email": email, "name": "Jörg"})
+
+
+@pytest.mark.parametrize("database_url", ["empty sqlite", f"empty {PLAIN}"], indirect=True)
+def test_of_two_who_shared_an_address_the_older_keeps_it_and_nobody_loses_anything(
+    settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = open_engine(settings)
+    step(engine, "0012")
+    insert(engine, "joerg", "JÖRG@people.example")
+    insert(engine, "bob", "jörg@people.example")
+    insert(engine, "carol", "carol@people.example")
+    with caplog.at_level(logging.WARNING):
+        step(engine, "head")
+    engine.dispose()
+    (said,) = [record.getMessage() for record in caplog.records if "older account" in record.msg]
+    assert "User 2" in said
+    assert "@" not in said
+    app = make_app(settings)
+    with app.app_context():
+        session = db.session()
+        for login in ("JÖRG@people.example", "jörg@people.example", "joerg"):
+            found = find_user(login, session=session)
+            assert found is not None
+            assert found.username == "joerg", login
+        bob = get_user("bob", session=session)
+        assert (bob.email, bob.email_key) == ("jörg@people.example", None)
+        assert get_user("CAROL@people.example", session=session).username == "carol"
+        # The worker looks again: once the older one has another address, this one's is bob's.
+        get_user("joerg", session=session).email = "joerg@people.example"
+        session.commit()
+        prune_database(settings)
+        session.expire_all()
+        assert get_user("JÖRG@people.example", session=session).username == "bob"
+
+
+def test_who_is_made_by_a_host_of_the_former_version_is_found(
+    app: Flask, settings: Settings
+) -> None:
+    engine = open_engine(settings)
+    insert(engine, "Dave", "DÄVE@people.example")
+    with app.app_context():
+        assert get_user("dave", session=db.session()).username_key == "dave"
+        # Such a host changes the address and leaves the folded one as it was.
+        db.session.execute(update(User).values(email="Ünal@people.example"))
+        db.session.commit()
+    prune_database(settings)
+    with app.app_context():
+        assert get_user("üNAL@people.example", session=db.session()).username == "Dave"
+    engine.dispose()

@@ -1,0 +1,247 @@
+"""Messages on their way: refused, delayed, encrypted, and never more than one message each."""
+
+import ssl
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from models import Mail
+from tests.support.mail.mail_outbox import Outbox, write
+from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.service.certificates import make_certificate
+from web.jobs.mail import mail_server
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+@pytest.fixture
+def outbox(settings: Settings) -> Iterator[Outbox]:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        opened = Outbox(settings, mailbox, port)
+        yield opened
+        opened.engine.dispose()
+
+
+@pytest.mark.both_databases
+def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    outbox.mailbox.recipient_answers.append("451 greylisted, alice@people.example, come back")
+
+    outbox.send()
+    assert outbox.mailbox.messages == []
+    (waiting,) = outbox.rows()
+    # What a server says may hold the address: only its code is kept.
+    assert waiting.last_error == "recipient refused (451)"
+    outbox.send()
+    assert outbox.mailbox.messages == []  # not before its pause is over
+    outbox.now += timedelta(minutes=1)
+    outbox.send()
+
+    assert len(outbox.mailbox.messages) == 1
+    (sent,) = outbox.rows()
+    assert (sent.next_try_at, sent.sent_at, sent.tries) == (None, outbox.now, 2)
+
+
+@pytest.mark.both_databases
+def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
+    outbox: Outbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("alice", "bob"):
+        outbox.token(outbox.person(name), days=5)
+    outbox.write()
+    outbox.mailbox.recipient_answers.append("550 no such user alice@people.example")
+
+    with caplog.at_level("INFO", logger="gatebell.mail"):
+        outbox.send()
+
+    assert outbox.mailbox.recipients == [["bob@people.example"]]
+    assert [row.next_try_at for row in outbox.rows()] == [None, None]
+    assert "mail given up" in caplog.text
+    ours = [each for each in caplog.records if each.name.startswith("gatebell")]
+    given = [str(vars(record)) for record in ours]
+    assert not any("people.example" in each for each in given)
+
+
+def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    away = {"mail_url": f"smtp://127.0.0.1:{closed_port()}"}
+    pauses = []
+    for _ in range(9):
+        outbox.send(**away)
+        (row,) = outbox.rows()
+        assert row.next_try_at is not None
+        pauses.append(row.next_try_at - outbox.now)
+        outbox.now = row.next_try_at
+
+    assert [pause.total_seconds() / 60 for pause in pauses] == [1, 2, 4, 8, 16, 32, 64, 120, 120]
+    outbox.send()
+    assert len(outbox.mailbox.messages) == 1
+
+
+def test_after_a_day_a_message_is_given_up(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    outbox.now += timedelta(hours=25)
+
+    outbox.send(mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    (row,) = outbox.rows()
+    assert (row.next_try_at, row.sent_at) == (None, None)
+    assert row.last_error == "ConnectionRefusedError"
+    outbox.send()
+    assert outbox.mailbox.messages == []
+
+
+@pytest.mark.both_databases
+def test_a_message_in_the_hands_of_a_worker_that_died_is_sent_by_another(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=5)
+    outbox.write()
+    with Session(outbox.engine) as session, session.begin():
+        taken = {"tries": 1, "next_try_at": outbox.now + timedelta(minutes=10)}
+        session.execute(update(Mail).values(**taken))
+
+    outbox.send()
+    assert outbox.mailbox.messages == []
+    outbox.now += timedelta(minutes=10)
+    outbox.send()
+    assert len(outbox.mailbox.messages) == 1
+
+
+HOSTILE: tuple[dict[str, str], ...] = (
+    {"subject": "Hi\r\nBcc: eve@evil.example\r\n\r\nOther text"},
+    {"subject": "Hi\u2028Bcc: eve@evil.example"},
+    {"subject": "Hi\x85Bcc: eve@evil.example\x0b\x0cX-Other: 1"},
+    {"text": "Hello\r\n.\r\nMAIL FROM:<x@evil.example>\r\n.\nRCPT TO:<eve@evil.example>"},
+)
+
+
+def test_nothing_in_a_message_becomes_a_header_or_another_message(outbox: Outbox) -> None:
+    for number, message in enumerate(HOSTILE):
+        write(outbox, key=f"k{number}", **message)
+
+    outbox.send()
+
+    assert outbox.mailbox.recipients == [["alice@people.example"]] * len(HOSTILE)
+    for taken in outbox.mailbox.messages:
+        assert set(taken.keys()) == {
+            *("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted"),
+            *("Content-Type", "Content-Transfer-Encoding", "MIME-Version"),
+        }
+
+
+def test_an_address_that_is_none_gets_nothing(outbox: Outbox) -> None:
+    nowhere = (
+        *("a@b.example\r\nBcc: eve@evil.example", "", "nobody"),
+        *("a@b.example, c@d.example", "<>", "@"),
+    )
+    for number, recipient in enumerate(nowhere):
+        write(outbox, key=f"k{number}", recipient=recipient)
+
+    outbox.send()
+
+    assert outbox.mailbox.messages == []
+    assert [row.next_try_at for row in outbox.rows()] == [None] * len(nowhere)
+
+
+def test_the_name_of_the_installation_cannot_become_a_header(outbox: Outbox) -> None:
+    write(outbox)
+
+    outbox.send(instance_name='Gate, "bell" <x@evil.example>')
+
+    (taken,) = outbox.mailbox.messages
+    assert taken["From"].addresses[0].addr_spec == "gatebell@localhost"
+    assert outbox.mailbox.senders == ["gatebell@localhost"]
+
+
+def test_user_and_password_are_given_to_a_server_on_this_machine(settings: Settings) -> None:
+    mailbox = Mailbox()
+    options: dict[str, Any] = {
+        "authenticator": mailbox.check,
+        "auth_require_tls": False,
+    }
+    with running_mail_server(mailbox, **options) as port:
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtp://post%40a:p%3Ass@127.0.0.1:{port}")
+        outbox.engine.dispose()
+
+    assert mailbox.logins == [(b"post@a", b"p:ss")]
+    assert len(mailbox.messages) == 1
+
+
+def test_a_password_never_crosses_a_network_in_the_clear(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The same server, taken for one on another machine.
+    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
+    write(outbox)
+    port = outbox.settings.mail_url.rpartition(":")[2]
+
+    outbox.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
+
+    (row,) = outbox.rows()
+    assert row.last_error == "the mail server offers no encryption, so the password is not sent"
+    assert outbox.mailbox.logins == []
+    assert outbox.mailbox.messages == []
+
+
+def test_a_mail_server_is_read_from_its_address() -> None:
+    plain, encrypted = mail_server("smtp://mx.example"), mail_server("smtps://u:p@mx.example")
+    assert (plain.port, plain.has_implicit_tls, plain.user) == (587, False, "")
+    assert (encrypted.port, encrypted.has_implicit_tls, encrypted.password) == (465, True, "p")
+    assert "secret" not in repr(mail_server("smtp://user:secret@mx.example"))
+
+
+@pytest.fixture
+def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """A certificate for 127.0.0.1 that this process trusts."""
+    file = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(file)
+    return context
+
+
+def test_smtps_is_encrypted_from_the_first_byte(
+    settings: Settings, certificate: ssl.SSLContext
+) -> None:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox, ssl_context=certificate) as port:
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtps://127.0.0.1:{port}")
+        outbox.engine.dispose()
+
+    assert len(mailbox.messages) == 1
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
+    settings: Settings,
+    certificate: ssl.SSLContext,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_trusted: bool,
+) -> None:
+    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
+    if not is_trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", "/dev/null")
+    mailbox = Mailbox()
+    options: dict[str, Any] = {"tls_context": certificate, "require_starttls": True}
+    with running_mail_server(mailbox, **options) as port:
+        outbox = Outbox(settings, mailbox, port)
+        write(outbox)
+        outbox.send(mail_url=f"smtp://127.0.0.1:{port}")
+        (row,) = outbox.rows()
+        outbox.engine.dispose()
+
+    assert len(mailbox.messages) == int(is_trusted)
+    assert row.last_error == (None if is_trusted else "SSLCertVerificationError")

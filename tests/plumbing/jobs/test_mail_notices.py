@@ -1,0 +1,170 @@
+"""Messages about tokens that end: who gets them, and that each is written once."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
+from domain.oauth.personal_tokens.tokens import TokenDetails
+from domain.projects import creation
+from domain.projects.members import OPERATOR, add_member, get_place
+from domain.upkeep.pruning import Retention, prune
+from models import PersonalAccessToken
+from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from web.settings.reader import Settings
+
+
+@pytest.fixture
+def outbox(settings: Settings) -> Iterator[Outbox]:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        opened = Outbox(settings, mailbox, port)
+        yield opened
+        opened.engine.dispose()
+
+
+def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outbox) -> None:
+    alice = outbox.person("alice", name="Älice Ünal")
+    outbox.token(alice, days=5, name="Größe ≥ 3 🚀")
+
+    assert outbox.write() == 1
+    outbox.send()
+
+    (message,) = outbox.mailbox.messages
+    assert outbox.mailbox.recipients == [["alice@people.example"]]
+    assert message["To"] == "alice@people.example"
+    assert message["From"] == "Gatebell <gatebell@localhost>"
+    assert message["Subject"] == "The access token “Größe ≥ 3 🚀” expires on 6 March 2026"
+    assert message["Auto-Submitted"] == "auto-generated"
+    text = message.get_content()
+    assert "Hello Älice Ünal," in text
+    ends = "expires on 6 March 2026, at 12:00 UTC."
+    assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
+    assert "It was never used." in text
+    assert "http://localhost/-/user_settings/access_tokens" in text
+
+
+def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice"), days=7.5)
+    written = []
+    for _ in range(20):
+        written.append(outbox.write())
+        outbox.send()
+        outbox.now += DAY / 2
+
+    assert sum(written) == 2
+    subjects = [message["Subject"] for message in outbox.mailbox.messages]
+    assert subjects == [
+        "The access token “nightly” expires on 9 March 2026",
+        "The access token “nightly” expires within a day",
+    ]
+    assert {row.next_try_at for row in outbox.rows()} == {None}
+
+
+def test_nobody_is_written_to_about_what_they_know_or_need_not_know(outbox: Outbox) -> None:
+    alice = outbox.person("alice")
+    for days, lifetime in ((8, 90), (5, 7), (5, 8), (0.5, 1), (-1, 90)):
+        outbox.token(alice, days=days, lifetime=lifetime, name=f"{days} of {lifetime}")
+    assert outbox.write(expiring_token_notice_days=7) == 0, outbox.rows()
+
+    outbox.token(alice, days=5)
+    assert [outbox.write(expiring_token_notice_days=notice) for notice in (3, 0)] == [0, 0]
+    assert outbox.write(expiring_token_notice_days=7) == 1
+
+
+def test_who_cannot_sign_in_gets_no_message(outbox: Outbox) -> None:
+    for state in ("locked", "blocked"):
+        outbox.token(outbox.person(state, state=state), days=5)
+
+    assert outbox.write() == 0
+
+
+def test_a_revoked_token_is_not_written_about(outbox: Outbox) -> None:
+    token_id = outbox.token(outbox.person("alice"), days=5)
+    with Session(outbox.engine) as session, session.begin():
+        session.execute(
+            update(PersonalAccessToken)
+            .where(PersonalAccessToken.id == token_id)
+            .values(revoked_at=outbox.now)
+        )
+
+    assert outbox.write() == 0
+
+
+@pytest.mark.parametrize("kind", ["project", "group"])
+def test_who_looks_after_a_place_is_told_of_its_tokens(outbox: Outbox, kind: str) -> None:
+    people = {name: outbox.person(name) for name in ("owner", "maintainer", "developer", "other")}
+    outbox.person("gone", state="blocked")
+    path = "acme/shop" if kind == "project" else "acme"
+    with Session(outbox.engine) as session, session.begin():
+        for each in ("acme", "elsewhere"):
+            creation.create_group(each, reserved=frozenset(), session=session, now=MADE)
+        creation.create_project(
+            "acme/shop", visibility="private", reserved=frozenset(), session=session, now=MADE
+        )
+        for place, name, role in (
+            ("acme", "owner", Role.OWNER),
+            ("acme", "gone", Role.OWNER),
+            ("acme/shop", "maintainer", Role.MAINTAINER),
+            ("acme/shop", "developer", Role.DEVELOPER),
+            ("elsewhere", "other", Role.OWNER),
+        ):
+            found = get_place(place, session=session)
+            add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
+        wanted = TokenRequest(
+            details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
+            role=Role.OWNER,
+            granted_by=Role.OWNER,
+        )
+        create_resource_token(
+            get_place(path, session=session),
+            wanted,
+            session=session,
+            keyring=outbox.keyring,
+            now=MADE,
+        )
+
+    outbox.write()
+    outbox.send()
+
+    told = {address for each in outbox.mailbox.recipients for address in each}
+    names = ("owner", "maintainer") if kind == "project" else ("owner",)
+    assert told == {people[name].email for name in names}
+    text = outbox.mailbox.messages[0].get_content()
+    page = "acme/shop/-/settings/access_tokens" if kind == "project" else "groups/acme/-/access_tok"
+    assert f"The access token of {path} named “deploy”" in text
+    assert f"http://localhost/{page}" in text
+
+
+def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox: Outbox) -> None:
+    for number in range(12):
+        outbox.token(outbox.person(f"user{number}"), days=5)
+    barrier = Barrier(4)
+
+    def work(_number: int) -> None:
+        barrier.wait(timeout=60)
+        outbox.write()
+        outbox.send()
+
+    with ThreadPoolExecutor(4) as workers:
+        list(workers.map(work, range(4)))
+    outbox.send()
+
+    told = sorted(address for each in outbox.mailbox.recipients for address in each)
+    assert told == sorted(f"user{number}@people.example" for number in range(12))
+
+
+def test_old_messages_are_removed(outbox: Outbox) -> None:
+    write(outbox)
+    outbox.send()
+    retention = Retention(keep_deliveries=10, keep_for=DAY)
+    for later, left in ((89 * DAY, 1), (91 * DAY, 0)):
+        with Session(outbox.engine) as session:
+            prune(retention, session=session, now=NOON + later, between=session.commit)
+        assert len(outbox.rows()) == left

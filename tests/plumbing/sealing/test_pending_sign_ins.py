@@ -1,0 +1,88 @@
+"""The pending sign-in between password and second factor, and how long it lasts."""
+
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask, session
+from itsdangerous import TimestampSigner
+
+from domain.accounts.factors.second_factors import remove_second_factors
+from domain.accounts.users import NewUser, create_user
+from models import TotpDevice, User
+from tests.support.accounts.people import now
+from tests.support.signing_in.password_rules import RULES
+from web.extensions import db
+from web.sealing.pending_sign_ins import begin_pending_sign_in, consume, find_pending_sign_in
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+@pytest.fixture
+def charlie(app: Flask) -> Iterator[User]:
+    """Somebody with an authenticator app, in whose session we are."""
+    new = NewUser(
+        username="charlie",
+        email="charlie@people.example",
+        name="Charlie",
+        password="rain on tin roofs",
+    )
+    with app.test_request_context():
+        user = create_user(new, session=db.session(), now=now(), rules=RULES)
+        device = TotpDevice(
+            user_id=user.id, seed_ciphertext="", created_at=now(), confirmed_at=now()
+        )
+        db.session.add(device)
+        db.session.flush()
+        yield user
+        db.session.rollback()
+
+
+@pytest.mark.both_databases
+def test_a_pending_sign_in_is_found_until_it_is_consumed(charlie: User) -> None:
+    session["left over"] = "from before"
+    begin_pending_sign_in(charlie)
+    assert "left over" not in session
+    pending = find_pending_sign_in()
+    assert pending is not None
+    assert pending.user is charlie
+    assert [consume(pending) for _ in range(2)] == [True, False]
+
+
+def test_a_pending_sign_in_lasts_ten_minutes(
+    charlie: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_pending_sign_in(charlie)
+    now_in_seconds = now().timestamp()
+    for minutes, is_good in ((9, True), (11, False)):
+        later = int(now_in_seconds + minutes * 60)
+        monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _signer, at=later: at)
+        assert (find_pending_sign_in() is not None) is is_good
+
+
+def test_a_pending_sign_in_is_for_the_password_that_was_right(charlie: User) -> None:
+    begin_pending_sign_in(charlie)
+    charlie.password_changed_at = now()
+    assert find_pending_sign_in() is None
+
+
+def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> None:
+    begin_pending_sign_in(charlie)
+    for field, value in (("state", "locked"), ("kind", "bot")):
+        before = getattr(charlie, field)
+        setattr(charlie, field, value)
+        assert find_pending_sign_in() is None, field
+        setattr(charlie, field, before)
+    assert find_pending_sign_in() is not None
+
+
+def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
+    begin_pending_sign_in(charlie)
+    remove_second_factors(charlie.id, session=db.session())
+    assert find_pending_sign_in() is None
+
+
+@pytest.mark.usefixtures("charlie")
+def test_what_was_never_sealed_is_no_pending_sign_in() -> None:
+    for text in ("", "x", "e30.x.y", "\x00", "🔔"):
+        session["two_factor"] = text
+        assert find_pending_sign_in() is None, text

@@ -1,0 +1,165 @@
+"""Programs that start together stop together."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+ROOT = Path(__file__).parents[3]
+
+#: Ends with 0 when told to stop, but only after a moment.
+GENTLE = """
+import signal, sys, time
+def finish(*_):
+    time.sleep(0.5)
+    sys.stdout.write("finished\\n")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, finish)
+sys.stdout.write("started\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+DEAF = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.stdout.write("started\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+
+
+#: Has not yet said what a signal shall do.
+BEGINNING = """
+import sys, time
+sys.stdout.write("started\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+
+#: Says so and ends.
+BRIEF = "import sys; sys.stdout.write('started\\n')"
+
+
+def supervise(
+    *programs: str, patience: float = 10, is_restarted: bool = False
+) -> subprocess.Popen[str]:
+    """Supervise programs; whether the last of them is started again, is said."""
+    made = [f"Program(command=[sys.executable, '-c', {each!r}])" for each in programs]
+    if is_restarted:
+        made[-1] = f"{made[-1][:-1]}, is_restarted=True)"
+    code = (
+        "import sys; from web.server.supervisor import Program, Supervisor;"
+        f" programs = dict(zip('0123', [{', '.join(made)}]));"
+        f" sys.exit(Supervisor(programs, patience={patience}).run())"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def wait_for_starts(process: subprocess.Popen[str], count: int) -> None:
+    assert process.stdout is not None
+    for _ in range(count):
+        assert process.stdout.readline() == "started\n"
+
+
+def test_all_are_told_to_stop_and_may_finish() -> None:
+    process = supervise(GENTLE, GENTLE)
+    wait_for_starts(process, 2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output == "finished\nfinished\n"
+    assert process.returncode == 0
+
+
+def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> None:
+    process = supervise(GENTLE, BEGINNING)
+    wait_for_starts(process, 2)
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("finished\n", 0)
+
+
+def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:
+    process = supervise(GENTLE, BRIEF)
+    output, _ = process.communicate(timeout=60)
+    assert "The 1 process ended by itself" in output
+    assert output.count("finished") == 1
+    assert process.returncode == 1
+
+
+def test_one_that_does_not_listen_is_killed_after_a_while() -> None:
+    process = supervise(DEAF, patience=1)
+    wait_for_starts(process, 1)
+    began = monotonic()
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert 0.5 < monotonic() - began < 40
+
+
+def test_being_told_twice_means_at_once() -> None:
+    process = supervise(DEAF, patience=60)
+    wait_for_starts(process, 1)
+    process.terminate()
+    sleep(0.5)
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+
+
+def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pauses() -> None:
+    process = supervise(GENTLE, BRIEF, is_restarted=True)
+    began = monotonic()
+    wait_for_starts(process, 2)
+    assert process.stdout is not None
+    moments: list[float] = []
+    while len(moments) < 2:
+        line = process.stdout.readline()
+        moments += [monotonic() - began] if line == "started\n" else []
+        assert "ended" in line or line == "started\n"
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    # After a second, and then after two more.
+    assert moments[0] >= 1
+    assert moments[1] >= 3
+    assert "finished" in output
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
+    process = supervise(GENTLE, DEAF, patience=1)
+    wait_for_starts(process, 2)
+    process.kill()
+    # It ends only when nobody can write to it any more.
+    output, _ = process.communicate(timeout=60)
+    assert output == "finished\n"
+
+
+def test_the_lifeline_is_held_again_when_its_other_end_was_killed() -> None:
+    process = supervise(GENTLE)
+    wait_for_starts(process, 1)
+    for watch in lifelines_of(process.pid):
+        os.kill(watch, signal.SIGKILL)
+    deadline = monotonic() + 60
+    while not lifelines_of(process.pid):
+        assert monotonic() < deadline
+        sleep(0.1)
+    process.kill()
+    output, _ = process.communicate(timeout=60)
+    assert output == "finished\n"
+
+
+def lifelines_of(parent: int) -> list[int]:
+    listed = ["ps", "-o", "pid=,stat=,args=", "--ppid", str(parent)]
+    lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
+    return [
+        int(line.split()[0])
+        for line in lines
+        if "web.server.lifeline" in line and not line.split()[1].startswith("Z")
+    ]

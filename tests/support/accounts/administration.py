@@ -1,0 +1,90 @@
+"""An administrator at work: pages opened, buttons pressed, and what was written down."""
+
+import re
+from functools import cache
+from html import unescape
+from typing import Any
+from urllib.parse import urljoin
+
+import requests
+from sqlalchemy import delete, select
+
+from domain.accounts.users import get_user
+from models import AuditEvent, InstanceSetting
+from tests.support.accounts.people import Person, database_of, make_user, now, signed_in
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+
+@cache
+def root(gatebell: LiveGatebell) -> Person:
+    """An administrator whom all tests share: they change nothing about them."""
+    return make_user(gatebell, name="root", admin=True)
+
+
+@cache
+def at_work(gatebell: LiveGatebell) -> requests.Session:
+    """Return the administrator's one browser: what is shown once is shown there."""
+    return signed_in(gatebell, root(gatebell))
+
+
+def id_of(gatebell: LiveGatebell, person: Person) -> int:
+    with database_of(gatebell) as session:
+        return get_user(person.username, session=session).id
+
+
+def press(gatebell: LiveGatebell, path: str, ending: str, /, **values: str | None) -> Any:
+    """Open a page as the administrator and send the form that goes to such an address."""
+    browser = at_work(gatebell)
+    page = browser.get(gatebell.url + path)
+    return submit(browser, page, form_to(page, ending), **values)
+
+
+def fill_in(gatebell: LiveGatebell, path: str, name: str, /, **values: Any) -> requests.Response:
+    """Open a page as the administrator and send the form that has such a field."""
+    browser = at_work(gatebell)
+    page = browser.get(gatebell.url + path)
+    return submit(browser, page, form_with(page, name), **values)
+
+
+def next_page(gatebell: LiveGatebell, answer: requests.Response) -> str:
+    """Return the text of the page that an answer leads to."""
+    assert answer.status_code == 302, answer.text
+    found = at_work(gatebell).get(urljoin(answer.url, answer.headers["Location"]))
+    assert found.status_code == 200
+    return found.text
+
+
+def part_of(page: str, pattern: str) -> str:
+    """Return what the one group of a pattern finds in a page."""
+    found = re.search(pattern, page)
+    assert found, f"{pattern} is not in:\n{page}"
+    return unescape(found[1])
+
+
+def last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
+    """Return the last event about something."""
+    statement = select(AuditEvent).where(AuditEvent.subject == subject)
+    with database_of(gatebell) as session:
+        found = session.scalars(statement.order_by(AuditEvent.id.desc())).first()
+        assert found is not None, f"nothing was written down about {subject}"
+        session.expunge(found)
+        return found
+
+
+def stored_settings(gatebell: LiveGatebell) -> dict[str, str]:
+    """Return what was changed while the service runs."""
+    with database_of(gatebell) as session:
+        return {row.name: row.value for row in session.scalars(select(InstanceSetting))}
+
+
+def store(gatebell: LiveGatebell, name: str, value: str) -> None:
+    """Change a setting as somebody else would, meanwhile."""
+    with database_of(gatebell) as session:
+        session.add(InstanceSetting(name=name, value=value, updated_at=now()))
+
+
+def forget_settings(gatebell: LiveGatebell) -> None:
+    """Let every setting be what it was at the start."""
+    with database_of(gatebell) as session:
+        session.execute(delete(InstanceSetting))

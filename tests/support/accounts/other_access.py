@@ -1,0 +1,44 @@
+"""What opens an account besides its password: an application that was let in, and a script."""
+
+from dataclasses import dataclass
+
+from tests.support.accounts.people import ClientCredentials, Person, bob, make_application, sign_in
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import (
+    TokenPair,
+    ask,
+    decide,
+    is_live,
+    landing,
+    machine,
+    pair_in,
+    redeem,
+)
+from tests.support.service.live import LiveGatebell
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherAccess:
+    """An application and a personal access token."""
+
+    client: ClientCredentials
+    pair: TokenPair
+    token: str
+
+    def is_open(self, gatebell: LiveGatebell) -> tuple[bool, bool]:
+        """Tell whether the application and the script still come in."""
+        headers = {"PRIVATE-TOKEN": self.token}
+        answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
+        return is_live(gatebell, self.pair.access), answer.status_code == 200
+
+
+def give_access(gatebell: LiveGatebell, person: Person) -> OtherAccess:
+    """Let somebody approve an application and make a token for a script."""
+    client = make_application(gatebell, bob(gatebell))
+    browser = sign_in(gatebell, person)
+    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    return OtherAccess(
+        client=client,
+        pair=pair_in(redeem(gatebell, client, code)),
+        token=make_token(gatebell, person).clear,
+    )

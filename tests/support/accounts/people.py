@@ -1,0 +1,192 @@
+"""Alice, Bob and Charlie, with what is theirs, put into the database of a running service."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from os import getpid
+
+import requests
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import NewUser, create_user, get_user
+from domain.keyring import Keyring
+from domain.oauth.clients.applications import ApplicationDetails, register
+from domain.projects import creation
+from domain.randomness import random_password
+from models import User
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.password_rules import QUICK
+from tests.support.wire.html_forms import form_with, submit
+from web.settings.reader import Settings, read_settings
+
+_numbers = itertools.count(1)
+CALLBACK = "https://client.example/callback"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody with an account."""
+
+    username: str
+    email: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientCredentials:
+    """What a registered application knows of itself."""
+
+    #: The number in the addresses of its pages.
+    id: int
+    client_id: str
+    secret: str = field(repr=False)
+    redirect_uri: str
+    scopes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """What an application is registered with, unless a test wants it different."""
+
+    name: str = "Deploy Board"
+    redirect_uris: tuple[str, ...] = (CALLBACK,)
+    scopes: str = "read_user read_api"
+    confidential: bool = True
+    require_pkce: bool = False
+    #: An application of the instance: no other can be.
+    trusted: bool = False
+
+
+def unique(word: str) -> str:
+    """Return a name that nobody else in this test session has."""
+    return f"{word}-{getpid()}-{next(_numbers)}"
+
+
+def settings_of(gatebell: LiveGatebell) -> Settings:
+    """Return the settings that matter for its database."""
+    environment = {
+        "INSTANCE_PATH": str(gatebell.instance_path),
+        "DATABASE_URL": gatebell.database_url,
+        "SECRET_KEY": gatebell.environment.get("SECRET_KEY", ""),
+    }
+    return read_settings(environment)
+
+
+@contextmanager
+def database_of(gatebell: LiveGatebell) -> Iterator[Session]:
+    """Open the database beside the running service; what was done is committed in the end."""
+    with Session(gatebell.engine()) as session, session.begin():
+        yield session
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def make_user(gatebell: LiveGatebell, *, name: str = "alice", admin: bool = False) -> Person:
+    """Give somebody an account of their own."""
+    username = unique(name)
+    person = Person(
+        username=username,
+        email=f"{username}@people.example",
+        password=random_password(),
+    )
+    new = NewUser(
+        username=username,
+        email=person.email,
+        name=name.capitalize(),
+        password=person.password,
+        is_admin=admin,
+    )
+    with database_of(gatebell) as session:
+        create_user(new, session=session, now=now(), rules=QUICK)
+    return person
+
+
+@cache
+def alice(gatebell: LiveGatebell) -> Person:
+    """Somebody whom all tests share: they change nothing about her."""
+    return make_user(gatebell, name="alice")
+
+
+@cache
+def bob(gatebell: LiveGatebell) -> Person:
+    """Somebody else whom all tests share."""
+    return make_user(gatebell, name="bob")
+
+
+def set_state(gatebell: LiveGatebell, person: Person, state: str) -> None:
+    """Lock, block or activate an account, as an administrator would."""
+    statement = update(User).where(User.username == person.username).values(state=state)
+    with database_of(gatebell) as session:
+        session.execute(statement)
+
+
+def sign_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
+    """Return a browser in which the person signed in through the real form."""
+    browser = gatebell.http()
+    page = browser.get(f"{gatebell.url}/users/sign_in")
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.status_code == 302, answer.text
+    return browser
+
+
+@cache
+def _cookies(gatebell: LiveGatebell, person: Person) -> dict[str, str]:
+    return sign_in(gatebell, person).cookies.get_dict()
+
+
+def signed_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
+    """Return a browser that shares one sign-in with all others of its kind: do not end it."""
+    browser = gatebell.http()
+    for name, value in _cookies(gatebell, person).items():
+        browser.cookies.set(name, value, domain="127.0.0.1")
+    return browser
+
+
+def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -> ClientCredentials:
+    """Register an application; `changes` are fields of Registration."""
+    wanted = replace(Registration(), **changes)  # type: ignore[arg-type]
+    details = ApplicationDetails(
+        name=wanted.name,
+        redirect_uris=wanted.redirect_uris,
+        scopes=wanted.scopes,
+        confidential=wanted.confidential,
+        require_pkce=wanted.require_pkce,
+    )
+    with database_of(gatebell) as session:
+        user = get_user(owner.username, session=session)
+        keyring = Keyring(settings_of(gatebell).secret_key)
+        registered = register(
+            details, owner_id=user.id, session=session, keyring=keyring, now=now()
+        )
+        registered.application.trusted = registered.application.is_instance_wide = wanted.trusted
+        return ClientCredentials(
+            id=registered.application.id,
+            client_id=registered.application.uid,
+            secret=registered.secret,
+            redirect_uri=wanted.redirect_uris[0],
+            scopes=registered.application.scopes,
+        )
+
+
+def make_project(gatebell: LiveGatebell, owner: Person, *, visibility: str = "private") -> str:
+    """Make a group and in it a project, both of which the person owns; return its full path."""
+    group_path = unique("acme")
+    with database_of(gatebell) as session:
+        user = get_user(owner.username, session=session)
+        group = creation.create_group(group_path, reserved=frozenset(), session=session, now=now())
+        creation.make_owner(group, user.id, session=session, now=now())
+        project = creation.create_project(
+            f"{group_path}/shop",
+            visibility=visibility,
+            reserved=frozenset(),
+            session=session,
+            now=now(),
+        )
+        return project.path

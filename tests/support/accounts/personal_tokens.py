@@ -1,0 +1,89 @@
+"""Personal access tokens of people, put into the database, and an API client that uses them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import requests
+from sqlalchemy import update
+
+from domain.accounts.users import get_user
+from domain.keyring import Keyring
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from models import PersonalAccessToken
+from tests.support.accounts.people import Person, database_of, now, settings_of
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
+
+ADDRESS = "/api/v4/personal_access_tokens"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeToken:
+    """A token with its value."""
+
+    id: int
+    user_id: int
+    clear: str = field(repr=False)
+
+
+def make_token(
+    gatebell: LiveGatebell,
+    person: Person,
+    *,
+    name: str = "script",
+    scopes: str = "api",
+    lifetime: timedelta = timedelta(days=100),
+    **columns: datetime,
+) -> MadeToken:
+    """Give somebody a token; `columns` are set as they are, whatever the service would do."""
+    with database_of(gatebell) as session:
+        made = create_token(
+            get_user(person.username, session=session).id,
+            TokenDetails(name=name, scopes=scopes, expires_at=now() + lifetime),
+            session=session,
+            keyring=Keyring(settings_of(gatebell).secret_key),
+            now=now(),
+        )
+        change(gatebell, made.token.id, session=session, **columns)
+        return MadeToken(id=made.token.id, user_id=made.token.user_id, clear=made.clear)
+
+
+def change(
+    gatebell: LiveGatebell, token_id: int, *, session: Any = None, **columns: datetime
+) -> None:
+    """Set columns of a token, as time would."""
+    if not columns:
+        return
+    statement = (
+        update(PersonalAccessToken).where(PersonalAccessToken.id == token_id).values(**columns)
+    )
+    if session is not None:
+        session.execute(statement)
+        return
+    with database_of(gatebell) as own:
+        own.execute(statement)
+
+
+@dataclass(frozen=True)
+class Api:
+    """Somebody's script."""
+
+    gatebell: LiveGatebell
+    token: str = field(repr=False)
+
+    def send(self, method: str, path: str, **options: Any) -> requests.Response:
+        """Send a request below /api/v4 with the token."""
+        headers = {"PRIVATE-TOKEN": self.token, **options.pop("headers", {})}
+        address = f"{self.gatebell.url}/api/v4{path}"
+        return machine(self.gatebell).request(method, address, headers=headers, **options)
+
+    def tokens(self, method: str = "GET", path: str = "", **options: Any) -> requests.Response:
+        """Send a request to the resource of personal access tokens."""
+        return self.send(method, f"/personal_access_tokens{path}", **options)
+
+    def listed(self, **query: Any) -> list[int]:
+        """Return the ids of a list."""
+        answer = self.tokens(params=query)
+        assert answer.status_code == 200, answer.text
+        return [each["id"] for each in answer.json()]

@@ -1,0 +1,90 @@
+"""Access tokens of projects and groups, made through the API by a script of somebody's."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from sqlalchemy import select
+
+from domain.accounts.roles import Role
+from models import Group, Project
+from tests.support.accounts.people import Person, database_of, now
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.team import give_role, person_for
+from tests.support.service.live import LiveGatebell
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project or a group with its number."""
+
+    kind: str
+    path: str
+    id: int
+
+    @property
+    def by_path(self) -> str:
+        """Its tokens' address below /api/v4, by its path."""
+        return f"/{self.kind}/{quote(self.path, safe='')}/access_tokens"
+
+    @property
+    def by_id(self) -> str:
+        """The same by its number."""
+        return f"/{self.kind}/{self.id}/access_tokens"
+
+    @property
+    def page(self) -> str:
+        """The page of its tokens."""
+        if self.kind == "groups":
+            return f"/groups/{self.path}/-/access_tokens"
+        return f"/{self.path}/-/settings/access_tokens"
+
+
+def place_of(gatebell: LiveGatebell, kind: str, project_path: str) -> Place:
+    """Return a project, or the group that it is in."""
+    table = Project if kind == "projects" else Group
+    path = project_path if kind == "projects" else project_path.rpartition("/")[0]
+    with database_of(gatebell) as session:
+        number = session.scalar(select(table.id).where(table.path == path))
+    assert number is not None
+    return Place(kind=kind, path=path, id=number)
+
+
+def script_of(gatebell: LiveGatebell, person: Person, **options: Any) -> Api:
+    return Api(gatebell, make_token(gatebell, person, **options).clear)
+
+
+def member_script(gatebell: LiveGatebell, place: Place, role: Role | None) -> Api:
+    """Return the script of somebody with a role in a place."""
+    person = person_for(gatebell, role)
+    if role is not None:
+        give_role(gatebell, place.path, person, role)
+    return script_of(gatebell, person)
+
+
+@dataclass(frozen=True)
+class BotToken:
+    """A token of a place, as its maker got it."""
+
+    id: int
+    user_id: int
+    clear: str = field(repr=False)
+
+
+def post(script: Api, place: Place, **changes: Any) -> requests.Response:
+    """Ask for a token."""
+    body = {"name": "deploy", "scopes": ["api"], "access_level": 30, **changes}
+    return script.send("POST", place.by_id, json=body)
+
+
+def make_bot_token(script: Api, place: Place, **changes: Any) -> BotToken:
+    answer = post(script, place, **changes)
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    return BotToken(id=made["id"], user_id=made["user_id"], clear=made["token"])
+
+
+def day(days: int) -> str:
+    return (now() + timedelta(days=days)).date().isoformat()

@@ -1,0 +1,1 @@
+"""Senders of alerts, what they send, and what must come of it."""

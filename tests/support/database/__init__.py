@@ -1,0 +1,1 @@
+"""Databases that tests start or copy, and what those of running services hold."""

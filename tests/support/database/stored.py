@@ -1,0 +1,96 @@
+"""What the database of a running service really holds."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from sqlalchemy import Select, Update, func, select
+
+from domain.alerts.storing.lifecycle import Action
+from models import Alert, Delivery, Integration, Occurrence, Project
+from tests.support.accounts.people import database_of
+from tests.support.service.live import LiveGatebell
+
+Row = TypeVar("Row")
+
+
+def alerts_of(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
+    """Return a project's alerts in the order of their numbers."""
+    return _detached(
+        gatebell,
+        select(Alert)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Project.path == project)
+        .order_by(Alert.iid),
+    )
+
+
+def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
+    """Return a project's delivery log, the oldest first."""
+    return _detached(
+        gatebell,
+        select(Delivery)
+        .join(Project, Project.id == Delivery.project_id)
+        .where(Project.path == project)
+        .order_by(Delivery.id),
+    )
+
+
+def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
+    """Return what a project received last; however much that was before."""
+    (newest,) = _detached(
+        gatebell,
+        select(Delivery)
+        .join(Project, Project.id == Delivery.project_id)
+        .where(Project.path == project)
+        .order_by(Delivery.id.desc())
+        .limit(1),
+    )
+    return newest
+
+
+def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
+    """Return which alert each item touched and how, delivery by delivery."""
+    actions = tuple(Action)
+    statement = (
+        select(Alert.iid, Occurrence.item_index, Occurrence.action, Occurrence.is_late)
+        .join(Alert, Alert.id == Occurrence.alert_id)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Project.path == project)
+        .order_by(Occurrence.delivery_id, Occurrence.item_index)
+    )
+    with database_of(gatebell) as session:
+        return [
+            (iid, index, Action.LATE if is_late else actions[rank])
+            for iid, index, rank, is_late in session.execute(statement)
+        ]
+
+
+def reports_in(gatebell: LiveGatebell, delivery: Delivery) -> int:
+    """Return how many items of a delivery are reports of alerts."""
+    counted = select(func.count()).where(Occurrence.delivery_id == delivery.id)
+    with database_of(gatebell) as session:
+        return session.scalar(counted) or 0
+
+
+def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:
+    """Return a project's integrations, the oldest first."""
+    return _detached(
+        gatebell,
+        select(Integration)
+        .join(Project, Project.id == Integration.project_id)
+        .where(Project.path == project)
+        .order_by(Integration.id),
+    )
+
+
+def change(gatebell: LiveGatebell, statement: Update) -> None:
+    """Write into the database as no page would."""
+    with database_of(gatebell) as session:
+        session.execute(statement)
+
+
+def _detached(gatebell: LiveGatebell, statement: Select[Row]) -> Sequence[Row]:
+    with database_of(gatebell) as session:
+        found = session.scalars(statement).all()
+        session.expunge_all()
+        return found

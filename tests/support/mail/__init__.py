@@ -1,0 +1,1 @@
+"""A mail server, and what waits to be sent to it."""

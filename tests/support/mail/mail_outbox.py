@@ -1,0 +1,76 @@
+"""The outbox of a database of a test's own, and the mail server that its messages go to."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import NewUser, create_user
+from domain.keyring import Keyring
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from models import Mail, User
+from tests.support.mail.mail_server import Mailbox
+from tests.support.signing_in.password_rules import RULES
+from web.database.engine import open_engine
+from web.jobs.mail import queue_mail, send_mail
+from web.settings.reader import Settings
+
+DAY = timedelta(days=1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MADE = NOON - 60 * DAY
+
+
+class Outbox:
+    """The outbox of one database, with a clock that tests set."""
+
+    def __init__(self, settings: Settings, mailbox: Mailbox, port: int) -> None:
+        self.mailbox = mailbox
+        self.now = NOON
+        self.settings = replace(settings, mail_url=f"smtp://127.0.0.1:{port}")
+        self.engine = open_engine(settings)
+        self.keyring = Keyring(settings.secret_key)
+
+    def person(self, username: str, **changes: Any) -> User:
+        new = NewUser(
+            username=username,
+            email=changes.pop("email", f"{username}@people.example"),
+            name=changes.pop("name", username.capitalize()),
+            password="a-pass-phrase-of-words",
+        )
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            user = create_user(new, session=session, now=MADE, rules=RULES)
+            for column, value in changes.items():
+                setattr(user, column, value)
+            return user
+
+    def token(self, user: User, *, days: float, name: str = "nightly", lifetime: int = 90) -> int:
+        """Make a token that ends so many days from now."""
+        end = self.now + days * DAY
+        details = TokenDetails(name=name, scopes="api", expires_at=end)
+        with Session(self.engine) as session, session.begin():
+            made = create_token(
+                user.id, details, session=session, keyring=self.keyring, now=end - lifetime * DAY
+            )
+            return made.token.id
+
+    def write(self, **changes: Any) -> int:
+        return queue_mail(replace(self.settings, **changes), clock=lambda: self.now)
+
+    def send(self, **changes: Any) -> None:
+        send_mail(replace(self.settings, **changes), clock=lambda: self.now)
+
+    def rows(self) -> list[Mail]:
+        with Session(self.engine) as session:
+            found = list(session.scalars(select(Mail).order_by(Mail.id)))
+            session.expunge_all()
+            return found
+
+
+def write(outbox: Outbox, **changes: str) -> None:
+    given = {"key": "k", "recipient": "alice@people.example", "subject": "Hi", "text": "Hello"}
+    message = NewMessage(**{**given, **changes})
+    with Session(outbox.engine) as session, session.begin():
+        queue_messages([message], session=session, now=outbox.now)

@@ -1,0 +1,1 @@
+"""OAuth and OpenID Connect on the wire, a request at a time."""

@@ -1,0 +1,163 @@
+"""A whole sign-in of an application, with all that the conformance suite checks of each."""
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+import requests
+from requests.auth import HTTPBasicAuth
+from sqlalchemy import select
+
+from models import SignIn, User
+from tests.support.accounts.people import ClientCredentials, Person, alice, database_of, signed_in
+from tests.support.oauth.oauth_wire import (
+    STATE,
+    Changes,
+    ask,
+    landing,
+    machine,
+    pair_in,
+    post_token,
+    sign_in_on,
+)
+from tests.support.oauth.openid_wire import IdToken, checked, openid_application, userinfo
+from tests.support.service.live import LiveGatebell
+
+#: The modules of the plan, in its order.
+PLAN = (
+    "oidcc-server",
+    "oidcc-response-type-missing",
+    "oidcc-userinfo-get",
+    "oidcc-userinfo-post-header",
+    "oidcc-userinfo-post-body",
+    "oidcc-ensure-request-without-nonce-succeeds-for-code-flow",
+    "oidcc-scope-profile",
+    "oidcc-scope-email",
+    "oidcc-scope-address",
+    "oidcc-scope-phone",
+    "oidcc-scope-all",
+    "oidcc-alternate-happy-flow",
+    "oidcc-display-page",
+    "oidcc-display-popup",
+    "oidcc-prompt-login",
+    "oidcc-prompt-none-not-logged-in",
+    "oidcc-prompt-none-logged-in",
+    "oidcc-max-age-1",
+    "oidcc-max-age-10000",
+    "oidcc-ensure-request-with-unknown-parameter-succeeds",
+    "oidcc-id-token-hint",
+    "oidcc-login-hint",
+    "oidcc-ui-locales",
+    "oidcc-claims-locales",
+    "oidcc-ensure-request-with-acr-values-succeeds",
+    "oidcc-codereuse",
+    "oidcc-codereuse-30seconds",
+    "oidcc-ensure-registered-redirect-uri",
+    "oidcc-ensure-post-request-succeeds",
+    "oidcc-server-client-secret-post",
+    "oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported",
+    "oidcc-claims-essential",
+    "oidcc-ensure-request-object-with-redirect-uri",
+    "oidcc-refresh-token",
+    "oidcc-ensure-request-with-valid-pkce-succeeds",
+)
+NONCE = "a nonce of a client"
+#: The claims that an ID token of a first sign-in has; those of scopes are told at userinfo only.
+ID_TOKEN = {"iss", "sub", "groups", "aud", "exp", "iat", "auth_time", "nonce", "at_hash"}
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What a client has after a whole flow."""
+
+    token: IdToken
+    access: str
+    refresh: str
+    claims: dict[str, Any]
+
+
+def by_basic(gatebell: LiveGatebell, client: ClientCredentials, code: str) -> requests.Response:
+    """Redeem a code as the plan does, with the secret in a header."""
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": client.redirect_uri,
+    }
+    return post_token(gatebell, form, auth=HTTPBasicAuth(client.client_id, client.secret))
+
+
+def take(gatebell: LiveGatebell, client: ClientCredentials, answer: requests.Response) -> Signed:
+    """Take the browser's way back, and check all that the suite checks of every flow."""
+    brought = landing(answer)
+    assert brought["state"] == STATE
+    assert brought["iss"] == gatebell.url
+    redeemed = by_basic(gatebell, client, brought["code"])
+    assert redeemed.headers["Cache-Control"] == "no-store"
+    assert redeemed.headers["Pragma"] == "no-cache"
+    pair = pair_in(redeemed)
+    assert pair.answer["token_type"].lower() == "bearer"
+    token = checked(gatebell, pair.answer["id_token"])
+    assert token.claims["iss"] == gatebell.url
+    assert token.claims["aud"] == client.client_id
+    assert token.claims["exp"] > token.claims["iat"]
+    half = sha256(pair.access.encode()).digest()[:16]
+    assert token.claims["at_hash"] == base64.urlsafe_b64encode(half).decode().rstrip("=")
+    told = userinfo(gatebell, pair.access)
+    assert told.status_code == 200, told.text
+    claims = told.json()
+    assert claims["sub"] == token.claims["sub"]
+    return Signed(token, pair.access, pair.refresh, claims)
+
+
+def run(
+    gatebell: LiveGatebell,
+    client: ClientCredentials,
+    browser: requests.Session | None = None,
+    **changes: Changes,
+) -> Signed:
+    """Go through a whole flow in which nobody has to be asked."""
+    wanted: dict[str, Changes] = {"scope": "openid", "nonce": NONCE, **changes}
+    browser = browser or signed_in(gatebell, alice(gatebell))
+    return take(gatebell, client, ask(browser, gatebell, client, **wanted))
+
+
+def run_past_a_sign_in(
+    gatebell: LiveGatebell, browser: requests.Session, person: Person, **changes: Changes
+) -> Signed:
+    """Go through a whole flow in which the person has to sign in once more."""
+    client = openid_application(gatebell)
+    page = ask(browser, gatebell, client, scope="openid", nonce=NONCE, **changes)
+    assert 'name="password"' in page.text
+    return take(gatebell, client, sign_in_on(browser, page, person))
+
+
+def age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> None:
+    """Let time pass for the sign-ins of a person."""
+    user_id = select(User.id).where(User.username == person.username).scalar_subquery()
+    with database_of(gatebell) as session:
+        for row in session.scalars(select(SignIn).where(SignIn.user_id == user_id)):
+            row.created_at -= age
+
+
+def supported(gatebell: LiveGatebell) -> dict[str, Any]:
+    """Return what the provider says of itself."""
+    address = f"{gatebell.url}/.well-known/openid-configuration"
+    document: dict[str, Any] = machine(gatebell).get(address).json()
+    return document
+
+
+def unsigned(gatebell: LiveGatebell, client: ClientCredentials, **claims: str) -> str:
+    """Return a request object that nobody has signed."""
+    content = {"iss": client.client_id, "aud": gatebell.url, "response_type": "code", **claims}
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, content))
+    return ".".join([*(base64.urlsafe_b64encode(each).decode().rstrip("=") for each in parts), ""])
+
+
+def used_code(gatebell: LiveGatebell, client: ClientCredentials) -> tuple[str, str]:
+    """Return a code that was redeemed, and the access token that it gave."""
+    browser = signed_in(gatebell, alice(gatebell))
+    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
+    return code, pair_in(by_basic(gatebell, client, code)).access

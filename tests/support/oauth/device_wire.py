@@ -1,0 +1,86 @@
+"""Devices on the wire and on their page, a step at a time."""
+
+import re
+from functools import cache
+from html import unescape
+from typing import Any
+
+import requests
+
+from tests.support.accounts.people import ClientCredentials, bob, make_application
+from tests.support.oauth.oauth_wire import Changes, changed, machine, post_token
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+@cache
+def television(gatebell: LiveGatebell) -> ClientCredentials:
+    """Return a public application for devices; tests do not change it."""
+    return make_application(gatebell, bob(gatebell), name="Telly & Co", confidential=False)
+
+
+def ask_for_codes(
+    gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
+) -> requests.Response:
+    """Ask as a device does: without a secret unless one is put in."""
+    parameters = {"client_id": client.client_id, "scope": "read_user"}
+    address = f"{gatebell.url}/oauth/authorize_device"
+    return machine(gatebell).post(address, data=changed(parameters, changes))
+
+
+def codes(
+    gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
+) -> dict[str, Any]:
+    """Return what a device is told."""
+    answer = ask_for_codes(gatebell, client, **changes)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def poll_form(client: ClientCredentials, device_code: str) -> dict[str, str]:
+    return {
+        "grant_type": DEVICE_GRANT,
+        "client_id": client.client_id,
+        "device_code": device_code,
+    }
+
+
+def poll(
+    gatebell: LiveGatebell, client: ClientCredentials, device_code: str, /, **changes: Changes
+) -> requests.Response:
+    """Ask whether somebody has decided."""
+    return post_token(gatebell, changed(poll_form(client, device_code), changes))
+
+
+def type_code(browser: requests.Session, gatebell: LiveGatebell, typed: str) -> requests.Response:
+    """Type a code into the page."""
+    page = browser.get(f"{gatebell.url}/oauth/device")
+    return submit(browser, page, form_with(page, "user_code"), user_code=typed)
+
+
+def press(
+    browser: requests.Session, page: requests.Response, decision: str | None
+) -> requests.Response:
+    """Press a button below the request."""
+    return submit(browser, page, form_with(page, "decision"), decision=decision)
+
+
+def approve(browser: requests.Session, gatebell: LiveGatebell, user_code: str) -> None:
+    """Type a code and approve what it stands for."""
+    done = press(browser, type_code(browser, gatebell, user_code), "approve")
+    assert done.status_code == 200, done.text
+    assert "is connected" in done.text
+
+
+def is_asking(page: requests.Response) -> bool:
+    """Tell whether a page shows a request to decide."""
+    return page.status_code == 200 and 'name="decision"' in page.text
+
+
+def words(page: requests.Response) -> str:
+    """Return what a person reads."""
+    main = re.sub(r"(?s).*<main.*?>|</main>.*", "", page.text)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", main)).split())

@@ -1,0 +1,288 @@
+"""OAuth on the wire, a request at a time, for tests that look at single answers."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+
+import requests
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from sqlalchemy import select
+
+from models import AccessToken
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    signed_in,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+VERIFIER = "a-verifier-of-a-client.that~has_enough-characters"
+CHALLENGE: str = create_s256_code_challenge(VERIFIER)
+PKCE = {"code_challenge": CHALLENGE, "code_challenge_method": "S256"}
+STATE = "a state that comes back"
+
+Changes = str | list[str] | None
+
+
+@cache
+def machine(gatebell: LiveGatebell) -> requests.Session:
+    """Return what clients send their own requests with."""
+    return gatebell.http()
+
+
+@cache
+def server_application(gatebell: LiveGatebell) -> ClientCredentials:
+    """Return an application that keeps a secret and need not ask; tests do not change it."""
+    return make_application(gatebell, bob(gatebell), name="Server App", trusted=True)
+
+
+@cache
+def phone_application(gatebell: LiveGatebell) -> ClientCredentials:
+    """Return a public application that need not ask; tests do not change it."""
+    return make_application(
+        gatebell, bob(gatebell), name="Phone App", trusted=True, confidential=False
+    )
+
+
+def changed(parameters: dict[str, str], changes: dict[str, Changes]) -> list[tuple[str, str]]:
+    """Return parameters to send: a list repeats one, None leaves it out."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in {**parameters, **changes}.items():
+        texts = value if isinstance(value, list) else [value]
+        pairs += [(name, text) for text in texts if text is not None]
+    return pairs
+
+
+def authorization_url(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
+    """Return where a client sends the browser; public or not, it does so with state."""
+    parameters = {
+        "client_id": client.client_id,
+        "redirect_uri": client.redirect_uri,
+        "response_type": "code",
+        "scope": client.scopes,
+        "state": STATE,
+    }
+    return f"{gatebell.url}/oauth/authorize?{urlencode(changed(parameters, changes))}"
+
+
+def ask_at(browser: requests.Session, url: str) -> requests.Response:
+    """Open an address and follow where the service leads, but never out of it."""
+    answer = browser.get(url, allow_redirects=False)
+    for _ in range(10):
+        location = urljoin(answer.url, answer.headers.get("Location", ""))
+        if not answer.is_redirect or urlsplit(location).netloc != urlsplit(url).netloc:
+            return answer
+        answer = browser.get(location, allow_redirects=False)
+    raise AssertionError(f"{url} leads in circles, at last to {answer.url}")
+
+
+def ask(
+    browser: requests.Session,
+    gatebell: LiveGatebell,
+    client: ClientCredentials,
+    **changes: Changes,
+) -> requests.Response:
+    """Go where a client sends the browser."""
+    return ask_at(browser, authorization_url(gatebell, client, **changes))
+
+
+def decide(
+    browser: requests.Session, page: requests.Response, decision: str = "authorize"
+) -> requests.Response:
+    """Press a button of the consent page."""
+    return submit(browser, page, form_with(page, "decision"), decision=decision)
+
+
+def sign_in_on(
+    browser: requests.Session, page: requests.Response, person: Person
+) -> requests.Response:
+    """Fill in the sign-in page and go on to where it leads."""
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.status_code == 302, answer.text
+    return ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+
+
+def landing(answer: requests.Response) -> dict[str, str]:
+    """Return the parameters that the browser brings back to the application."""
+    assert answer.status_code == 302, f"{answer.status_code}: {answer.text}"
+    pairs = parse_qsl(urlsplit(answer.headers["Location"]).query, keep_blank_values=True)
+    found = dict(pairs)
+    assert len(found) == len(pairs), pairs
+    return found
+
+
+def new_code(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
+    """Let Alice approve an application, where she is asked; return the code."""
+    browser = signed_in(gatebell, alice(gatebell))
+    answer = ask(browser, gatebell, client, **changes)
+    if not answer.is_redirect:
+        answer = decide(browser, answer)
+    return landing(answer)["code"]
+
+
+def post_token(gatebell: LiveGatebell, form: Any = None, **options: Any) -> requests.Response:
+    """Send a token request as it is."""
+    return machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form, **options)
+
+
+def redeem(
+    gatebell: LiveGatebell, client: ClientCredentials, code: str, /, **changes: Changes
+) -> requests.Response:
+    """Exchange a code, with the secret in the body unless it is taken out."""
+    parameters = {
+        "grant_type": "authorization_code",
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "code": code,
+        "redirect_uri": client.redirect_uri,
+    }
+    return post_token(gatebell, changed(parameters, changes))
+
+
+def redeem_publicly(
+    gatebell: LiveGatebell, client: ClientCredentials, code: str, **changes: Changes
+) -> requests.Response:
+    """Exchange a code without a secret, with the verifier."""
+    given: dict[str, Changes] = {"client_secret": None, "code_verifier": VERIFIER, **changes}
+    return redeem(gatebell, client, code, **given)
+
+
+@dataclass(frozen=True)
+class TokenPair:
+    """An access token and its refresh token."""
+
+    access: str
+    refresh: str
+    answer: dict[str, Any]
+
+
+def pair_in(answer: requests.Response) -> TokenPair:
+    """Return the tokens of an answer that must have some."""
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    return TokenPair(body["access_token"], body["refresh_token"], body)
+
+
+def new_pair(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> TokenPair:
+    """Get tokens for Alice, for a trusted application with a secret."""
+    return pair_in(redeem(gatebell, client, new_code(gatebell, client, **changes)))
+
+
+def new_public_pair(gatebell: LiveGatebell, client: ClientCredentials) -> TokenPair:
+    """Get tokens for Alice, for a trusted application without a secret."""
+    code = new_code(gatebell, client, **PKCE)
+    return pair_in(redeem_publicly(gatebell, client, code))
+
+
+def refresh(
+    gatebell: LiveGatebell, client: ClientCredentials, token: str, /, **changes: Changes
+) -> requests.Response:
+    """Ask for a new pair."""
+    parameters = {
+        "grant_type": "refresh_token",
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "refresh_token": token,
+    }
+    return post_token(gatebell, changed(parameters, changes))
+
+
+def age_refreshes(gatebell: LiveGatebell, by: timedelta) -> None:
+    """Let what was refreshed have been refreshed earlier."""
+    with database_of(gatebell) as session:
+        refreshed = session.scalars(
+            select(AccessToken).where(AccessToken.refreshed_at.is_not(None))
+        )
+        for token in refreshed:
+            assert token.refreshed_at is not None
+            token.refreshed_at -= by
+
+
+def revoke(
+    gatebell: LiveGatebell, client: ClientCredentials, token: str, /, **changes: Changes
+) -> requests.Response:
+    """Ask to kill a token."""
+    parameters = {
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "token": token,
+    }
+    return machine(gatebell).post(f"{gatebell.url}/oauth/revoke", data=changed(parameters, changes))
+
+
+def token_info(gatebell: LiveGatebell, token: str) -> requests.Response:
+    """Ask what a token is good for."""
+    return machine(gatebell).get(
+        f"{gatebell.url}/oauth/token/info", headers={"Authorization": f"Bearer {token}"}
+    )
+
+
+def is_live(gatebell: LiveGatebell, access_token: str) -> bool:
+    """Tell whether an access token opens anything."""
+    status = token_info(gatebell, access_token).status_code
+    assert status in {200, 401}
+    return status == 200
+
+
+def told(answer: requests.Response) -> str:
+    """Return what an answer says, but for which request it was: that differs each time."""
+    return answer.text.replace(answer.headers["X-Request-Id"], "this one")
+
+
+def assert_explained(answer: requests.Response) -> None:
+    """Check that an error says which request it was, and where it is explained."""
+    body = answer.json()
+    assert set(body) == {"error", "error_description", "error_uri", "request_id"}
+    assert body["error_uri"].endswith(f"/help/errors#{body['error']}")
+    # What section 5.2 lets an address consist of.
+    assert all("!" <= each <= "~" and each not in '"\\' for each in body["error_uri"])
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+
+
+def assert_refused(answer: requests.Response, error: str, status: int = 400) -> None:
+    """Check that an answer is an error of RFC 6749 section 5.2, of this code, fit to be cached."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Pragma"] == "no-cache"
+    body = answer.json()
+    assert_explained(answer)
+    assert body["error"] == error
+    # What section 5.2 lets a description consist of.
+    assert all(" " <= each <= "~" and each not in '"\\' for each in body["error_description"])
+
+
+def assert_refused_on_a_page(answer: requests.Response) -> None:
+    """Check that the browser stays here, with a page that is no redirect in disguise."""
+    assert answer.status_code == 400, f"{answer.status_code}: {answer.headers.get('Location')}"
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "Location" not in answer.headers
+    assert "Refresh" not in answer.headers
+    assert "http-equiv" not in answer.text
+
+
+def exchange(
+    gatebell: LiveGatebell, person: Person, /, *, auth: Any = None, **changes: Changes
+) -> requests.Response:
+    """Send name and password, without a client unless there is one."""
+    parameters = {
+        "grant_type": "password",
+        "username": person.username,
+        "password": person.password,
+    }
+    return post_token(gatebell, changed(parameters, changes), auth=auth)
+
+
+def offered_grants(gatebell: LiveGatebell) -> list[str]:
+    """Return the grants that the metadata names."""
+    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
+    grants: list[str] = machine(gatebell).get(address).json()["grant_types_supported"]
+    return grants

@@ -1,0 +1,70 @@
+"""OpenID Connect on the wire, for tests that look at single answers."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import requests
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+from tests.support.accounts.people import CALLBACK, ClientCredentials, bob, make_application
+from tests.support.oauth.oauth_wire import Changes, machine, new_pair
+from tests.support.service.live import LiveGatebell
+
+SCOPES = "openid profile email"
+
+
+@cache
+def openid_application(gatebell: LiveGatebell) -> ClientCredentials:
+    """Return an application that signs people in and need not ask; tests do not change it."""
+    return make_application(
+        gatebell,
+        bob(gatebell),
+        name="Sign-in App",
+        trusted=True,
+        scopes=f"read_user {SCOPES}",
+        redirect_uris=(CALLBACK, "https://client.example/signed-out?a=b"),
+    )
+
+
+def keys_at(gatebell: LiveGatebell, path: str = "/oauth/discovery/keys") -> requests.Response:
+    """Ask for the key set."""
+    return machine(gatebell).get(gatebell.url + path)
+
+
+def kids_of(gatebell: LiveGatebell) -> list[str]:
+    """Return the names of the published keys."""
+    return [key["kid"] for key in keys_at(gatebell).json()["keys"]]
+
+
+@dataclass(frozen=True)
+class IdToken:
+    """An ID token whose signature was checked with the published keys."""
+
+    text: str
+    header: dict[str, Any]
+    claims: dict[str, Any]
+
+
+def checked(gatebell: LiveGatebell, text: str) -> IdToken:
+    """Check an ID token as any application does that knows nothing but the key set."""
+    keys = KeySet.import_key_set(keys_at(gatebell).json())
+    token = jwt.decode(text, keys, algorithms=["RS256"])
+    return IdToken(text, token.header, token.claims)
+
+
+def sign_in_with(
+    gatebell: LiveGatebell, client: ClientCredentials | None = None, **changes: Changes
+) -> IdToken:
+    """Let Alice sign in to an application; return the ID token."""
+    wanted: dict[str, Changes] = {"scope": "openid", **changes}
+    pair = new_pair(gatebell, client or openid_application(gatebell), **wanted)
+    return checked(gatebell, pair.answer["id_token"])
+
+
+def userinfo(gatebell: LiveGatebell, token: str) -> requests.Response:
+    """Ask who signed in."""
+    return machine(gatebell).get(
+        f"{gatebell.url}/oauth/userinfo", headers={"Authorization": f"Bearer {token}"}
+    )

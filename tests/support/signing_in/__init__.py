@@ -1,0 +1,1 @@
+"""Passwords, passkeys and second factors in the hands of people."""

@@ -1,0 +1,127 @@
+"""Authenticator apps and recovery codes in the hands of Alice, Bob and Charlie."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from time import sleep, time
+from urllib.parse import urljoin
+
+import pyotp
+import requests
+from sqlalchemy import select
+
+from domain.accounts.factors.recovery_codes import renew_codes
+from domain.accounts.factors.totp import new_seed
+from domain.accounts.users import get_user
+from domain.keyring import Keyring
+from models import AuditEvent, SignIn, TotpDevice
+from tests.support.accounts.people import Person, database_of, now, settings_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+SECURITY = "/-/user_settings/security"
+TWO_FACTOR = "/users/two_factor"
+
+
+def give_app(gatebell: LiveGatebell, person: Person) -> pyotp.TOTP:
+    """Put a key into the person's app, as if they had set it up long ago."""
+    seed = new_seed()
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        since = now() - timedelta(days=30)
+        session.add(
+            TotpDevice(
+                user_id=user.id,
+                seed_ciphertext=Keyring(settings_of(gatebell).secret_key).encrypt(seed),
+                created_at=since,
+                confirmed_at=since,
+                last_used_step=None,
+            )
+        )
+    return pyotp.TOTP(seed)
+
+
+def give_recovery_codes(gatebell: LiveGatebell, person: Person) -> tuple[str, ...]:
+    """Make recovery codes for the person."""
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        keyring = Keyring(settings_of(gatebell).secret_key)
+        return renew_codes(user.id, session=session, keyring=keyring, now=now())
+
+
+def code_of(app: pyotp.TOTP, *, steps: int = 0) -> str:
+    """Return the code of so many half minutes from now.
+
+    One that is old already is given with time enough to use it before it is older still.
+    """
+    left = app.interval - time() % app.interval
+    if steps < 0 and left < 10:
+        sleep(left)
+    return app.at(now(), counter_offset=steps)
+
+
+def wrong_code_of(app: pyotp.TOTP) -> str:
+    """Return six digits that are no code of the app these minutes."""
+    taken = {app.at(now(), counter_offset=steps) for steps in range(-9, 10)}
+    return next(code for number in range(30) if (code := f"{number:06}") not in taken)
+
+
+def give_password(
+    gatebell: LiveGatebell, person: Person, **query: str
+) -> tuple[requests.Session, requests.Response]:
+    """Take the first step in a new browser; return it with the page that comes after."""
+    browser = gatebell.http()
+    page = browser.get(f"{gatebell.url}/users/sign_in", params=query)
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    assert answer.status_code == 302, answer.text
+    return browser, browser.get(urljoin(page.url, answer.headers["Location"]))
+
+
+def give_code(browser: requests.Session, page: requests.Response, code: str) -> requests.Response:
+    """Take the second step."""
+    return submit(browser, page, form_with(page, "code"), code=code)
+
+
+def sign_in_with(
+    gatebell: LiveGatebell, person: Person, code: str, **query: str
+) -> requests.Response:
+    """Take both steps in a new browser."""
+    return give_code(*give_password(gatebell, person, **query), code)
+
+
+def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
+    answer = browser.get(f"{gatebell.url}/-/user_settings/profile", allow_redirects=False)
+    return answer.status_code == 200
+
+
+def assert_signed_in(answer: requests.Response, *, lands_on: str = "/") -> None:
+    assert (answer.status_code, answer.headers.get("Location")) == (302, lands_on), answer.text
+
+
+def assert_must_begin_again(answer: requests.Response) -> None:
+    assert answer.status_code == 302, answer.text
+    assert answer.headers["Location"].startswith("/users/sign_in"), answer.headers["Location"]
+
+
+def text_of(page: requests.Response, element_id: str) -> str:
+    """Return what an element of a page says."""
+    found = re.search(rf'id="{element_id}">([^<]*)<', page.text)
+    assert found, page.text
+    return unescape(found[1])
+
+
+def methods_of(gatebell: LiveGatebell, person: Person) -> str:
+    """Return how the person proved who they are when they signed in last."""
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        newest = select(SignIn.methods).where(SignIn.user_id == user.id)
+        return session.scalars(newest.order_by(SignIn.id.desc())).first() or ""
+
+
+def events_of(gatebell: LiveGatebell, person: Person) -> list[str]:
+    """Return what was written down about the person's account, the oldest first."""
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        kinds = select(AuditEvent.kind).where(AuditEvent.user_id == user.id)
+        return list(session.scalars(kinds.order_by(AuditEvent.id)))
