@@ -78,7 +78,7 @@ class LiveSettings:
 
     def _refresh(self) -> None:
         try:
-            stored = {row.name: row.value for row in self._connections.all(_SETTINGS)}
+            stored: dict[str, str] = dict(self._connections.all(_SETTINGS))
         except SQLAlchemyError:
             return
         current = override(self._environment, stored)

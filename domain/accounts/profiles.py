@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from domain.clock import written
-from domain.database.statements import HotRow
+from domain.database.statements import Row
 from models import User
 
-#: The columns that `profile_of` reads.
+#: The columns of `FoundProfile`.
 PROFILE = (
     User.id.label("user_id"),
     User.username,
@@ -19,6 +19,19 @@ PROFILE = (
     User.created_at.label("user_created_at"),
     User.last_sign_in_at,
 )
+
+
+class FoundProfile(NamedTuple):
+    """The columns of `PROFILE` in their order; a test compares the names."""
+
+    user_id: int
+    username: str
+    user_name: str
+    email: str
+    state: str
+    is_admin: bool
+    user_created_at: datetime
+    last_sign_in_at: datetime | None
 
 
 def profile_path(username: str) -> str:
@@ -60,15 +73,16 @@ def _moment(moment: datetime | None) -> str | None:
     return written(moment) if moment else None
 
 
-def profile_of(row: HotRow) -> Profile:
-    """Build a profile from a row with the columns of PROFILE."""
+def profile_in(row: Row) -> Profile:
+    """Return the profile in a row that begins with the columns of PROFILE."""
+    found = FoundProfile._make(row[: len(PROFILE)])
     return Profile(
-        id=row.user_id,
-        username=row.username,
-        name=row.user_name,
-        email=row.email,
-        state=row.state,
-        is_admin=row.is_admin,
-        created_at=row.user_created_at,
-        last_sign_in_at=row.last_sign_in_at,
+        id=found.user_id,
+        username=found.username,
+        name=found.user_name,
+        email=found.email,
+        state=found.state,
+        is_admin=found.is_admin,
+        created_at=found.user_created_at,
+        last_sign_in_at=found.last_sign_in_at,
     )

@@ -3,33 +3,16 @@
 `web/database/connections.py` implements it. Round trips are the main cost of a request.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Executable
 
 Outcome = TypeVar("Outcome")
+#: The values of a row in the order of the statement's columns; a `NamedTuple` gives them names.
+Row = tuple[Any, ...]
 #: Runs a statement: a method of a kept connection or of a session that has begun to write.
 Run = Callable[[Executable, Mapping[str, Any] | None], Any]
-
-
-class HotRow(Protocol):
-    """A row with its columns by name and by index."""
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the value of a column."""
-
-    def __getitem__(self, index: int | slice) -> Any:
-        """Return the value of a column, or those of several as a tuple."""
-
-    def __len__(self) -> int:
-        """Return how many columns there are."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Iterate over the values."""
-
-    def _asdict(self) -> dict[str, Any]:
-        """Return the values by column name."""
 
 
 class KeptConnection(Protocol):
@@ -39,17 +22,17 @@ class KeptConnection(Protocol):
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
+    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None; retried once if the connection was lost."""
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
         """Run a read and return its rows; retried once if the connection was lost."""
 
     def all(
         self,
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    ) -> Sequence[HotRow]:
+    ) -> Sequence[Row]:
         """Run one statement and return its rows, if it has any."""
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:

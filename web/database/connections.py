@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.aside import Aside
-from domain.database.statements import HotRow, Outcome
+from domain.database.statements import Outcome, Row
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
 
 #: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
@@ -48,12 +48,12 @@ class KeptConnections:
         """`postgresql` or `sqlite`."""
         return self._engine.dialect.name
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> HotRow | None:
+    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None; see `look_up`."""
         found = self.look_up(statement, parameters)
         return found[0] if found else None
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[HotRow]:
+    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
         """Run a read; retry it once on a new connection if the kept one was lost."""
         try:
             return self.all(statement, parameters)
@@ -66,7 +66,7 @@ class KeptConnections:
         self,
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-    ) -> Sequence[HotRow]:
+    ) -> Sequence[Row]:
         """Run a statement once, without a retry: a lost one may have taken effect."""
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:

@@ -5,7 +5,6 @@ psycopg directly, because SQLAlchemy's work per execution costs about as much as
 request. See decision record 27.
 """
 
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from sqlalchemy import Connection, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from domain.database.statements import HotRow
+from domain.database.statements import Row
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
@@ -29,10 +28,10 @@ class CoreStatements:
         """Use this connection."""
         self.connection = connection
 
-    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
         """Run a statement and return its rows, if any."""
         result = self.connection.execute(statement, parameters)
-        return cast("Sequence[HotRow]", result.all()) if result.returns_rows else ()
+        return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
 
 
 class CompiledStatements:
@@ -75,7 +74,7 @@ class DirectStatements(CoreStatements):
         #: name stands for another statement there.
         self._may_prepare = driver.prepare_threshold is not None
 
-    def run(self, statement: Executable, parameters: Parameters) -> Sequence[HotRow]:
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
         """Run a statement and return its rows, if any; raises DBAPIError as SQLAlchemy does."""
         # Statements with parameters are constants of their modules and are cached.
         direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
@@ -93,7 +92,7 @@ class DirectStatements(CoreStatements):
         """Return the row factory for a result, as psycopg expects it."""
         if self._running is None or not _has_columns(cursor):
             return no_result
-        return self._running.maker_of_rows(cursor)
+        return self._running.make_row
 
     def _translated(self, error: Error, direct: "_Direct") -> DBAPIError | Exception:
         connection = self.connection
@@ -142,7 +141,10 @@ class _Direct:
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
-        self._make: Callable[[Sequence[Any]], Any] | None = None
+        #: Makes a row of the values that psycopg read.
+        self.make_row: Callable[[Sequence[Any]], Row] = (
+            self._converted if any(self._results) else tuple
+        )
 
     def values(self, parameters: Mapping[str, Any]) -> list[Any]:
         """Return the values in the order of the placeholders."""
@@ -151,24 +153,9 @@ class _Direct:
             values[name] = convert(values[name])
         return [values[name] for name in self._order]
 
-    def maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return the row factory."""
-        if self._make is None:
-            self._make = self._learn([column.name for column in cursor.description or ()])
-        return self._make
-
-    def _learn(self, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
-        row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - names unknown
-        make: Callable[[Iterable[Any]], Any] = row._make
-        if not any(self._results):
-            return make
-        results = self._results
-
-        def converted(values: Sequence[Any]) -> Any:
-            pairs = zip(results, values, strict=True)
-            return make(convert(value) if convert else value for convert, value in pairs)
-
-        return converted
+    def _converted(self, values: Sequence[Any]) -> Row:
+        pairs = zip(self._results, values, strict=True)
+        return tuple(convert(value) if convert else value for convert, value in pairs)
 
 
 def _has_columns(cursor: Cursor[Any]) -> bool:

@@ -5,14 +5,14 @@ import binascii
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Case, Text, bindparam, case, cast, exists, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
-from domain.database.statements import HotRow, KeptConnection
+from domain.database.statements import KeptConnection, Row
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import Keyring
 from models import Integration, Project
@@ -78,9 +78,26 @@ class Receiver:
     mapping: FieldMapping
 
 
+class FoundIntegration(NamedTuple):
+    """The columns of `INTEGRATION` in their order; a test compares the names."""
+
+    id: int
+    project_id: int
+    type: str
+    active: bool
+    key_digest: bytes
+    previous_key_digest: bytes | None
+    previous_key_expires_at: datetime | None
+    previous_key_last_used_at: datetime | None
+    key_last_used_at: datetime | None
+    #: As text: the parsed mapping is cached by it.
+    mapping: str | None
+    external_is_active: bool
+
+
 _External = aliased(Integration)
 
-_COLUMNS = select(
+INTEGRATION = select(
     Integration.id,
     Integration.project_id,
     Integration.type,
@@ -90,7 +107,6 @@ _COLUMNS = select(
     Integration.previous_key_expires_at,
     Integration.previous_key_last_used_at,
     Integration.key_last_used_at,
-    # As text: the parsed mapping is cached by it.
     cast(Integration.mapping, Text).label("mapping"),
     exists()
     .where(
@@ -107,13 +123,13 @@ def _if_used(digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any
     return case((used, bindparam("now", type_=last.type)), else_=last)
 
 
-_BY_IDENTIFIER = _COLUMNS.where(
+_BY_IDENTIFIER = INTEGRATION.where(
     Integration.endpoint_identifier == bindparam("identifier"),
     Project.path_key == bindparam("path"),
 )
 
 _OLDEST_OF_TYPE = (
-    _COLUMNS.where(Project.path_key == bindparam("path"), Integration.type == bindparam("type"))
+    INTEGRATION.where(Project.path_key == bindparam("path"), Integration.type == bindparam("type"))
     .order_by(Integration.id)
     .limit(1)
 )
@@ -173,27 +189,28 @@ def find_metrics_receiver(
     return find_oldest_receiver(below, IntegrationType.HTTP, connection=connection, now=now)
 
 
-def _receiver(row: HotRow | None, now: datetime) -> Receiver:
-    if row is None or row.type == IntegrationType.EXTERNAL:
+def _receiver(row: Row | None, now: datetime) -> Receiver:
+    found = FoundIntegration._make(row) if row is not None else None
+    if found is None or found.type == IntegrationType.EXTERNAL:
         message = "No alert integration answers at this address."
         raise UnknownReceiverError(message)
     return Receiver(
-        integration_id=row.id,
-        project_id=row.project_id,
-        type=_TYPES[row.type],
-        active=row.active,
-        keys=_live_keys(row, now),
-        external_is_active=row.external_is_active,
-        mapping=mapping_of_json(row.mapping),
+        integration_id=found.id,
+        project_id=found.project_id,
+        type=_TYPES[found.type],
+        active=found.active,
+        keys=_live_keys(found, now),
+        external_is_active=found.external_is_active,
+        mapping=mapping_of_json(found.mapping),
     )
 
 
-def _live_keys(row: HotRow, now: datetime) -> tuple[LiveKey, ...]:
-    present = LiveKey(digest=row.key_digest, last_used_at=row.key_last_used_at)
-    digest, expires_at = row.previous_key_digest, row.previous_key_expires_at
+def _live_keys(found: FoundIntegration, now: datetime) -> tuple[LiveKey, ...]:
+    present = LiveKey(digest=found.key_digest, last_used_at=found.key_last_used_at)
+    digest, expires_at = found.previous_key_digest, found.previous_key_expires_at
     if digest is None or expires_at is None or expires_at <= now:
         return (present,)
-    return (present, LiveKey(digest=digest, last_used_at=row.previous_key_last_used_at))
+    return (present, LiveKey(digest=digest, last_used_at=found.previous_key_last_used_at))
 
 
 def presented_key(authorization: str | None) -> str | None:

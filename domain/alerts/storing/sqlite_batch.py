@@ -5,6 +5,8 @@ and numbers are taken from its alert counter.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
@@ -43,7 +45,23 @@ _LAST_STATUS = (
     .limit(1)
     .scalar_subquery()
 )
-_EXISTING_COLUMNS = select(
+
+
+class FoundAlert(NamedTuple):
+    """The columns of `EXISTING` in their order; a test compares the names."""
+
+    id: int
+    iid: int
+    title: str
+    fingerprint: bytes
+    status: str
+    started_at: datetime
+    #: The last event's time if the alert is open.
+    ended_at: datetime
+    is_closed_by_hand: bool
+
+
+EXISTING = select(
     Alert.id,
     Alert.iid,
     Alert.title,
@@ -54,13 +72,13 @@ _EXISTING_COLUMNS = select(
     _LAST_STATUS.is_not_distinct_from(RESOLVED).label("is_closed_by_hand"),
 )
 
-_OPEN = _EXISTING_COLUMNS.where(
+_OPEN = EXISTING.where(
     _OF_PROJECT,
     Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
     Alert.status != RESOLVED,
 )
 
-_LAST_RESOLVED = _EXISTING_COLUMNS.where(
+_LAST_RESOLVED = EXISTING.where(
     Alert.id.in_(
         select(func.max(Alert.id))
         .where(
@@ -90,13 +108,14 @@ def _look_up(
     for start in range(0, len(wanted), _CHUNK):
         parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
         for row in connection.all(statement, parameters):
-            found[row.fingerprint] = Existing(
-                row.id,
-                row.iid,
-                row.title,
-                started_at=row.started_at,
-                ended_at=row.ended_at if row.status == RESOLVED else None,
-                is_closed_by_hand=row.is_closed_by_hand,
+            alert = FoundAlert._make(row)
+            found[alert.fingerprint] = Existing(
+                alert.id,
+                alert.iid,
+                alert.title,
+                started_at=alert.started_at,
+                ended_at=alert.ended_at if alert.status == RESOLVED else None,
+                is_closed_by_hand=alert.is_closed_by_hand,
             )
     return found
 

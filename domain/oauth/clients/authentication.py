@@ -16,7 +16,7 @@ from authlib.oauth2.rfc6749 import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from domain.database.statements import HotRow
+from domain.database.statements import Row
 from domain.oauth.clients import secrets as client_secrets
 from domain.oauth.clients.credential_lookup import (
     CLIENT_ALONE,
@@ -167,13 +167,13 @@ def _find(
     lookup: CredentialLookup[Any] | None,
     request: ProtocolRequest,
     context: OAuthContext,
-) -> tuple[Sequence[HotRow], bool]:
+) -> tuple[Sequence[Row], bool]:
     """Return a row for each live secret of the client, and whether they hold a credential."""
     values = {"client_id": client_id, "now": context.now}
     digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
     if lookup is None or not digests:
         return context.connection.look_up(CLIENT_ALONE, values), False
-    rows: Sequence[HotRow] = ()
+    rows: Sequence[Row] = ()
     for digest in digests:
         rows = context.connection.look_up(lookup.statement, {**values, "digest": digest})
         if not rows or has_credential(rows[0]):

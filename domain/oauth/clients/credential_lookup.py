@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute
 
-from domain.database.statements import HotRow
+from domain.database.statements import Row
 from domain.keyring import Keyring, Kind
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
@@ -50,7 +50,7 @@ class CredentialLookup(Generic[Found]):
     #: Nothing for codes of devices, which have no prefix.
     kind: Kind | None = None
 
-    def credential_in(self, row: HotRow) -> Found:
+    def credential_in(self, row: Row) -> Found:
         """Return the credential in a row that has one."""
         return self.read(row[_CLIENT_COLUMNS:])
 
@@ -84,12 +84,12 @@ _SECRETS = outerjoin(
 _IS_NAMED = Application.uid == bindparam("client_id")
 
 
-def client_in(row: HotRow) -> FoundClient:
+def client_in(row: Row) -> FoundClient:
     """Return the client in a row of any of these statements."""
     return FoundClient._make(row[:_CLIENT_COLUMNS])
 
 
-def has_credential(row: HotRow) -> bool:
+def has_credential(row: Row) -> bool:
     """Return whether the lookup found more than the client."""
     return row[_CLIENT_COLUMNS] is not None
 

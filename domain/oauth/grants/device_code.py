@@ -116,7 +116,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         begin = now - timedelta(seconds=found.device_interval)
         statement = _NOTE_POLL_SOON if connection.dialect_name == "postgresql" else _NOTE_POLL
         values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = connection.all(statement, values)[0].interval
+        interval: int = connection.all(statement, values)[0][0]
         return interval
 
     def redeem(

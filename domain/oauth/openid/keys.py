@@ -15,7 +15,7 @@ from joserfc.jwk import RSAKey
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
-    Executable,
+    Select,
     bindparam,
     delete,
     func,
@@ -116,7 +116,7 @@ def find_signing_key(
 ) -> RSAKey | None:
     """Return the key that signs now; None if none was made so far."""
     return _first_opened(
-        (row.private_ciphertext for row in connection.look_up(_IN_USE, {"now": now})), keyring
+        (ciphertext for (ciphertext,) in connection.look_up(_IN_USE, {"now": now})), keyring
     )
 
 
@@ -196,7 +196,7 @@ def rotate(
     return str(_store(key, session, keyring, now).kid)
 
 
-def _published(now: datetime) -> Executable:
+def _published(now: datetime) -> Select[str, dict[str, str], datetime, datetime | None]:
     return (
         select(SigningKey.kid, SigningKey.public_jwk, SigningKey.created_at, SigningKey.retired_at)
         .where(_is_in_use(now - LONGEST_ID_TOKEN))
@@ -206,12 +206,20 @@ def _published(now: datetime) -> Executable:
 
 def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the set, the oldest first; none if none was made so far."""
-    return tuple(PublishedKey(**row._asdict()) for row in connection.all(_published(now)))
+    return tuple(_published_key(*row) for row in connection.all(_published(now)))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the same within a transaction that may have changed them."""
-    return tuple(PublishedKey(**row._mapping) for row in session.execute(_published(now)))  # noqa: SLF001
+    return tuple(_published_key(*row) for row in session.execute(_published(now)))
+
+
+def _published_key(
+    kid: str, public_jwk: dict[str, str], created_at: datetime, retired_at: datetime | None
+) -> PublishedKey:
+    return PublishedKey(
+        kid=kid, public_jwk=public_jwk, created_at=created_at, retired_at=retired_at
+    )
 
 
 def find_public_key(kid: str, *, session: Session) -> RSAKey | None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
-from domain.accounts.profiles import PROFILE, Profile, profile_of, profile_path
+from domain.accounts.profiles import PROFILE, Profile, profile_in, profile_path
 from domain.database.statements import KeptConnection
 from domain.oauth.openid.avatars import avatar_path
 from domain.oauth.openid.id_tokens import subject
@@ -53,7 +53,7 @@ _PERSON = (
 def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, Any]:
     """Return the claims that the token's scopes open; raise InsufficientScopeError."""
     bearer.require("openid")
-    groups = [row.path for row in connection.all(_GROUPS, {"user_id": bearer.user_id})]
+    groups = [path for (path,) in connection.all(_GROUPS, {"user_id": bearer.user_id})]
     return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
 
 
@@ -66,8 +66,8 @@ def claims_of(
     `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
     """
     rows = connection.look_up(_PERSON, {"user_id": user_id})
-    groups = [row.path for row in rows if row.path is not None]
-    claims = _opened(scopes, _claims(profile_of(rows[0]), groups, issuer))
+    groups = [path for *_, path in rows if path is not None]
+    claims = _opened(scopes, _claims(profile_in(rows[0]), groups, issuer))
     if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:
         claims.pop("groups", None)
     return claims

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.exc import DBAPIError
 
-from domain.accounts.profiles import PROFILE, Profile, profile_of
+from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, BOT
-from domain.database.statements import HotRow, KeptConnection
+from domain.database.statements import KeptConnection, Row
 from domain.keyring import Keyring, Kind
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 
@@ -239,7 +239,7 @@ def note_use(
         connection.all(statement, values)
 
 
-def _find(token: str, kind: Kind, *, connection: KeptConnection, keyring: Keyring) -> HotRow | None:
+def _find(token: str, kind: Kind, *, connection: KeptConnection, keyring: Keyring) -> Row | None:
     for digest in keyring.credential_digests(token, kind):
         row = connection.first(_STATEMENTS[kind], {"digest": digest})
         if row is not None:
@@ -260,8 +260,8 @@ def _rekey(
         connection.all(_REKEY, {**values, "newest": newest, "moment": now})
 
 
-def _access_token_bearer(row: HotRow, now: datetime) -> Bearer:
-    profile, token = profile_of(row), FoundAccessToken._make(row[_OF_PROFILE:])
+def _access_token_bearer(row: Row, now: datetime) -> Bearer:
+    profile, token = profile_in(row), FoundAccessToken._make(row[_OF_PROFILE:])
     _check_live(profile, token.revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,
@@ -276,8 +276,8 @@ def _access_token_bearer(row: HotRow, now: datetime) -> Bearer:
     )
 
 
-def _personal_token_bearer(row: HotRow, now: datetime) -> Bearer:
-    profile, token = profile_of(row), FoundPersonalToken._make(row[_OF_PROFILE:])
+def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
+    profile, token = profile_in(row), FoundPersonalToken._make(row[_OF_PROFILE:])
     _check_live(profile, token.revoked_at or token.grant_revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,

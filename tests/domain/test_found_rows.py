@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import Select
+from sqlalchemy import Select, select
 
-from domain.accounts.profiles import PROFILE
+from domain.accounts.profiles import PROFILE, FoundProfile
+from domain.alerts.receiving.receivers import INTEGRATION, FoundIntegration
+from domain.alerts.storing.sqlite_batch import EXISTING, FoundAlert
 from domain.oauth.clients import credential_lookup
 from domain.oauth.clients.credential_lookup import CLIENT_ALONE, CredentialLookup
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
@@ -39,11 +41,12 @@ def test_a_credential_is_read_as_it_is_selected(
 @pytest.mark.parametrize(
     ("statement", "fields"),
     [
-        (bearer.ACCESS_TOKEN, bearer.FoundAccessToken._fields),
-        (bearer.PERSONAL_TOKEN, bearer.FoundPersonalToken._fields),
+        (bearer.ACCESS_TOKEN, (*FoundProfile._fields, *bearer.FoundAccessToken._fields)),
+        (bearer.PERSONAL_TOKEN, (*FoundProfile._fields, *bearer.FoundPersonalToken._fields)),
+        (select(*PROFILE), FoundProfile._fields),
+        (INTEGRATION, FoundIntegration._fields),
+        (EXISTING, FoundAlert._fields),
     ],
 )
-def test_a_bearer_token_is_read_as_it_is_selected(
-    statement: Select[Any], fields: tuple[str, ...]
-) -> None:
-    assert tuple(statement.selected_columns.keys())[len(PROFILE) :] == fields
+def test_a_row_is_read_as_it_is_selected(statement: Select[Any], fields: tuple[str, ...]) -> None:
+    assert tuple(statement.selected_columns.keys()) == fields
