@@ -6,6 +6,10 @@ from gevent import monkey
 monkey.patch_all()
 
 import gc
+
+# Nothing of what is loaded from here on is garbage: `post_fork` and `when_ready` turn it on again.
+gc.disable()
+
 import logging
 import os
 from typing import Any
@@ -75,6 +79,11 @@ def pre_fork(_server: Any, _worker: Any) -> None:
     gc.freeze()
 
 
+def when_ready(_server: Any) -> None:
+    """Collect garbage in the server process, which was not done while the app was loaded."""
+    gc.enable()
+
+
 def on_starting(_server: Any) -> None:
     """Refuse a wrong secret key, and make room for the counters that the web processes share."""
     try:
@@ -88,7 +97,8 @@ def on_starting(_server: Any) -> None:
 
 
 def post_fork(_server: Any, _worker: Any) -> None:
-    """Take the room for counters before anything is counted, or do without."""
+    """Collect garbage again, and take the room for counters before anything is counted."""
+    gc.enable()
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):

@@ -1,6 +1,7 @@
 """The app as web servers and the `flask` command find it."""
 
 from app import create_app
+from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
 from web.settings.reader import SettingsError, settings_from_environment
 
@@ -11,3 +12,4 @@ except SettingsError as error:
 
 configure_logging(_settings)
 app = create_app(_settings)
+keep_what_is_loaded()

@@ -19,6 +19,7 @@ from web.audit_stream import log_audit_events
 from web.database.queue_tables import make_queue_tables, queue_on_postgres
 from web.database.start_checks import CannotStartError, check_if_it_answers, reasons_in_a_sentence
 from web.database.wal_keeper import start_wal_keeper
+from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.mail import queue_due_mail, send_due_mail
@@ -98,6 +99,7 @@ def add_mail_tasks(
 
 def main() -> None:
     """Run the worker until it is told to stop, and finish the current tasks."""
+    keep_what_is_loaded()
     try:
         settings = settings_from_environment()
         configure_logging(settings)

@@ -17,6 +17,7 @@ from web.database.start_checks import (
     require_shape,
     take_up_secret_key,
 )
+from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
 from web.server.bootstrap import Credentials, ensure_first_administrator
 from web.server.supervisor import Program, Supervisor
@@ -31,6 +32,7 @@ _WRONG_SETTING = 2
 
 def main() -> None:
     """Check, migrate, create the first administrator, and serve until told to stop."""
+    keep_what_is_loaded()
     try:
         settings = settings_from_environment()
         configure_logging(settings)

@@ -1,0 +1,15 @@
+"""Tells Python's garbage collector what is no garbage."""
+
+import atexit
+import gc
+
+
+def keep_what_is_loaded() -> None:
+    """Exempt the objects that exist now from garbage collection, and all objects at exit.
+
+    Modules, classes and prepared statements live as long as the program: each full collection
+    would search some 160,000 of them (100 ms), and the interpreter collects several times at exit
+    (half a second of a command's two).
+    """
+    gc.freeze()
+    atexit.register(gc.freeze)
