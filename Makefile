@@ -6,6 +6,9 @@ PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
 
+# Programs start hundreds of times in the tests: from bytecode, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help run test faults fuzz lint fmt migrate migration docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
