@@ -67,7 +67,7 @@ accesslog = None
 logger_class = ServerLog
 logconfig_dict = logging_configuration(_settings)
 
-# Its default place is shared by all servers of a user.
+# Its default directory is shared by all servers of a user.
 control_socket_disable = True
 
 # Has to be known before the app imports prometheus_client.

@@ -16,7 +16,7 @@ from bench.large_webhook import send_large_webhook
 from bench.load import Target
 from bench.options import Options
 from bench.peer_programs import PEERS_IN_ORDER, Peer, running_peer
-from bench.pgbench import floors_in, prepare_place
+from bench.pgbench import floors_in, prepare_project
 from bench.processes import Program, inherited, worker_memory
 from bench.samples import CannotMeasureError, Measure
 from bench.seed_counts import Counts, counts_for
@@ -115,8 +115,8 @@ class _Opener:
     def _empty_view(self, name: str, threads: str, works: frozenset[Work]) -> Contender:
         _say(f"Starting: {name}")
         workers = ("--workers", str(WORKERS), "--threads", str(THREADS))
-        place = ("--bind", "127.0.0.1:{port}", "--no-control-socket")
-        config = ("--worker-class", threads, *workers, "--keep-alive", "65", *place)
+        bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket")
+        config = ("--worker-class", threads, *workers, "--keep-alive", "65", *bind)
         program = Program(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
             directory=ROOT,
@@ -132,9 +132,9 @@ class _Opener:
 
     def _gatebell(self, name: str, url: str, *, history: int) -> Contender:
         _say(f"Starting: {name}")
-        place = self._directory / name.replace(", ", "-").lower()
+        directory = self._directory / name.replace(", ", "-").lower()
         running = self._stack.enter_context(
-            running_gatebell(place, url, self._counts, history=history)
+            running_gatebell(directory, url, self._counts, history=history)
         )
         live = running.live
         of_shots = _of_shots(
@@ -151,8 +151,8 @@ class _Opener:
 
     def _pgbench(self) -> Contender:
         _say(f"Preparing: {PGBENCH}")
-        place = prepare_place(self._directory / "pgbench", self._postgres.new_database())
-        return Contender(name=PGBENCH, measures=floors_in(place))
+        project = prepare_project(self._directory / "pgbench", self._postgres.new_database())
+        return Contender(name=PGBENCH, measures=floors_in(project))
 
     def _peer(self, peer: Peer) -> Contender:
         _say(f"Installing and starting: {peer.name}")

@@ -23,32 +23,32 @@ _SAID = 400
 def install_python(name: str) -> Path:
     """Make an environment with what a peer's requirements pin; return its interpreter."""
     wanted = (PEERS / name / "requirements.txt").read_text(encoding="utf-8")
-    place = INSTALLED / name
-    python = place / "bin" / "python"
-    if not _is_installed(place, wanted):
-        venv.create(place, with_pip=True, clear=True)
+    directory = INSTALLED / name
+    python = directory / "bin" / "python"
+    if not _is_installed(directory, wanted):
+        venv.create(directory, with_pip=True, clear=True)
         requirements = PEERS / name / "requirements.txt"
         install = ("--disable-pip-version-check", "install", "--quiet", "--no-deps")
-        run((python, "-m", "pip", *install, "-r", requirements), place)
-        _note(place, wanted)
+        run((python, "-m", "pip", *install, "-r", requirements), directory)
+        _note(directory, wanted)
     return python
 
 
 def install_node(name: str) -> Path:
     """Copy a peer's program beside what its lock file pins; return the folder of the program."""
-    source, place = PEERS / name, INSTALLED / name
+    source, directory = PEERS / name, INSTALLED / name
     wanted = (source / "package-lock.json").read_text(encoding="utf-8")
-    if not _is_installed(place, wanted):
-        place.mkdir(parents=True, exist_ok=True)
+    if not _is_installed(directory, wanted):
+        directory.mkdir(parents=True, exist_ok=True)
         for each in ("package.json", "package-lock.json"):
-            (place / each).write_bytes((source / each).read_bytes())
+            (directory / each).write_bytes((source / each).read_bytes())
         options = ("--ignore-scripts", "--no-audit", "--no-fund")
-        run((NODE, _NPM, "ci", *options), place)
-        _note(place, wanted)
+        run((NODE, _NPM, "ci", *options), directory)
+        _note(directory, wanted)
     # Node looks for packages above the program.
     for program in (source / "server").glob("*.mjs"):
-        (place / program.name).write_bytes(program.read_bytes())
-    return place
+        (directory / program.name).write_bytes(program.read_bytes())
+    return directory
 
 
 def run(
@@ -72,13 +72,13 @@ def run(
         raise CannotMeasureError(f"{Path(command[0]).name} failed: {said}")
 
 
-def _is_installed(place: Path, wanted: str) -> bool:
-    stamp = place / ".installed"
+def _is_installed(directory: Path, wanted: str) -> bool:
+    stamp = directory / ".installed"
     return stamp.exists() and stamp.read_text(encoding="utf-8") == _key(wanted)
 
 
-def _note(place: Path, wanted: str) -> None:
-    (place / ".installed").write_text(_key(wanted), encoding="utf-8")
+def _note(directory: Path, wanted: str) -> None:
+    (directory / ".installed").write_text(_key(wanted), encoding="utf-8")
 
 
 def _key(wanted: str) -> str:

@@ -115,8 +115,8 @@ def _named(path: Path, name: str) -> str:
     return ""
 
 
-def _file_system(place: Path) -> str:
+def _file_system(directory: Path) -> str:
     """Return the kind of file system of a directory; on tmpfs no commit outlives the machine."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    above = [mount for mount in mounts if place.is_relative_to(mount[1])]
+    above = [mount for mount in mounts if directory.is_relative_to(mount[1])]
     return max(above, key=lambda mount: len(mount[1]))[2] if above else "unknown"

@@ -85,7 +85,7 @@ SELECT opened.id, delivery.id, opened.item_index, {opening} FROM opened, deliver
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PgbenchProject:
     """A project in a database of its own."""
 
     url: str
@@ -93,7 +93,7 @@ class Place:
     integration_id: int
 
 
-def prepare_place(directory: Path, database_url: str) -> Place:
+def prepare_project(directory: Path, database_url: str) -> PgbenchProject:
     """Make the tables, a project and an integration; no service runs on them."""
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
@@ -103,36 +103,36 @@ def prepare_place(directory: Path, database_url: str) -> Place:
         row = connection.execute("SELECT id FROM projects").fetchone()
     if row is None:
         raise CannotMeasureError("there is no project")
-    return Place(url=database_url, project_id=row[0], integration_id=endpoint.id)
+    return PgbenchProject(url=database_url, project_id=row[0], integration_id=endpoint.id)
 
 
-def floors_in(place: Place) -> dict[Work, Callable[[Run], Sample]]:
+def floors_in(project: PgbenchProject) -> dict[Work, Callable[[Run], Sample]]:
     """Return what Postgres can be measured with."""
     return {
-        Work.INTAKE: lambda run: _measure(_single(place, run), place, run),
-        Work.METRICS: lambda run: _measure(_batch(place, run), place, run),
+        Work.INTAKE: lambda run: _measure(_single(project, run), project, run),
+        Work.METRICS: lambda run: _measure(_batch(project, run), project, run),
     }
 
 
-def _single(place: Place, run: Run) -> str:
+def _single(project: PgbenchProject, run: Run) -> str:
     # The statement is the service's own, read from where it is written.
     statement = re.sub(
         r"(?<!:):(\w+)",
         lambda found: _VALUES[found[1]],
         single_alert._STORE.text,  # noqa: SLF001
     )
-    return _filled(statement, place, run) + ";\n"
+    return _filled(statement, project, run) + ";\n"
 
 
-def _batch(place: Place, run: Run) -> str:
-    return _filled(_BATCH, place, run)
+def _batch(project: PgbenchProject, run: Run) -> str:
+    return _filled(_BATCH, project, run)
 
 
-def _filled(statement: str, place: Place, run: Run) -> str:
+def _filled(statement: str, project: PgbenchProject, run: Run) -> str:
     values = {
         "new": _NEW,
-        "project_id": place.project_id,
-        "integration_id": place.integration_id,
+        "project_id": project.project_id,
+        "integration_id": project.integration_id,
         "run": run.number,
         "count": METRICS_ALERTS,
         "size": METRICS_ALERTS * _BODY_SIZE,
@@ -143,22 +143,22 @@ def _filled(statement: str, place: Place, run: Run) -> str:
     return statement
 
 
-def _measure(statement: str, place: Place, run: Run) -> Sample:
+def _measure(statement: str, project: PgbenchProject, run: Run) -> Sample:
     with TemporaryDirectory(prefix="gatebell-pgbench-") as name:
         directory = Path(name)
         script = directory / "script.sql"
         script.write_text(f"\\set n random(1, 9000000000000000)\n{statement}", encoding="utf-8")
-        _run(script, directory, place, run.seconds)
+        _run(script, directory, project, run.seconds)
         return _sample(_latencies(directory), run.seconds)
 
 
-def _run(script: Path, directory: Path, place: Place, seconds: int) -> None:
+def _run(script: Path, directory: Path, project: PgbenchProject, seconds: int) -> None:
     program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "pgbench"
     load = ("--client", str(CONNECTIONS), "--jobs", str(_JOBS), "--time", str(seconds))
     protocol = ("--no-vacuum", "--protocol", "prepared")
     log = ("--log", "--log-prefix", str(directory / "latencies"))
     done = subprocess.run(
-        (program, *protocol, *load, *log, "--file", script, place.url),
+        (program, *protocol, *load, *log, "--file", script, project.url),
         capture_output=True,
         text=True,
         timeout=seconds + _PATIENCE_SECONDS,

@@ -70,7 +70,7 @@ class StorageCost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _Instance:
     """A new database, and a sender of each kind."""
 
     live: LiveGatebell
@@ -91,29 +91,29 @@ class _Kind:
     """Things of a kind, and what stores so many of them."""
 
     name: str
-    store: Callable[[_Place, int], None]
+    store: Callable[[_Instance, int], None]
     #: How many of them a request brings.
     at_once: int = 1
 
 
-def _new_alerts(place: _Place, count: int) -> None:
+def _new_alerts(instance: _Instance, count: int) -> None:
     for number in range(count):
-        place.post(place.generic, generic_alert(f"Disk full {number:017d}"))
+        instance.post(instance.generic, generic_alert(f"Disk full {number:017d}"))
 
 
-def _reports(place: _Place, count: int) -> None:
+def _reports(instance: _Instance, count: int) -> None:
     for number in range(count):
-        place.post(place.generic, generic_alert(f"Disk full {number % 100:017d}"))
+        instance.post(instance.generic, generic_alert(f"Disk full {number % 100:017d}"))
 
 
-def _webhooks(place: _Place, count: int) -> None:
+def _webhooks(instance: _Instance, count: int) -> None:
     for number in range(count // METRICS_ALERTS):
-        place.post(place.metrics, metrics_webhook(METRICS_ALERTS, f"{number:017d}"))
+        instance.post(instance.metrics, metrics_webhook(METRICS_ALERTS, f"{number:017d}"))
 
 
-def _pairs(place: _Place, count: int) -> None:
+def _pairs(instance: _Instance, count: int) -> None:
     seed_gatebell(
-        place.live, Counts(access_tokens=count, refresh_tokens=1, codes=1, device_codes=1)
+        instance.live, Counts(access_tokens=count, refresh_tokens=1, codes=1, device_codes=1)
     )
 
 
@@ -141,12 +141,12 @@ def body_size() -> int:
     return len(generic_alert(f"Disk full {0:017d}"))
 
 
-def _made(directory: Path, database_url: str) -> _Place:
+def _made(directory: Path, database_url: str) -> _Instance:
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
     migrate(settings_of(live))
     project = make_project(live, make_user(live))
-    return _Place(
+    return _Instance(
         live=live,
         app=create_app(settings_of(live)),
         generic=connect(live, project),
@@ -154,7 +154,7 @@ def _made(directory: Path, database_url: str) -> _Place:
     )
 
 
-def _cost(kind: _Kind, things: int, sqlite: _Place, postgres: _Place) -> StorageCost:
+def _cost(kind: _Kind, things: int, sqlite: _Instance, postgres: _Instance) -> StorageCost:
     say(f"  {kind.name}")
     count = things // kind.at_once * kind.at_once
     size, sizes, wal = _file_size(sqlite), _table_sizes(postgres), _wal(postgres)
@@ -171,10 +171,10 @@ def _cost(kind: _Kind, things: int, sqlite: _Place, postgres: _Place) -> Storage
     )
 
 
-def _table_sizes(place: _Place) -> Mapping[str, TableSize]:
+def _table_sizes(instance: _Instance) -> Mapping[str, TableSize]:
     # What a worker and Postgres' own cleaning do meanwhile.
-    add_up_days(settings_of(place.live))
-    with psycopg.connect(place.live.database_url, autocommit=True) as connection:
+    add_up_days(settings_of(instance.live))
+    with psycopg.connect(instance.live.database_url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         rows = connection.execute(_SIZES).fetchall()
     return {
@@ -183,14 +183,14 @@ def _table_sizes(place: _Place) -> Mapping[str, TableSize]:
     }
 
 
-def _wal(place: _Place) -> int:
-    with psycopg.connect(place.live.database_url) as connection:
+def _wal(instance: _Instance) -> int:
+    with psycopg.connect(instance.live.database_url) as connection:
         row = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
     return int(row[0]) if row else 0
 
 
-def _file_size(place: _Place) -> int:
-    file = place.live.instance_path / "gatebell.db"
+def _file_size(instance: _Instance) -> int:
+    file = instance.live.instance_path / "gatebell.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return file.stat().st_size

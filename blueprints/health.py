@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from web.admin.instance_state import worker_seen_at
 from web.http.access import open_to_anyone
 from web.metrics import current_metrics
-from web.metrics_access import is_from_trusted_place
+from web.metrics_access import is_from_trusted_network
 from web.readiness import clock_warning, readiness_problem
 from web.services import settings
 
@@ -48,7 +48,7 @@ def metrics() -> Response:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-    if not expected and not is_from_trusted_place(request.environ, settings()):
+    if not expected and not is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
     counted = current_metrics(worker_seen_at=worker_seen_at())
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -18,7 +18,7 @@ _FORWARDING = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_RE
 _HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING, "FORWARDED", "VIA"))
 
 
-def is_from_trusted_place(environ: Mapping[str, Any], settings: Settings) -> bool:
+def is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
     """Return whether a request came from this machine or one of METRICS_NETWORKS."""
     address = _address(environ.get("REMOTE_ADDR", ""))
     is_forwarded = any(name in environ for name in _HEADERS)

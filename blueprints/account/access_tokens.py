@@ -18,7 +18,7 @@ from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit import record_event
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings
 
 access_tokens = Blueprint("access_tokens", __name__, url_prefix="/-/user_settings/access_tokens")
@@ -30,7 +30,7 @@ _SHOWN_ONCE = "personal_access_token"
 @signed_in
 def index() -> ResponseReturnValue:
     """List the user's tokens; a new one is shown once."""
-    given = list_query("state", *PLACES)
+    given = list_query("state", *CURSORS)
     is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
     found = lists.page_of_tokens(_mine(is_active), asked_slice(), session=db.session(), now=now())
     name, sealed = session.pop(_SHOWN_ONCE, ("", None))

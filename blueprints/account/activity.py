@@ -15,7 +15,7 @@ from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit import record_event
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now
 
 activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity")
@@ -26,7 +26,7 @@ activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity
 def index() -> ResponseReturnValue:
     """List the user's sign-ins and the events of their account."""
     me, session = get_current_user(), db.session()
-    list_query(*PLACES)
+    list_query(*CURSORS)
     found = page_of_events(EventFilter(user_id=me.id), asked_slice(), session=session)
     sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
     return render_template(

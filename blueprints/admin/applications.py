@@ -26,7 +26,7 @@ from web.http.access import administrator, get_current_user
 from web.http.audit import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import now, services, settings
 
@@ -39,7 +39,7 @@ _OWNERS = ("instance", "users")
 @administrator
 def index() -> ResponseReturnValue:
     """List the applications of the instance, or of its users."""
-    given = list_query("of", "search", *PLACES)
+    given = list_query("of", "search", *CURSORS)
     wanted = ApplicationFilter(
         is_instance_wide=one_of(given, "of", _OWNERS, "instance") == "instance",
         search=words(given, "search"),

@@ -9,7 +9,7 @@ from forms.audit import AuditFilterForm
 from web.extensions import db
 from web.http.access import administrator
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 
 audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
 
@@ -18,7 +18,7 @@ audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
 @administrator
 def index() -> ResponseReturnValue:
     """List the events, filtered by the form, the newest first."""
-    list_query("kind", "actor", "user", "since", "until", *PLACES)
+    list_query("kind", "actor", "user", "since", "until", *CURSORS)
     form = AuditFilterForm()
     part = asked_slice()
     if not form.validate():

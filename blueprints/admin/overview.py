@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries.recent import recent_deliveries
 from domain.oauth.clients.directory import count_applications
-from domain.projects.totals import count_places
+from domain.projects.totals import count_namespaces
 from web.admin.instance_state import state_of_the_instance
 from web.extensions import db
 from web.http.access import administrator
@@ -25,6 +25,6 @@ def index() -> ResponseReturnValue:
         state=state_of_the_instance(),
         accounts=count_accounts(session=session),
         applications=count_applications(session=session),
-        places=count_places(session=session),
+        namespaces=count_namespaces(session=session),
         deliveries=recent_deliveries(limit=_MOST_DELIVERIES, session=session),
     )

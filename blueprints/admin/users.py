@@ -31,7 +31,7 @@ from web.extensions import db
 from web.http.access import administrator, administrator_afresh, get_current_user
 from web.http.audit import record_event
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
@@ -57,7 +57,7 @@ class Tab:
 @administrator
 def index() -> ResponseReturnValue:
     """List accounts, the newest first."""
-    given = list_query("group", "search", *PLACES)
+    given = list_query("group", "search", *CURSORS)
     wanted = AccountFilter(
         group=one_of(given, "group", GROUPS, "people"), search=words(given, "search")
     )

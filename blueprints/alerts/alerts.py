@@ -26,7 +26,7 @@ from web.alerts.files import alert_file
 from web.extensions import db
 from web.http.access import get_current_user, project_member
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, list_query
+from web.pages.list_query import CURSORS, list_query
 from web.pages.namespaces import integration_context
 from web.services import now, reading, settings
 
@@ -53,7 +53,7 @@ class Tab:
 @project_member(at_least=Role.DEVELOPER)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
-    given = list_query(*PARAMETERS, *PLACES)
+    given = list_query(*PARAMETERS, *CURSORS)
     query = read_query(given, project_id=project.id)
     query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
     found = queries.list_alerts(query.wanted, _part(query), session=db.session())

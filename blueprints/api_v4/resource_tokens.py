@@ -13,7 +13,7 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenReq
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.access import get_group_for, get_project_for
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from domain.projects.references import group_path, project_path
 from domain.projects.views import Viewer
 from web.api import parameters as read
@@ -44,7 +44,7 @@ _READING = ("api", "read_api", "read")
 class TokenScope:
     """The project or group of the request, and the role that the caller has in it."""
 
-    place: Place
+    namespace: Namespace
     role: Role
 
 
@@ -52,11 +52,11 @@ class TokenScope:
 @with_bearer(*_READING)
 def index(bearer: Bearer, kind: str, reference: str) -> Response:
     """List the tokens of a project or a group."""
-    place = _managed(kind, reference, bearer).place
+    namespace = _managed(kind, reference, bearer).namespace
     given, wanted_page = token_query(), requested_page()
     found = domain.list_resource_tokens(
-        token_filter(given, place=place),
-        place,
+        token_filter(given, namespace=namespace),
+        namespace,
         session=db.session(),
         now=now(),
         sort=token_order(given),
@@ -78,17 +78,19 @@ def create(bearer: Bearer, kind: str, reference: str) -> Response:
     details = replace(token_details(given), source=source_of(bearer, session=db.session()))
     wanted = TokenRequest(details=details, role=_role(level), granted_by=scope.role)
     made = domain.create_resource_token(
-        scope.place, wanted, session=db.session(), keyring=services().keyring, now=now()
+        scope.namespace, wanted, session=db.session(), keyring=services().keyring, now=now()
     )
     record_event(made.token.event(EventKind.TOKEN_ISSUED))
-    return one_time_secret_response(_seen(scope.place, made.token.id).as_json(), made.clear, 201)
+    return one_time_secret_response(
+        _seen(scope.namespace, made.token.id).as_json(), made.clear, 201
+    )
 
 
 @resource_tokens.get(_ONE)
 @with_bearer(*_READING)
 def show(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
     """Show a token."""
-    return json_response(_seen(_managed(kind, reference, bearer).place, token_id).as_json())
+    return json_response(_seen(_managed(kind, reference, bearer).namespace, token_id).as_json())
 
 
 @resource_tokens.post(f"{_ALL}/self/rotate")
@@ -99,7 +101,7 @@ def rotate_self(bearer: Bearer, kind: str, reference: str) -> Response:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
     scope = _token_scope(kind, reference, bearer, at_least=Role.GUEST)
-    return _rotated(scope.place, bearer.personal_token_id)
+    return _rotated(scope.namespace, bearer.personal_token_id)
 
 
 @resource_tokens.post(f"{_ONE}/rotate")
@@ -110,9 +112,9 @@ def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response
         message = "A bot rotates no token but its own."
         raise ForbiddenError(message)
     scope = _managed(kind, reference, bearer)
-    domain.check_may_end(_seen(scope.place, token_id), scope.role)
+    domain.check_may_end(_seen(scope.namespace, token_id), scope.role)
     check_may_rotate(token_id, bearer, session=db.session())
-    return _rotated(scope.place, token_id)
+    return _rotated(scope.namespace, token_id)
 
 
 @resource_tokens.delete(_ONE)
@@ -120,8 +122,8 @@ def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response
 def revoke(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
     """Revoke a token; its bot ceases to be a member."""
     scope = _managed(kind, reference, bearer)
-    domain.check_may_end(_seen(scope.place, token_id), scope.role)
-    token = domain.revoke_resource_token(scope.place, token_id, session=db.session(), now=now())
+    domain.check_may_end(_seen(scope.namespace, token_id), scope.role)
+    token = domain.revoke_resource_token(scope.namespace, token_id, session=db.session(), now=now())
     record_event(token.event(EventKind.TOKEN_REVOKED))
     return Response(status=204)
 
@@ -141,11 +143,13 @@ def _token_scope(kind: str, reference: str, bearer: Bearer, *, at_least: Role) -
     if kind == "projects":
         path = project_path(reference, session=session)
         project = get_project_for(path, viewer, at_least=at_least, session=session)
-        place = Place(project_id=project.id, path=project.path)
-        return TokenScope(place=place, role=project.role or at_least)
+        namespace = Namespace(project_id=project.id, path=project.path)
+        return TokenScope(namespace=namespace, role=project.role or at_least)
     path = group_path(reference, session=session)
     group = get_group_for(path, viewer, at_least=at_least, session=session)
-    return TokenScope(place=Place(group_id=group.id, path=group.path), role=group.role or at_least)
+    return TokenScope(
+        namespace=Namespace(group_id=group.id, path=group.path), role=group.role or at_least
+    )
 
 
 def _role(level: int | None) -> Role:
@@ -158,13 +162,13 @@ def _role(level: int | None) -> Role:
         raise InvalidError(message, field="access_level") from error
 
 
-def _seen(place: Place, token_id: int) -> ResourceToken:
-    return domain.get_resource_token(place, token_id, session=db.session(), now=now())
+def _seen(namespace: Namespace, token_id: int) -> ResourceToken:
+    return domain.get_resource_token(namespace, token_id, session=db.session(), now=now())
 
 
-def _rotated(place: Place, token_id: int) -> Response:
+def _rotated(namespace: Namespace, token_id: int) -> Response:
     made = domain.rotate_resource_token(
-        place,
+        namespace,
         token_id,
         token_expiry(read.all_parameters(), ROTATED_FOR),
         session=db.session(),
@@ -172,4 +176,4 @@ def _rotated(place: Place, token_id: int) -> Response:
         now=now(),
     )
     record_event(made.token.event(EventKind.TOKEN_ROTATED))
-    return one_time_secret_response(_seen(place, made.token.id).as_json(), made.clear, 200)
+    return one_time_secret_response(_seen(namespace, made.token.id).as_json(), made.clear, 200)

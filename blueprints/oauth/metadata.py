@@ -64,7 +64,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 @metadata.get("/oauth-protected-resource/<path:issuer_path>/api/v4")
 @open_to_anyone
 def rest_api(issuer_path: str = "") -> Response:
-    """Describe the REST API, at the place that belongs to its address (section 3.1)."""
+    """Describe the REST API, at the URL that belongs to its address (section 3.1)."""
     _is_ours(issuer_path)
     issuer = settings().base_url
     return _public(documents.protected_resource(f"{issuer}/api/v4", issuer=issuer))

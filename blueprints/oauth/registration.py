@@ -10,7 +10,7 @@ from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.registration import registrations as domain
 from web.http.access import checks_its_client, find_bearer
-from web.http.bearer_token import Place, presented_token
+from web.http.bearer_token import TokenLocation, presented_token
 from web.http.rate_limits import limit_registrations, limited_by_address
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send
@@ -82,7 +82,7 @@ def _registrar_id() -> int | None:
 
 def _token() -> str | None:
     """Return the registration access token, which goes into the header and nowhere else."""
-    return presented_token(Place.HEADER)
+    return presented_token(TokenLocation.HEADER)
 
 
 def _body() -> dict[str, Any]:

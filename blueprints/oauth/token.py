@@ -11,7 +11,7 @@ from domain.oauth.presented_tokens.bearer import (
     get_access_token_bearer,
 )
 from web.http.access import checks_its_client, open_to_anyone
-from web.http.bearer_token import OAUTH_PLACES, presented_token
+from web.http.bearer_token import OAUTH_LOCATIONS, presented_token
 from web.http.json_responses import json_response
 from web.http.key_proofs import check_key
 from web.http.rate_limits import limited_by_address
@@ -72,7 +72,7 @@ def revoke() -> ResponseReturnValue:
 @open_to_anyone
 def info() -> ResponseReturnValue:
     """Return the scopes and the lifetime of the presented token."""
-    presented = presented_token(*OAUTH_PLACES)
+    presented = presented_token(*OAUTH_LOCATIONS)
     if presented is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
     moment = now()

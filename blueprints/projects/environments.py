@@ -17,7 +17,7 @@ from forms.environment import EnvironmentForm
 from web.extensions import db
 from web.http.access import project_member
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, list_query
+from web.pages.list_query import CURSORS, list_query
 from web.services import now, settings
 
 environments = Blueprint(
@@ -83,7 +83,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     wanted = AlertFilter(
         project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
     )
-    given = list_query(*PLACES)
+    given = list_query(*CURSORS)
     part = AlertSlice(
         size=settings().page_size,
         following=read_cursor(given.get("before"), AlertSlice.order),

@@ -8,11 +8,11 @@ from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group
 from domain.projects.creation import create_group, make_owner
 from domain.projects.members import (
-    Place,
+    Namespace,
     add_member,
     change_role,
     changed,
-    get_place,
+    get_namespace,
     joined,
     left,
     list_members,
@@ -60,14 +60,14 @@ def members(group_path: str) -> ResponseReturnValue:
     form = MemberForm(giver=group.role or Role.GUEST)
     if not form.validate_on_submit():
         return _members_page(group, form)
-    place = _maintained(group.path)
+    namespace = _maintained(group.path)
     login, role = form.user.data or "", form.chosen_role
     try:
-        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
+        user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
         form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(group, form)
-    record_event(joined(place, user, role))
+    record_event(joined(namespace, user, role))
     flash(f"{user.username} is now {role.label} of {group.path}.")
     return redirect(url_for("groups.members", group_path=group.path))
 
@@ -76,12 +76,12 @@ def members(group_path: str) -> ResponseReturnValue:
 @signed_in
 def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Give a member another role."""
-    place = _maintained(group_path)
+    namespace = _maintained(group_path)
     role = RoleForm(giver=Role.OWNER).get_role()
-    change = change_role(place, member_id, role, by=viewer(), session=db.session())
-    record_event(changed(place, change))
-    flash(f"{change.user.username} is now {role.label} of {place.path}.")
-    return redirect(url_for("groups.members", group_path=place.path))
+    change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
+    record_event(changed(namespace, change))
+    flash(f"{change.user.username} is now {role.label} of {namespace.path}.")
+    return redirect(url_for("groups.members", group_path=namespace.path))
 
 
 @groups.post(
@@ -91,20 +91,20 @@ def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
-    place = _maintained(group_path)
-    user = remove_member(place, member_id, by=viewer(), session=db.session())
-    record_event(left(place, user))
+    namespace = _maintained(group_path)
+    user = remove_member(namespace, member_id, by=viewer(), session=db.session())
+    record_event(left(namespace, user))
     flash("The member is removed.")
-    return redirect(url_for("groups.members", group_path=place.path))
+    return redirect(url_for("groups.members", group_path=namespace.path))
 
 
-def _maintained(path: str) -> Place:
+def _maintained(path: str) -> Namespace:
     """Return a group that the visitor maintains, or raise ForbiddenError."""
     group = get_group(path, viewer(), session=db.session())
     if not group.can_maintain:
         message = f"This needs the role Maintainer in {group.path}."
         raise ForbiddenError(message)
-    return Place(group_id=group.id, path=group.path)
+    return Namespace(group_id=group.id, path=group.path)
 
 
 def _new_page(form: GroupForm) -> ResponseReturnValue:
@@ -113,7 +113,7 @@ def _new_page(form: GroupForm) -> ResponseReturnValue:
 
 def _members_page(group: GroupView, form: MemberForm) -> ResponseReturnValue:
     everyone = list_members(
-        get_place(group.path, session=db.session()),
+        get_namespace(group.path, session=db.session()),
         viewer_id=get_current_user().id,
         session=db.session(),
     )

@@ -13,7 +13,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups
 from domain.projects.creation import change_visibility, create_project, make_owner
 from domain.projects.members import (
-    Place,
+    Namespace,
     add_member,
     change_role,
     changed,
@@ -125,13 +125,13 @@ def members(project: ProjectView) -> ResponseReturnValue:
     form = MemberForm(giver=project.role or Role.GUEST)
     if not form.validate_on_submit():
         return _members_page(project, form)
-    place, login, role = _place(project), form.user.data or "", form.chosen_role
+    namespace, login, role = _namespace(project), form.user.data or "", form.chosen_role
     try:
-        user = add_member(place, login, role, by=viewer(), session=db.session(), now=now())
+        user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
     except (InvalidError, NotFoundError) as error:
         form.object_to(getattr(error, "field", "user"), str(error))
         return _members_page(project, form)
-    record_event(joined(place, user, role))
+    record_event(joined(namespace, user, role))
     flash(f"{user.username} is now {role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -140,9 +140,9 @@ def members(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Give a member another role."""
-    place, role = _place(project), RoleForm(giver=Role.OWNER).get_role()
-    change = change_role(place, member_id, role, by=viewer(), session=db.session())
-    record_event(changed(place, change))
+    namespace, role = _namespace(project), RoleForm(giver=Role.OWNER).get_role()
+    change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
+    record_event(changed(namespace, change))
     flash(f"{change.user.username} is now {role.label} of {project.path}.")
     return redirect(url_for("projects.members", project_path=project.path))
 
@@ -154,19 +154,19 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Take a member out."""
-    place = _place(project)
-    user = remove_member(place, member_id, by=viewer(), session=db.session())
-    record_event(left(place, user))
+    namespace = _namespace(project)
+    user = remove_member(namespace, member_id, by=viewer(), session=db.session())
+    record_event(left(namespace, user))
     flash("The member is removed.")
     return redirect(url_for("projects.members", project_path=project.path))
 
 
-def _place(project: ProjectView) -> Place:
-    return Place(project_id=project.id, path=project.path)
+def _namespace(project: ProjectView) -> Namespace:
+    return Namespace(project_id=project.id, path=project.path)
 
 
 def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
-    place = _place(project)
-    everyone = list_members(place, viewer_id=get_current_user().id, session=db.session())
+    namespace = _namespace(project)
+    everyone = list_members(namespace, viewer_id=get_current_user().id, session=db.session())
     page = render_template("projects/members.html", project=project, members=everyone, form=form)
     return page, 422 if form.errors else 200

@@ -19,34 +19,34 @@ from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS, TokenRequest
 from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES, NewToken, TokenDetails
 from domain.projects.access import get_group_for
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from domain.projects.views import ProjectView
 from forms.access_token import ResourceTokenForm
 from web.extensions import db
 from web.http.access import project_member, signed_in, viewer
 from web.http.audit import record_event
 from web.pages.links import page_links
-from web.pages.list_query import PLACES, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings
 
 resource_tokens = Blueprint("resource_tokens", __name__)
 _OF_PROJECT = "/<names:project_path>/-/settings/access_tokens"
 _OF_GROUP = "/groups/<names:group_path>/-/access_tokens"
 #: A token crosses one redirect in the session, encrypted, and is then gone.
-_SHOWN_ONCE = "place_access_token"
+_SHOWN_ONCE = "resource_access_token"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenScope:
     """A project or a group whose tokens the visitor may manage, and their role there."""
 
-    place: Place
+    namespace: Namespace
     role: Role
 
     def url(self, page: str, **values: Any) -> str:
         """Return the address of one of the pages below."""
-        kind = "project" if self.place.project_id is not None else "group"
-        where: dict[str, Any] = {f"{kind}_path": self.place.path, **values}
+        kind = "project" if self.namespace.project_id is not None else "group"
+        where: dict[str, Any] = {f"{kind}_path": self.namespace.path, **values}
         return url_for(f"resource_tokens.{kind}_{page}", **where)
 
 
@@ -67,7 +67,7 @@ def project_new(project: ProjectView) -> ResponseReturnValue:
 @resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/rotate")
 @project_member(at_least=Role.MAINTAINER)
 def project_rotate(project: ProjectView, token_id: int) -> ResponseReturnValue:
-    """Put a new token in the place of one of a project."""
+    """Replace a token of a project by a new one."""
     return _rotate(_of_project(project), token_id)
 
 
@@ -95,7 +95,7 @@ def group_new(group_path: str) -> ResponseReturnValue:
 @resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/rotate")
 @signed_in
 def group_rotate(group_path: str, token_id: int) -> ResponseReturnValue:
-    """Put a new token in the place of one of a group."""
+    """Replace a token of a group by a new one."""
     return _rotate(_of_group(group_path), token_id)
 
 
@@ -107,22 +107,22 @@ def group_revoke(group_path: str, token_id: int) -> ResponseReturnValue:
 
 
 def _of_project(project: ProjectView) -> TokenScope:
-    place = Place(project_id=project.id, path=project.path)
-    return TokenScope(place=place, role=project.role or Role.GUEST)
+    namespace = Namespace(project_id=project.id, path=project.path)
+    return TokenScope(namespace=namespace, role=project.role or Role.GUEST)
 
 
 def _of_group(path: str) -> TokenScope:
     group = get_group_for(path, viewer(), at_least=Role.OWNER, session=db.session())
     return TokenScope(
-        place=Place(group_id=group.id, path=group.path), role=group.role or Role.GUEST
+        namespace=Namespace(group_id=group.id, path=group.path), role=group.role or Role.GUEST
     )
 
 
 def _index(scope: TokenScope) -> ResponseReturnValue:
     """Show a part of the tokens; one that was just made is shown this once."""
-    given = list_query("state", *PLACES)
+    given = list_query("state", *CURSORS)
     is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
-    wanted = TokenFilter(owner_id=None, place=scope.place, is_active=is_active)
+    wanted = TokenFilter(owner_id=None, namespace=scope.namespace, is_active=is_active)
     found = lists.page_of_tokens(wanted, asked_slice(), session=db.session(), now=now())
     name, sealed = session.pop(_SHOWN_ONCE, ("", None))
     page = render_template(
@@ -139,17 +139,21 @@ def _index(scope: TokenScope) -> ResponseReturnValue:
 
 
 def _count(scope: TokenScope, *, is_active: bool) -> int:
-    wanted = TokenFilter(owner_id=None, place=scope.place, is_active=is_active)
+    wanted = TokenFilter(owner_id=None, namespace=scope.namespace, is_active=is_active)
     return lists.count_tokens(wanted, session=db.session(), now=now())
 
 
 def _frame(scope: TokenScope) -> dict[str, Any]:
-    return {"place": scope.place, "index_url": scope.url("index"), "new_url": scope.url("new")}
+    return {
+        "namespace": scope.namespace,
+        "index_url": scope.url("index"),
+        "new_url": scope.url("new"),
+    }
 
 
 def _rows(scope: TokenScope, tokens: Sequence[TokenView]) -> dict[str, Any]:
     """Return what the table shows of each token beside itself."""
-    seen = domain.with_roles(tuple(tokens), scope.place, session=db.session())
+    seen = domain.with_roles(tuple(tokens), scope.namespace, session=db.session())
     may_end = [each.token.id for each in seen if each.role is None or each.role <= scope.role]
     return {
         "scope_words": SCOPE_WORDS,
@@ -166,7 +170,7 @@ def _new(scope: TokenScope) -> ResponseReturnValue:
     keyring = services().keyring
     try:
         made = domain.create_resource_token(
-            scope.place,
+            scope.namespace,
             _token_request(scope, form),
             session=db.session(),
             keyring=keyring,
@@ -208,12 +212,12 @@ def _form_page(scope: TokenScope, form: ResourceTokenForm) -> ResponseReturnValu
 
 def _rotate(scope: TokenScope, token_id: int) -> ResponseReturnValue:
     database, keyring, moment = db.session(), services().keyring, now()
-    old = domain.get_resource_token(scope.place, token_id, session=database, now=moment)
+    old = domain.get_resource_token(scope.namespace, token_id, session=database, now=moment)
     domain.check_may_end(old, scope.role)
     until = personal_tokens.renewed_expiry(old.token, longest=_longest(), now=moment)
     try:
         made = domain.rotate_resource_token(
-            scope.place, token_id, until, session=database, keyring=keyring, now=moment
+            scope.namespace, token_id, until, session=database, keyring=keyring, now=moment
         )
     except InvalidError as error:
         flash(str(error), "error")
@@ -224,9 +228,9 @@ def _rotate(scope: TokenScope, token_id: int) -> ResponseReturnValue:
 
 def _revoke(scope: TokenScope, token_id: int) -> ResponseReturnValue:
     database, moment = db.session(), now()
-    old = domain.get_resource_token(scope.place, token_id, session=database, now=moment)
+    old = domain.get_resource_token(scope.namespace, token_id, session=database, now=moment)
     domain.check_may_end(old, scope.role)
-    token = domain.revoke_resource_token(scope.place, token_id, session=database, now=moment)
+    token = domain.revoke_resource_token(scope.namespace, token_id, session=database, now=moment)
     record_event(token.event(EventKind.TOKEN_REVOKED))
     flash(f"The token {token.name} is revoked.")
     return redirect(scope.url("index"))

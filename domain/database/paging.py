@@ -24,7 +24,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Item]):
-    """A part of a list; ids, or other places in its order, lead to its neighbours."""
+    """A part of a list; ids, or other positions in its order, lead to its neighbours."""
 
     items: tuple[Item, ...]
     next_before: int | str | None = None

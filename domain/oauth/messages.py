@@ -67,7 +67,7 @@ class ProtocolRequest(OAuth2Request):
         parameters: Mapping[str, Sequence[str]],
         headers: Mapping[str, str],
     ) -> None:
-        """Take the method, the parameters of the right place, and the headers."""
+        """Take the method, the parameters of query or form, and the headers."""
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
         self.payload = Parameters(parameters)
         #: Set if the parameters were pushed, and not brought by the browser.

@@ -130,7 +130,7 @@ def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session
     return group
 
 
-def role_in_place(
+def role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""

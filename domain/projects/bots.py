@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from domain.projects.paths import ancestors
 from domain.randomness import random_hex
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
@@ -21,10 +21,12 @@ from models import Bot, Group, Member, PersonalAccessToken, Project, User
 _NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
 
 
-def make_bot(place: Place, name: str, role: Role, *, session: Session, now: datetime) -> User:
+def make_bot(
+    namespace: Namespace, name: str, role: Role, *, session: Session, now: datetime
+) -> User:
     """Store a bot and make it a member of a group or project."""
-    kind = "group" if place.group_id is not None else "project"
-    username = f"{kind}_{place.group_id or place.project_id}_bot_{random_hex(16)}"
+    kind = "group" if namespace.group_id is not None else "project"
+    username = f"{kind}_{namespace.group_id or namespace.project_id}_bot_{random_hex(16)}"
     user = User(
         username=username,
         # RFC 2606 section 2: no mail can be delivered there.
@@ -39,7 +41,7 @@ def make_bot(place: Place, name: str, role: Role, *, session: Session, now: date
     )
     session.add(user)
     session.flush()  # to learn the id
-    here = {"group_id": place.group_id, "project_id": place.project_id}
+    here = {"group_id": namespace.group_id, "project_id": namespace.project_id}
     session.add(Bot(user_id=user.id, **here))
     session.add(Member(user_id=user.id, role=int(role), created_at=now, **here))
     return user
@@ -82,9 +84,9 @@ class Maintainer:
 def maintainers_of(
     group_id: int | None, project_id: int | None, *, session: Session
 ) -> tuple[str, tuple[Maintainer, ...]]:
-    """Return the path of a place and who may manage its tokens there, or in a group above."""
-    place = Group if group_id is not None else Project
-    path = session.scalar(select(place.path).where(place.id == (group_id or project_id))) or ""
+    """Return the path of a namespace and who may manage its tokens there, or in a group above."""
+    table = Group if group_id is not None else Project
+    path = session.scalar(select(table.path).where(table.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER
     # A comparison with None would match the members of every group.
     is_here = false() if project_id is None else Member.project_id == project_id

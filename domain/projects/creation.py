@@ -91,13 +91,15 @@ def create_project(
     return project
 
 
-def make_owner(place: Group | Project, user_id: int, *, session: Session, now: datetime) -> None:
+def make_owner(
+    namespace: Group | Project, user_id: int, *, session: Session, now: datetime
+) -> None:
     """Make a user the owner of a new group or project."""
     session.add(
         Member(
             user_id=user_id,
-            group_id=place.id if isinstance(place, Group) else None,
-            project_id=place.id if isinstance(place, Project) else None,
+            group_id=namespace.id if isinstance(namespace, Group) else None,
+            project_id=namespace.id if isinstance(namespace, Project) else None,
             role=int(Role.OWNER),
             created_at=now,
         )
@@ -118,11 +120,11 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
-def _store(place: Group | Project, *, session: Session) -> None:
+def _store(namespace: Group | Project, *, session: Session) -> None:
     """Store a group or project to get its id; raise ConflictError if the path was taken."""
     try:
         with session.begin_nested():  # the page that says so still asks the database
-            session.add(place)
+            session.add(namespace)
     except IntegrityError as error:
-        message = f"“{place.path}” exists already."
+        message = f"“{namespace.path}” exists already."
         raise ConflictError(message, field="path") from error

@@ -15,7 +15,7 @@ from domain.accounts.users import ACTIVE, BOT, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import role_in_place
+from domain.projects.access import role_in_namespace
 from domain.projects.paths import ancestors
 from domain.projects.views import MemberView, Viewer
 from models import Group, Member, Project, User
@@ -26,7 +26,7 @@ OPERATOR = Viewer(user_id=None, is_admin=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Namespace:
     """A group or a project that users can be members of."""
 
     group_id: int | None = None
@@ -34,28 +34,28 @@ class Place:
     path: str
 
 
-def get_place(path: str, *, session: Session) -> Place:
+def get_namespace(path: str, *, session: Session) -> Namespace:
     """Return the group or project of a full path, or raise NotFoundError."""
     wanted = fold(path.strip("/"))
     group = session.scalar(select(Group).where(Group.path_key == wanted))
     if group is not None:
-        return Place(group_id=group.id, path=group.path)
+        return Namespace(group_id=group.id, path=group.path)
     project = session.scalar(select(Project).where(Project.path_key == wanted))
     if project is not None:
-        return Place(project_id=project.id, path=project.path)
+        return Namespace(project_id=project.id, path=project.path)
     message = f"There is no group or project “{path}”."
     raise NotFoundError(message)
 
 
 def add_member(
-    place: Place, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
+    namespace: Namespace, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
 ) -> User:
     """Add a user without a direct role as a member.
 
     Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for existing members,
     whose role only `change_role` changes.
     """
-    giver = _lock_members(place, by, session=session)
+    giver = _lock_members(namespace, by, session=session)
     _check_login(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
@@ -64,8 +64,8 @@ def add_member(
     _check_gift(role, giver)
     insert = insert_into(Member, session=session).values(
         user_id=user.id,
-        group_id=place.group_id,
-        project_id=place.project_id,
+        group_id=namespace.group_id,
+        project_id=namespace.project_id,
         role=int(role),
         created_at=now,
     )
@@ -76,12 +76,12 @@ def add_member(
     return user
 
 
-def find_member(place: Place, login: str, *, session: Session) -> int:
+def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
     """Return the id of a user's membership, or raise NotFoundError."""
     user = get_user(login, session=session)
-    number = session.scalar(select(Member.id).where(Member.user_id == user.id, _is_here(place)))
+    number = session.scalar(select(Member.id).where(Member.user_id == user.id, _is_here(namespace)))
     if number is None:
-        message = f"{user.username} has no role of their own in {place.path}."
+        message = f"{user.username} has no role of their own in {namespace.path}."
         raise NotFoundError(message)
     return number
 
@@ -96,44 +96,44 @@ class RoleChange:
 
 
 def change_role(
-    place: Place, member_id: int, role: Role, *, by: Viewer, session: Session
+    namespace: Namespace, member_id: int, role: Role, *, by: Viewer, session: Session
 ) -> RoleChange:
     """Change a member's role; nobody may give or take a role above their own.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _lock_members(place, by, session=session)
-    member, user = _get_member(place, member_id, giver, session=session)
+    giver = _lock_members(namespace, by, session=session)
+    member, user = _get_member(namespace, member_id, giver, session=session)
     _check_gift(role, giver)
     before = Role(member.role)
     if role < before:
-        _keep_an_owner(place, member, session=session)
+        _keep_an_owner(namespace, member, session=session)
     member.role = int(role)
     return RoleChange(user=user, before=before, after=role)
 
 
-def remove_member(place: Place, member_id: int, *, by: Viewer, session: Session) -> User:
+def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> User:
     """Remove a member and return the user; the last owner of a group cannot be removed.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _lock_members(place, by, session=session)
-    member, user = _get_member(place, member_id, giver, session=session)
-    _keep_an_owner(place, member, session=session)
+    giver = _lock_members(namespace, by, session=session)
+    member, user = _get_member(namespace, member_id, giver, session=session)
+    _keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
     return user
 
 
-def _lock_members(place: Place, viewer: Viewer, *, session: Session) -> Role:
+def _lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members of a group or project, then return the viewer's current role."""
-    table = Group if place.group_id is not None else Project
-    number = place.group_id or place.project_id
+    table = Group if namespace.group_id is not None else Project
+    number = namespace.group_id or namespace.project_id
     # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
     # writer.
     session.execute(select(table.id).where(table.id == number).with_for_update(key_share=True))
-    role = role_in_place(place.path, place.project_id, viewer, session=session)
+    role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
-        message = f"This needs the role Maintainer in {place.path}."
+        message = f"This needs the role Maintainer in {namespace.path}."
         raise ForbiddenError(message)
     return role
 
@@ -155,13 +155,13 @@ def _check_gift(role: Role, giver: Role) -> None:
 
 
 def _get_member(
-    place: Place, member_id: int, giver: Role, *, session: Session
+    namespace: Namespace, member_id: int, giver: Role, *, session: Session
 ) -> tuple[Member, User]:
     """Return a member whose role is not above the viewer's, or raise an error."""
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
-        .where(Member.id == member_id, _is_here(place))
+        .where(Member.id == member_id, _is_here(namespace))
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
@@ -177,17 +177,17 @@ def _get_member(
     return member, user
 
 
-def _is_here(place: Place) -> ColumnElement[bool]:
-    if place.group_id is not None:
-        return Member.group_id == place.group_id
-    return Member.project_id == place.project_id
+def _is_here(namespace: Namespace) -> ColumnElement[bool]:
+    if namespace.group_id is not None:
+        return Member.group_id == namespace.group_id
+    return Member.project_id == namespace.project_id
 
 
-def _keep_an_owner(place: Place, member: Member, *, session: Session) -> None:
+def _keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> None:
     """Raise InvalidError if no other active owner is left, here or in a group above."""
-    if place.group_id is None or member.role < Role.OWNER:
+    if namespace.group_id is None or member.role < Role.OWNER:
         return
-    if not _has_owner(place.path, Member.id != member.id, session=session):
+    if not _has_owner(namespace.path, Member.id != member.id, session=session):
         message = "A group needs an owner: give the role to somebody else first."
         raise InvalidError(message, field="member")
 
@@ -226,18 +226,20 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(path for path in paths if not _has_owner(path, others, session=session))
 
 
-def joined(place: Place, user: User, role: Role) -> Event:
+def joined(namespace: Namespace, user: User, role: Role) -> Event:
     """Return the audit event for a new member."""
     details = {"username": user.username, "role": role.label}
-    return Event(kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=place.path, details=details)
+    return Event(
+        kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=namespace.path, details=details
+    )
 
 
-def changed(place: Place, change: RoleChange) -> Event:
+def changed(namespace: Namespace, change: RoleChange) -> Event:
     """Return the audit event for a changed role."""
     return Event(
         kind=EventKind.MEMBER_CHANGED,
         user_id=change.user.id,
-        subject=place.path,
+        subject=namespace.path,
         details={
             "username": change.user.username,
             "role": change.after.label,
@@ -246,37 +248,37 @@ def changed(place: Place, change: RoleChange) -> Event:
     )
 
 
-def left(place: Place, user: User) -> Event:
+def left(namespace: Namespace, user: User) -> Event:
     """Return the audit event for a removed member."""
     return Event(
         kind=EventKind.MEMBER_REMOVED,
         user_id=user.id,
-        subject=place.path,
+        subject=namespace.path,
         details={"username": user.username},
     )
 
 
 def list_members(
-    place: Place, *, viewer_id: int | None, session: Session
+    namespace: Namespace, *, viewer_id: int | None, session: Session
 ) -> tuple[MemberView, ...]:
     """Return all members, direct and inherited, each once.
 
     The highest role counts. A lower direct role is given as well: it remains when the inherited one
     is removed.
     """
-    above = (*ancestors(place.path), place.path)
+    above = (*ancestors(namespace.path), namespace.path)
     rows = session.execute(
         select(Member, User, Group.path)
         .join(User, User.id == Member.user_id)
         .outerjoin(Group, Group.id == Member.group_id)
         .where(
             Group.path.in_(above)
-            | ((Member.project_id == place.project_id) & Member.project_id.is_not(None))
+            | ((Member.project_id == namespace.project_id) & Member.project_id.is_not(None))
         )
     )
     people: dict[int, tuple[User, list[tuple[Member, str | None]]]] = {}
     for member, user, group_path in rows:
-        is_inherited = group_path not in (None, place.path)
+        is_inherited = group_path not in (None, namespace.path)
         roles = people.setdefault(user.id, (user, []))[1]
         roles.append((member, group_path if is_inherited else None))
     views = (_member_view(user, roles, viewer_id) for user, roles in people.values())

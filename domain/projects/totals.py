@@ -16,7 +16,7 @@ class Totals:
     projects: int
 
 
-def count_places(*, session: Session) -> Totals:
+def count_namespaces(*, session: Session) -> Totals:
     """Count groups and projects."""
     groups = select(func.count(Group.id)).scalar_subquery()
     projects = select(func.count(Project.id)).scalar_subquery()

@@ -98,13 +98,13 @@ const helpButton = document.querySelector("[data-shortcuts]");
 helpButton.hidden = false;
 helpButton.addEventListener("click", () => help.showModal());
 
-// Who changed alerts by a key goes on at the place where they were.
+// Who changed alerts by a key goes on at the position where they were.
 
-const PLACE = `alerts at ${location.pathname}`;
+const POSITION = `alerts at ${location.pathname}`;
 
 function remember() {
   try {
-    sessionStorage.setItem(PLACE, String(Math.max(0, current())));
+    sessionStorage.setItem(POSITION, String(Math.max(0, current())));
   } catch {
     // Then they start at the top.
   }
@@ -112,11 +112,11 @@ function remember() {
 
 function resume() {
   try {
-    const place = sessionStorage.getItem(PLACE);
-    sessionStorage.removeItem(PLACE);
-    if (place === null) return;
+    const position = sessionStorage.getItem(POSITION);
+    sessionStorage.removeItem(POSITION);
+    if (position === null) return;
     const all = rows();
-    all[Math.min(all.length - 1, Number(place))]?.querySelector("a").focus();
+    all[Math.min(all.length - 1, Number(position))]?.querySelector("a").focus();
   } catch {
     // As above.
   }
@@ -142,8 +142,8 @@ function gist(part) {
   return copy.innerHTML;
 }
 
-// The place of the focus, in words that are true of the new rows as well.
-function placeOfFocus(part) {
+// The position of the focus, in words that are true of the new rows as well.
+function focusPosition(part) {
   const active = document.activeElement;
   if (!part.contains(active)) return null;
   const row = active.closest("[data-alert-row]");
@@ -154,7 +154,7 @@ function placeOfFocus(part) {
 
 function put(part, fresh) {
   if (gist(part) === gist(fresh)) return false;
-  const focus = placeOfFocus(part);
+  const focus = focusPosition(part);
   const kept = new Set(chosen().map((row) => row.dataset.alertRow));
   part.replaceChildren(...fresh.childNodes);
   for (const row of rows()) box(row).checked = kept.has(row.dataset.alertRow);

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.architecture.test_shape import LAYERS, ROOT, files_of_the_project, place
+from tests.architecture.test_shape import LAYERS, ROOT, files_of_the_project, path_of
 
 CODE = (*LAYERS, "app.py", "wsgi.py", "gunicorn.conf.py", "migrations", "tests")
 FOLDERS = (*LAYERS, "bench", "docs", "migrations", "scripts", "static", "templates", "tests")
@@ -58,7 +58,7 @@ def _documents() -> Iterator[tuple[str, str]]:
         is_read = file.suffix in {".md", ".toml"} or file.name == "Makefile"
         text = file.read_text(encoding="utf-8") if is_read else ""
         if text and file.name != "CHANGELOG.md" and not _STATUS.search(text):
-            yield place(file), text
+            yield path_of(file), text
 
 
 @cache
@@ -95,7 +95,7 @@ def _words() -> frozenset[str]:
 
 @cache
 def _paths() -> frozenset[str]:
-    files = {place(file) for file in files_of_the_project()}
+    files = {path_of(file) for file in files_of_the_project()}
     folders = {parent.as_posix() for name in files for parent in Path(name).parents}
     return frozenset(files | folders)
 
@@ -167,6 +167,6 @@ def test_what_documents_name_exists() -> None:
 
 def test_what_docstrings_and_comments_name_exists() -> None:
     dead = {
-        dead for source in _sources() for dead in _dead_pointers(source.prose, place(source.path))
+        dead for source in _sources() for dead in _dead_pointers(source.prose, path_of(source.path))
     }
     assert sorted(dead) == []

@@ -49,7 +49,7 @@ def modules(*folders: str) -> Iterator[Path]:
             yield file
 
 
-def place(file: Path) -> str:
+def path_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
@@ -72,7 +72,7 @@ def test_a_package_whose_parts_are_imported_one_by_one_does_nothing_itself(packa
 
 def test_no_file_is_longer_than_a_reader_can_keep_in_mind() -> None:
     long = {
-        place(file): count
+        path_of(file): count
         for file in modules(*LAYERS, "tests")
         if (count := len(file.read_text(encoding="utf-8").splitlines())) > MOST_LINES_OF_A_FILE
     }
@@ -80,13 +80,13 @@ def test_no_file_is_longer_than_a_reader_can_keep_in_mind() -> None:
 
 
 def test_a_file_is_named_for_what_is_in_it() -> None:
-    named = {place(file) for file in modules(*LAYERS, "tests") if file.stem in EMPTY_NAMES}
+    named = {path_of(file) for file in modules(*LAYERS, "tests") if file.stem in EMPTY_NAMES}
     assert named == set()
 
 
 def test_a_view_parses_asks_and_answers_and_nothing_else() -> None:
     long = {
-        f"{place(file)}:{node.name}": lines
+        f"{path_of(file)}:{node.name}": lines
         for file in modules("blueprints")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
@@ -97,7 +97,7 @@ def test_a_view_parses_asks_and_answers_and_nothing_else() -> None:
 
 def test_a_transaction_is_ended_in_one_place() -> None:
     ending = {
-        place(file)
+        path_of(file)
         for file in modules(*LAYERS)
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == "commit"
@@ -108,7 +108,7 @@ def test_a_transaction_is_ended_in_one_place() -> None:
 def test_nothing_is_left_to_be_done_later() -> None:
     marks = {"TO" + "DO", "FIX" + "ME", "X" + "XX"}
     found = {
-        f"{place(file)}: {mark}"
+        f"{path_of(file)}: {mark}"
         for file in modules(*LAYERS, "tests", "migrations")
         for mark in marks
         if mark in file.read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def test_every_list_refuses_what_it_does_not_know() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         if called & LIST_ANSWERS and not called & LIST_QUERIES:
-            careless.add(place(file))
+            careless.add(path_of(file))
     assert careless == set()
 
 

@@ -7,7 +7,7 @@ from domain.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
 from models import AccessToken, Application, PersonalAccessToken
 from tests.support.accounts.people import ClientCredentials, Person, database_of, now, settings_of
-from tests.support.accounts.resource_tokens import make_bot_token, place_of, script_of
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
 from tests.support.oauth.oauth_wire import post_token
 from tests.support.service.live import LiveGatebell
 
@@ -18,11 +18,11 @@ def token_pages(
     """Fill the pages with what is hard to show, and return where they are."""
     script, pages = script_of(gatebell, person), []
     for kind in ("projects", "groups"):
-        place = place_of(gatebell, kind, project)
-        make_bot_token(script, place, name=nasty[:100], description=nasty[:255])
-        gone = make_bot_token(script, place)
-        script.send("DELETE", f"{place.by_id}/{gone.id}")
-        pages.append(place.page)
+        namespace = namespace_of(gatebell, kind, project)
+        make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
+        gone = make_bot_token(script, namespace)
+        script.send("DELETE", f"{namespace.by_id}/{gone.id}")
+        pages.append(namespace.page)
     # Groups have the same pages.
     pages += [f"{pages[0]}?state=inactive", f"{pages[0]}/new"]
     _sign_in_with_passwords(gatebell, person, client, nasty)

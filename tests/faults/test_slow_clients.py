@@ -166,7 +166,7 @@ def test_silent_connections_hold_up_nobody(service: Service) -> None:
 def test_thousands_of_silent_connections_hold_up_nobody(
     new_service: NewService,
 ) -> None:
-    # Fewer places than there are connections: those who say nothing make room.
+    # Fewer slots than there are connections: those who say nothing make room.
     with _service(new_service, WEB_CONNECTIONS="1000") as (live, endpoint):
         with (
             silent(live.port, 2_100),

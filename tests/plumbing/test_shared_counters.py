@@ -34,7 +34,7 @@ for number in range(100):
 @pytest.fixture(autouse=True)
 def no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What tests make goes with them."""
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such place")
+    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
 
 
 def pid_of_a_process_that_ended() -> int:
@@ -76,7 +76,7 @@ def test_counters_lie_in_memory_and_are_not_taken_from_others(
     assert ours.parent.stat().st_mode & 0o777 == 0o700
     ours.parent.chmod(0o777)  # somebody else's, or open to them
     assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such place")
+    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
     assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
 
 
@@ -110,4 +110,4 @@ def sizes(path: Path) -> dict[str, int]:
 
 
 def test_where_there_is_no_room_nobody_counts(tmp_path: Path) -> None:
-    assert not reserve_counters(tmp_path / "no such place", pid=1)
+    assert not reserve_counters(tmp_path / "no such directory", pid=1)

@@ -5,7 +5,7 @@ from functools import partial
 import requests
 
 from domain.accounts.roles import Role
-from domain.projects.members import get_place, list_members
+from domain.projects.members import get_namespace, list_members
 from tests.races.test_devices import together
 from tests.support.accounts.people import Person, database_of, make_project, make_user, signed_in
 from tests.support.accounts.team import give_role, member_id
@@ -17,7 +17,9 @@ ROUNDS = 4
 
 def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:
     with database_of(gatebell) as session:
-        members = list_members(get_place(group, session=session), viewer_id=None, session=session)
+        members = list_members(
+            get_namespace(group, session=session), viewer_id=None, session=session
+        )
     return [member.username for member in members if member.role == Role.OWNER]
 
 

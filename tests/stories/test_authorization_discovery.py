@@ -18,9 +18,9 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def discovered(gatebell: LiveGatebell) -> Addresses:
-    """Read the addresses from the document that is at the well-known place."""
-    place = f"{gatebell.url}/.well-known/oauth-authorization-server"
-    document = gatebell.http().get(place).json()
+    """Read the addresses from the document that is at the well-known URL."""
+    address = f"{gatebell.url}/.well-known/oauth-authorization-server"
+    document = gatebell.http().get(address).json()
     assert document["issuer"] == gatebell.url
     assert "S256" in document["code_challenge_methods_supported"]
     return Addresses(

@@ -96,9 +96,9 @@ class House:
         assert isinstance(table, Table)
         iids = {alert.id: alert.iid for alert in db.session.scalars(select(Alert))}
         deliveries = db.session.scalars(select(Delivery.id).order_by(Delivery.id)).all()
-        places: dict[int | None, int | None] = {
+        positions: dict[int | None, int | None] = {
             None: None,
-            **{number: place for place, number in enumerate(deliveries)},
+            **{number: position for position, number in enumerate(deliveries)},
         }
         rows = [dict(row) for row in db.session.execute(select(table)).mappings()]
         for row in rows:
@@ -106,7 +106,7 @@ class House:
             if "alert_id" in row:
                 row["alert_id"] = iids[row["alert_id"]]
             if "delivery_id" in row:
-                row["delivery_id"] = places[row["delivery_id"]]
+                row["delivery_id"] = positions[row["delivery_id"]]
         return sorted(rows, key=repr)
 
     def _found(self, word: str) -> list[int]:

@@ -10,7 +10,7 @@ from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.extensions import db
 from web.http.access import bearer
 from web.http.audit import record_event
-from web.http.bearer_token import API_PLACES, presented_token
+from web.http.bearer_token import API_LOCATIONS, presented_token
 from web.http.errors import bearer_refusal
 from web.services import now, services
 
@@ -36,7 +36,7 @@ def rotating_bearer(view: View) -> View:
 
 
 def _end_family() -> None:
-    presented = presented_token(*API_PLACES) or ""
+    presented = presented_token(*API_LOCATIONS) or ""
     session, keyring = db.session(), services().keyring
     token = end_family(presented, session=session, keyring=keyring, now=now())
     if token is not None:

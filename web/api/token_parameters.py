@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 from domain.database.list_queries import one_of
 from domain.oauth.personal_tokens.lists import SORTS, TIMES, TokenFilter
 from domain.oauth.personal_tokens.tokens import TokenDetails, expiry_on
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from web.api import parameters as read
 from web.api.offset_pages import list_query
 from web.http.json_responses import json_response
@@ -38,14 +38,14 @@ def token_order(given: MultiDict[str, str]) -> str | None:
 
 
 def token_filter(
-    given: Mapping[str, Any], *, owner_id: int | None = None, place: Place | None = None
+    given: Mapping[str, Any], *, owner_id: int | None = None, namespace: Namespace | None = None
 ) -> TokenFilter:
     """Return the requested filter."""
     state = read.one_of(given, "state", ("active", "inactive"))
     return TokenFilter(
         owner_id=owner_id,
         user_id=read.whole_number(given, "user_id"),
-        place=place,
+        namespace=namespace,
         is_active=None if state is None else state == "active",
         is_revoked=read.yes_or_no(given, "revoked"),
         search=read.text(given, "search"),

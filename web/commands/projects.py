@@ -15,7 +15,7 @@ from domain.projects.members import (
     change_role,
     changed,
     find_member,
-    get_place,
+    get_namespace,
     joined,
     left,
     remove_member,
@@ -73,28 +73,28 @@ members = AppGroup("members", help="Who has which role where.")
 
 
 @members.command("add")
-@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("namespace", metavar="PROJECT-OR-GROUP")
 @click.argument("user")
 @click.argument("role")
 @one_transaction
-def add_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
+def add_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
     """Give USER, who is no member yet, a ROLE: Guest, Planner … Maintainer or Owner."""
     wanted = role_named(role)
-    found = get_place(place, session=db.session())
+    found = get_namespace(namespace, session=db.session())
     member = add_member(found, user, wanted, by=OPERATOR, session=db.session(), now=now())
     record_event(joined(found, member, wanted))
     return {"place": found.path, "username": member.username, "role": wanted.label}
 
 
 @members.command("change")
-@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("namespace", metavar="PROJECT-OR-GROUP")
 @click.argument("user")
 @click.argument("role")
 @one_transaction
-def change_member_command(*, place: str, user: str, role: str) -> dict[str, Any]:
+def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
     """Give USER, who is a member, another ROLE."""
     session, wanted = db.session(), role_named(role)
-    found = get_place(place, session=session)
+    found = get_namespace(namespace, session=session)
     number = find_member(found, user, session=session)
     change = change_role(found, number, wanted, by=OPERATOR, session=session)
     record_event(changed(found, change))
@@ -103,13 +103,13 @@ def change_member_command(*, place: str, user: str, role: str) -> dict[str, Any]
 
 
 @members.command("remove")
-@click.argument("place", metavar="PROJECT-OR-GROUP")
+@click.argument("namespace", metavar="PROJECT-OR-GROUP")
 @click.argument("user")
 @one_transaction
-def remove_member_command(*, place: str, user: str) -> dict[str, Any]:
+def remove_member_command(*, namespace: str, user: str) -> dict[str, Any]:
     """Take USER out; a role in a group above stays."""
     session = db.session()
-    found = get_place(place, session=session)
+    found = get_namespace(namespace, session=session)
     number = find_member(found, user, session=session)
     member = remove_member(found, number, by=OPERATOR, session=session)
     record_event(left(found, member))

@@ -27,8 +27,8 @@ from domain.projects.views import ProjectView, Viewer
 from models import User
 from web.extensions import db, login_manager
 from web.http.bearer_token import (
-    API_PLACES,
-    USERINFO_PLACES,
+    API_LOCATIONS,
+    USERINFO_LOCATIONS,
     presented_token,
 )
 from web.http.key_proofs import check_key
@@ -230,7 +230,7 @@ def bearer(*accepted: str) -> Callable[[View], View]:
 
 def find_bearer(*accepted: str) -> Bearer | None:
     """Return the token of a request, or None without one; an invalid token is an error."""
-    return None if presented_token(*API_PLACES) is None else _bearer(accepted)
+    return None if presented_token(*API_LOCATIONS) is None else _bearer(accepted)
 
 
 def _bearer(accepted: tuple[str, ...]) -> Bearer:
@@ -248,7 +248,7 @@ def _bearer(accepted: tuple[str, ...]) -> Bearer:
 
 
 def _api_bearer(moment: datetime) -> Bearer:
-    token = presented_token(*API_PLACES)
+    token = presented_token(*API_LOCATIONS)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
     found = get_bearer(
@@ -272,7 +272,7 @@ def oauth_bearer(*accepted: str) -> Callable[[View], View]:
 
 
 def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
-    token = presented_token(*USERINFO_PLACES)
+    token = presented_token(*USERINFO_LOCATIONS)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
     moment, connection = now(), services().connections

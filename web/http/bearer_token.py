@@ -6,7 +6,7 @@ from authlib.oauth2.rfc6749 import InvalidRequestError
 from flask import request
 
 
-class Place(Enum):
+class TokenLocation(Enum):
     """A part of a request that can carry a token."""
 
     #: `Authorization: Bearer …`, or `Authorization: DPoP …` (RFC 9449 section 7.1).
@@ -24,9 +24,14 @@ class Place(Enum):
 #: Query parameters with a token; links never repeat them.
 QUERY_TOKENS = ("access_token", "private_token")
 _FORM = "application/x-www-form-urlencoded"
-OAUTH_PLACES = (Place.HEADER, Place.QUERY)
-USERINFO_PLACES = (Place.HEADER, Place.FORM, Place.QUERY)
-API_PLACES = (Place.HEADER, Place.QUERY, Place.PRIVATE_HEADER, Place.PRIVATE_QUERY)
+OAUTH_LOCATIONS = (TokenLocation.HEADER, TokenLocation.QUERY)
+USERINFO_LOCATIONS = (TokenLocation.HEADER, TokenLocation.FORM, TokenLocation.QUERY)
+API_LOCATIONS = (
+    TokenLocation.HEADER,
+    TokenLocation.QUERY,
+    TokenLocation.PRIVATE_HEADER,
+    TokenLocation.PRIVATE_QUERY,
+)
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
@@ -38,23 +43,23 @@ class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
 
-def _tokens_in(place: Place) -> list[str]:
-    if place is Place.QUERY:
+def _tokens_in(location: TokenLocation) -> list[str]:
+    if location is TokenLocation.QUERY:
         return request.args.getlist("access_token") if request.query_string else []
-    if place is Place.PRIVATE_QUERY:
+    if location is TokenLocation.PRIVATE_QUERY:
         return request.args.getlist("private_token") if request.query_string else []
-    if place is Place.FORM:
+    if location is TokenLocation.FORM:
         is_form = request.method == "POST" and request.mimetype == _FORM
         return request.form.getlist("access_token") if is_form else []
-    if place is Place.PRIVATE_HEADER:
+    if location is TokenLocation.PRIVATE_HEADER:
         return [request.headers.get("PRIVATE-TOKEN", "")]
     scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
     return [rest.strip()] if scheme.lower() in {"bearer", "dpop"} else []
 
 
-def presented_token(*places: Place) -> str | None:
+def presented_token(*locations: TokenLocation) -> str | None:
     """Return the token of a request, or None; several are invalid_request (section 2)."""
-    given = [token for place in places for token in _tokens_in(place) if token]
+    given = [token for location in locations for token in _tokens_in(location) if token]
     if len(given) > 1:
         raise AmbiguousTokenError("The token is given in more than one place.")
     return given[0] if given else None

@@ -8,7 +8,7 @@ from domain.database.paging import Slice
 from web.services import settings
 
 #: Parameters of keyset pagination.
-PLACES = ("before", "after")
+CURSORS = ("before", "after")
 
 
 #: The parameter of our script for a partial page.

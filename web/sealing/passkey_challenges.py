@@ -19,7 +19,7 @@ from domain.errors import NotFoundError
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import settings
 
-_PLACE = "passkey_question"
+_SESSION_KEY = "passkey_question"
 
 
 def find_relying_party() -> RelyingParty | None:
@@ -39,7 +39,7 @@ def get_relying_party() -> RelyingParty:
 
 def remember_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
     """Store the challenge in the session and return the options for the browser."""
-    session[_PLACE] = seal(ceremony.challenge.hex(), purpose=_sealed_for(purpose))
+    session[_SESSION_KEY] = seal(ceremony.challenge.hex(), purpose=_sealed_for(purpose))
     return ceremony.options
 
 
@@ -47,7 +47,7 @@ def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
     """Return the response with its challenge; raise PasskeyRefusedError without a valid one."""
     try:
         challenge = unseal(
-            session.pop(_PLACE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
+            session.pop(_SESSION_KEY, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
         )
     except BrokenSealError as error:
         message = "This took too long, or you went on in another window. Try again."

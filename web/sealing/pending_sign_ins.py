@@ -21,7 +21,7 @@ from web.http.access import get_current_user
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
-_PLACE = "two_factor"
+_SESSION_KEY = "two_factor"
 _PURPOSE = "second factor"
 _LIFETIME = timedelta(minutes=10)
 
@@ -46,13 +46,13 @@ def begin_pending_sign_in(user: User) -> None:
         login_user(known)
         session.permanent = True
     sealed = {"number": random_hex(16), "user": user.id, "password": _password_of(user)}
-    session[_PLACE] = seal(sealed, purpose=_PURPOSE)
+    session[_SESSION_KEY] = seal(sealed, purpose=_PURPOSE)
 
 
 def find_pending_sign_in() -> PendingSignIn | None:
     """Return the valid pending sign-in of this session, or None."""
     try:
-        sealed = unseal(session.get(_PLACE, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
+        sealed = unseal(session.get(_SESSION_KEY, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:
         return None
     user = find_active_user(sealed["user"], session=db.session())

@@ -85,16 +85,16 @@ def _print_first_administrator(first: Credentials) -> None:
 
 def _check_that_the_port_is_free(settings: Settings) -> None:
     """Raise CannotStartError if the port is in use; wait for a killed service's processes."""
-    place = f"port {settings.port} of {settings.host}"
+    endpoint = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _LEFT_BEHIND_SECONDS
     try:
         while not _is_free(settings, wait=monotonic() < deadline):
             sleep(0.1)
     except OSError as error:
         if error.errno == EADDRINUSE:
-            raise CannotStartError(f"PORT: {place} is in use; choose another one.") from error
+            raise CannotStartError(f"PORT: {endpoint} is in use; choose another one.") from error
         reason = error.strerror
-        raise CannotStartError(f"HOST, PORT: cannot listen on {place}: {reason}.") from error
+        raise CannotStartError(f"HOST, PORT: cannot listen on {endpoint}: {reason}.") from error
 
 
 def _is_free(settings: Settings, *, wait: bool) -> bool:

@@ -23,22 +23,22 @@ _ROOM = {"counter": 2**20, "histogram": 4 * 2**20}
 
 def shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
     """Return the directory of a server, which is different for each server process."""
-    return (_place_in_memory(instance_path) or instance_path / "metrics") / str(server_pid)
+    return (_memory_directory(instance_path) or instance_path / "metrics") / str(server_pid)
 
 
-def _place_in_memory(instance_path: Path) -> Path | None:
+def _memory_directory(instance_path: Path) -> Path | None:
     """Return the in-memory directory of an installation, or None if it cannot be used."""
     name = sha256(str(instance_path.resolve()).encode()).hexdigest()[:16]
-    place = _IN_MEMORY / f"gatebell-{os.geteuid()}-{name}"
+    directory = _IN_MEMORY / f"gatebell-{os.geteuid()}-{name}"
     try:
         if shutil.disk_usage(_IN_MEMORY).free < _ENOUGH_MEMORY:
             return None
-        place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
+        directory.mkdir(mode=0o700, exist_ok=True)
+        found = directory.lstat()
     except OSError:
         return None
     is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o700  # noqa: PLR2004
-    return place if is_ours and not place.is_symlink() else None
+    return directory if is_ours and not directory.is_symlink() else None
 
 
 def open_shared_counters(path: Path) -> None:

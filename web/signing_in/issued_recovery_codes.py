@@ -8,7 +8,7 @@ from web.http.audit import record_event
 from web.sealing.session_secrets import keep_secret, take_secret
 from web.services import now, services
 
-_PLACE = "recovery_codes"
+_SESSION_KEY = "recovery_codes"
 
 
 def issue_recovery_codes() -> None:
@@ -16,10 +16,10 @@ def issue_recovery_codes() -> None:
     codes = renew_codes(
         get_current_user().id, session=db.session(), keyring=services().keyring, now=now()
     )
-    keep_secret(_PLACE, " ".join(codes))
+    keep_secret(_SESSION_KEY, " ".join(codes))
     record_event(Event(kind=EventKind.RECOVERY_CODES_MADE, user_id=get_current_user().id))
 
 
 def take_recovery_codes() -> list[str]:
     """Return the codes that were just issued, once."""
-    return (take_secret(_PLACE) or "").split()
+    return (take_secret(_SESSION_KEY) or "").split()

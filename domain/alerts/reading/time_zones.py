@@ -39,7 +39,7 @@ _ABBREVIATIONS = {
     for hours, names in _HOURS.items()
     for name in names.split()
 }
-_PLACE = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
+_ZONE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 
 
 @lru_cache(maxsize=256)
@@ -47,7 +47,7 @@ def find_zone(name: str) -> tzinfo | None:
     """Return the zone with this name, or None if it is unknown. Abbreviations ignore case."""
     if name.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[name.upper()]
-    if not _PLACE.fullmatch(name):
+    if not _ZONE_NAME.fullmatch(name):
         return None
     try:
         return ZoneInfo(name)

@@ -179,7 +179,7 @@ def _scopes(
 def _origins(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, list[Origin]]:
-    """Return where tokens were asked for and used from, the latest first; each place once."""
+    """Return where tokens were asked for and used from, the latest first; each origin once."""
     token, used = AccessToken, AccessToken.last_used_at
     key = (token.application_id, token.user_agent)
     asked = select(*key, token.address, func.max(token.created_at).label("moment"))
@@ -193,8 +193,8 @@ def _origins(
     )
     latest: dict[tuple[int | None, str | None, str], datetime] = {}
     for row in rows:
-        place = (row.application_id, row.address, device_in_words(row.user_agent))
-        latest[place] = max(row.moment, latest.get(place, row.moment))
+        origin = (row.application_id, row.address, device_in_words(row.user_agent))
+        latest[origin] = max(row.moment, latest.get(origin, row.moment))
     found: dict[int | None, list[Origin]] = defaultdict(list)
     for (application_id, address, device), moment in latest.items():
         found[application_id].append(Origin(address=address, device=device, last_seen_at=moment))

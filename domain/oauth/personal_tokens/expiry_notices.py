@@ -38,7 +38,7 @@ class Sign:
 
 @dataclass(frozen=True, kw_only=True)
 class _Ending:
-    """A token that ends soon, and where it belongs: to a place, or else to its user."""
+    """A token that ends soon, and where it belongs: to a namespace, or else to its user."""
 
     token: PersonalAccessToken
     user: User
@@ -57,10 +57,10 @@ class _Maintainers:
 
     def of(self, ending: _Ending) -> tuple[str, tuple[Maintainer, ...]]:
         """Return the path of the project or group and its maintainers."""
-        place = (ending.group_id, ending.project_id)
-        if place not in self._known:
-            self._known[place] = maintainers_of(*place, session=self.session)
-        return self._known[place]
+        namespace = (ending.group_id, ending.project_id)
+        if namespace not in self._known:
+            self._known[namespace] = maintainers_of(*namespace, session=self.session)
+        return self._known[namespace]
 
 
 def queue_expiry_notices(sign: Sign, *, session: Session, now: datetime) -> int:
@@ -105,14 +105,14 @@ def _messages(
         yield _message(ending.token, notice, owner, _Words.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)
-    words = _Words.of_place(path, sign, is_group=ending.group_id is not None)
+    words = _Words.of_namespace(path, sign, is_group=ending.group_id is not None)
     for maintainer in people:
         yield _message(ending.token, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Words:
-    """What differs between a token of one's own and one of a place."""
+    """What differs between a token of one's own and one of a namespace."""
 
     what: str
     page: str
@@ -127,7 +127,7 @@ class _Words:
         )
 
     @classmethod
-    def of_place(cls, path: str, sign: Sign, *, is_group: bool) -> "_Words":
+    def of_namespace(cls, path: str, sign: Sign, *, is_group: bool) -> "_Words":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
             what=f"The access token of {path} named",

@@ -12,7 +12,7 @@ from domain.audit.events import Event, EventKind
 from domain.clock import written
 from domain.database.paging import LARGEST_ID, Page, Slice
 from domain.errors import NotFoundError
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from models import Bot, PersonalAccessToken
 from models.folding import fold, searchable
 
@@ -85,8 +85,8 @@ class TokenFilter:
     #: The user whose tokens the caller may see; None for administrators, who see all.
     owner_id: int | None
     user_id: int | None = None
-    #: Only the tokens of this place's bots.
-    place: Place | None = None
+    #: Only the tokens of this namespace's bots.
+    namespace: Namespace | None = None
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
@@ -118,8 +118,8 @@ def is_live(now: datetime) -> ColumnElement[bool]:
     return and_(PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now)
 
 
-def _bots_of(place: Place | None) -> Select[Any]:
-    group_id, project_id = (place.group_id, place.project_id) if place else (None, None)
+def _bots_of(namespace: Namespace | None) -> Select[Any]:
+    group_id, project_id = (namespace.group_id, namespace.project_id) if namespace else (None, None)
     is_here = Bot.group_id == group_id if group_id is not None else Bot.project_id == project_id
     return select(Bot.user_id).where(is_here)
 
@@ -131,7 +131,7 @@ def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
         (wanted.owner_id is not None, token.user_id == wanted.owner_id),
         (wanted.user_id is not None, token.user_id == wanted.user_id),
-        (wanted.place is not None, token.user_id.in_(_bots_of(wanted.place))),
+        (wanted.namespace is not None, token.user_id.in_(_bots_of(wanted.namespace))),
         (wanted.is_active is not None, live if wanted.is_active else not_(live)),
         (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
         (

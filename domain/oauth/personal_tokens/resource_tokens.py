@@ -22,7 +22,7 @@ from domain.oauth.personal_tokens.tokens import (
 )
 from domain.oauth.scopes import ScopeView
 from domain.projects.bots import bot_roles, make_bot
-from domain.projects.members import Place
+from domain.projects.members import Namespace
 from models import Bot, PersonalAccessToken
 
 #: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
@@ -88,18 +88,18 @@ class ResourceToken:
     """A token of a project or a group, without its value."""
 
     token: TokenView
-    place: Place
+    namespace: Namespace
     #: None once its bot has left.
     role: Role | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of the API, with the field names that its clients read."""
-        is_group = self.place.group_id is not None
+        is_group = self.namespace.group_id is not None
         return {
             **self.token.as_json(),
             "access_level": None if self.role is None else int(self.role),
             "resource_type": "group" if is_group else "project",
-            "resource_id": self.place.group_id if is_group else self.place.project_id,
+            "resource_id": self.namespace.group_id if is_group else self.namespace.project_id,
         }
 
 
@@ -122,34 +122,35 @@ class TokenRequest:
 
 
 def with_roles(
-    tokens: tuple[TokenView, ...], place: Place, *, session: Session
+    tokens: tuple[TokenView, ...], namespace: Namespace, *, session: Session
 ) -> tuple[ResourceToken, ...]:
     """Return tokens with the roles that their bots have."""
     roles = bot_roles([token.user_id for token in tokens], session=session)
     return tuple(
-        ResourceToken(token=token, place=place, role=roles.get(token.user_id)) for token in tokens
+        ResourceToken(token=token, namespace=namespace, role=roles.get(token.user_id))
+        for token in tokens
     )
 
 
 def list_resource_tokens(
-    wanted: TokenFilter, place: Place, *, session: Session, now: datetime, **part: Any
+    wanted: TokenFilter, namespace: Namespace, *, session: Session, now: datetime, **part: Any
 ) -> Counted:
     """Return tokens of a project or a group; `part` is the page and order as in `list_tokens`."""
     found = list_tokens(wanted, session=session, now=now, **part)
-    return Counted(items=with_roles(found.items, place, session=session), total=found.total)
+    return Counted(items=with_roles(found.items, namespace, session=session), total=found.total)
 
 
 def get_resource_token(
-    place: Place, token_id: int, *, session: Session, now: datetime
+    namespace: Namespace, token_id: int, *, session: Session, now: datetime
 ) -> ResourceToken:
     """Return a token of this project or group, or raise NotFoundError."""
-    owner_id = _bot_of(place, token_id, session=session)
+    owner_id = _bot_of(namespace, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
-    return with_roles((token,), place, session=session)[0]
+    return with_roles((token,), namespace, session=session)[0]
 
 
 def create_resource_token(
-    place: Place, wanted: TokenRequest, *, session: Session, keyring: Keyring, now: datetime
+    namespace: Namespace, wanted: TokenRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
     """Make a bot with a role and a token, or raise InvalidError naming the field."""
     if wanted.role > wanted.granted_by:
@@ -159,12 +160,12 @@ def create_resource_token(
         raise InvalidError(message, field="role")
     # First, so that no bot is left behind without a token.
     details = check_details(wanted.details)
-    bot = make_bot(place, details.name, wanted.role, session=session, now=now)
+    bot = make_bot(namespace, details.name, wanted.role, session=session, now=now)
     return create_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
 def rotate_resource_token(
-    place: Place,
+    namespace: Namespace,
     token_id: int,
     expires_at: datetime,
     *,
@@ -176,7 +177,7 @@ def rotate_resource_token(
     return rotate_token(
         token_id,
         expires_at,
-        owner_id=_bot_of(place, token_id, session=session),
+        owner_id=_bot_of(namespace, token_id, session=session),
         session=session,
         keyring=keyring,
         now=now,
@@ -197,23 +198,23 @@ def check_may_end(token: ResourceToken, role: Role) -> None:
 
 
 def revoke_resource_token(
-    place: Place, token_id: int, *, session: Session, now: datetime
+    namespace: Namespace, token_id: int, *, session: Session, now: datetime
 ) -> TokenView:
     """Revoke a token of this project or group; its bot ceases to be a member."""
-    owner_id = _bot_of(place, token_id, session=session)
+    owner_id = _bot_of(namespace, token_id, session=session)
     return revoke_token(token_id, owner_id=owner_id, session=session, now=now)
 
 
-def _bot_of(place: Place, token_id: int, *, session: Session) -> int:
+def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
     """Return the id of the bot of a token of this project or group, or raise NotFoundError."""
     statement = (
         select(Bot.user_id)
         .join(PersonalAccessToken, PersonalAccessToken.user_id == Bot.user_id)
         .where(
             PersonalAccessToken.id == token_id,
-            Bot.group_id == place.group_id
-            if place.group_id is not None
-            else Bot.project_id == place.project_id,
+            Bot.group_id == namespace.group_id
+            if namespace.group_id is not None
+            else Bot.project_id == namespace.project_id,
         )
     )
     user_id = session.scalar(statement) if token_id <= LARGEST_ID else None

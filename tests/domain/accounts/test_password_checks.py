@@ -17,7 +17,7 @@ from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_u
 from domain.keyring import Keyring
 from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
-from domain.projects.members import get_place
+from domain.projects.members import get_namespace
 from models import Base, User
 from tests.support.signing_in.password_rules import CHEAPEST, RULES
 
@@ -137,8 +137,8 @@ def test_a_wrong_password_costs_the_same_whoever_it_is_of(
     session: Session, looked_at: list[argon2.Parameters], password: str, cost: HashCost
 ) -> None:
     create_group("acme", reserved=frozenset(), session=session, now=NOON)
-    place = get_place("acme", session=session)
-    bot = make_bot(place, "robot", Role.DEVELOPER, session=session, now=NOON)
+    namespace = get_namespace("acme", session=session)
+    bot = make_bot(namespace, "robot", Role.DEVELOPER, session=session, now=NOON)
     alice = person("alice", PHRASE, session)
     alice.password_hash = hash_password(PHRASE, cost)
     locked = person("carol", PHRASE, session)

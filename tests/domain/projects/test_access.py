@@ -23,7 +23,7 @@ from domain.projects.members import (
     add_member,
     change_role,
     find_member,
-    get_place,
+    get_namespace,
     list_members,
     remove_member,
 )
@@ -67,13 +67,13 @@ def project(path: str, session: Session, visibility: str = "private") -> int:
 
 
 def give(path: str, name: str, role: Role, session: Session) -> None:
-    place = get_place(path, session=session)
+    namespace = get_namespace(path, session=session)
     try:
-        number = find_member(place, name, session=session)
+        number = find_member(namespace, name, session=session)
     except NotFoundError:
-        add_member(place, name, role, by=OPERATOR, session=session, now=NOW)
+        add_member(namespace, name, role, by=OPERATOR, session=session, now=NOW)
     else:
-        change_role(place, number, role, by=OPERATOR, session=session)
+        change_role(namespace, number, role, by=OPERATOR, session=session)
 
 
 def test_a_path_lies_in_all_groups_above_it() -> None:
@@ -192,32 +192,32 @@ def test_what_is_made_below_has_the_groups_own_spelling(session: Session) -> Non
 
 def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     group("acme", session)
-    place = get_place("acme", session=session)
+    namespace = get_namespace("acme", session=session)
     alice, bob, carol = (person(name, session) for name in ("alice", "bob", "carol"))
     give("acme", "alice", Role.OWNER, session)
     give("acme", "bob", Role.MAINTAINER, session)
-    owner = find_member(place, "alice", session=session)
+    owner = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="You cannot give the role Owner"):
-        add_member(place, "carol", Role.OWNER, by=bob, session=session, now=NOW)
+        add_member(namespace, "carol", Role.OWNER, by=bob, session=session, now=NOW)
     with pytest.raises(ConflictError, match="is a member already"):
-        add_member(place, "alice", Role.GUEST, by=bob, session=session, now=NOW)
+        add_member(namespace, "alice", Role.GUEST, by=bob, session=session, now=NOW)
     with pytest.raises(ForbiddenError):
-        change_role(place, owner, Role.GUEST, by=bob, session=session)
+        change_role(namespace, owner, Role.GUEST, by=bob, session=session)
     with pytest.raises(ForbiddenError):
-        remove_member(place, owner, by=bob, session=session)
+        remove_member(namespace, owner, by=bob, session=session)
     with pytest.raises(InvalidError, match="needs an owner"):
-        change_role(place, owner, Role.MAINTAINER, by=alice, session=session)
+        change_role(namespace, owner, Role.MAINTAINER, by=alice, session=session)
     with pytest.raises(InvalidError, match="needs an owner"):
-        remove_member(place, owner, by=alice, session=session)
+        remove_member(namespace, owner, by=alice, session=session)
     # Who has no role, or too low a one, changes nothing.
     give("acme", "carol", Role.DEVELOPER, session)
     with pytest.raises(ForbiddenError):
-        change_role(place, owner, Role.OWNER, by=carol, session=session)
+        change_role(namespace, owner, Role.OWNER, by=carol, session=session)
     give("acme", "bob", Role.OWNER, session)
-    remove_member(place, owner, by=alice, session=session)
+    remove_member(namespace, owner, by=alice, session=session)
     with pytest.raises(ForbiddenError):
-        add_member(place, "alice", Role.OWNER, by=alice, session=session, now=NOW)
-    left = list_members(place, viewer_id=None, session=session)
+        add_member(namespace, "alice", Role.OWNER, by=alice, session=session, now=NOW)
+    left = list_members(namespace, viewer_id=None, session=session)
     assert [member.username for member in left] == ["bob", "carol"]
 
 
@@ -228,9 +228,11 @@ def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) 
     bob = person("bob", session)
     give("acme", "alice", Role.OWNER, session)
     give("acme/shops", "bob", Role.OWNER, session)
-    place = get_place("acme/shops", session=session)
-    remove_member(place, find_member(place, "bob", session=session), by=bob, session=session)
-    (left,) = list_members(place, viewer_id=None, session=session)
+    namespace = get_namespace("acme/shops", session=session)
+    remove_member(
+        namespace, find_member(namespace, "bob", session=session), by=bob, session=session
+    )
+    (left,) = list_members(namespace, viewer_id=None, session=session)
     assert (left.username, left.inherited_from, left.own_role) == ("alice", "acme", None)
 
 
@@ -240,10 +242,10 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
     bob = person("bob", session)
     give("acme", "bob", Role.MAINTAINER, session)
     give("acme/shop", "bob", Role.GUEST, session)
-    place = get_place("acme/shop", session=session)
-    (member,) = list_members(place, viewer_id=bob.user_id, session=session)
+    namespace = get_namespace("acme/shop", session=session)
+    (member,) = list_members(namespace, viewer_id=bob.user_id, session=session)
     assert (member.role, member.inherited_from, member.is_you) == (Role.MAINTAINER, "acme", True)
     assert member.own_role == Role.GUEST
     give("acme/shop", "bob", Role.OWNER, session)
-    (member,) = list_members(place, viewer_id=None, session=session)
+    (member,) = list_members(namespace, viewer_id=None, session=session)
     assert (member.role, member.inherited_from, member.is_you) == (Role.OWNER, None, False)

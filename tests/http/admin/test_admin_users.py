@@ -53,13 +53,13 @@ def charlie(gatebell: LiveGatebell) -> Person:
     return make_user(gatebell, name="charlie")
 
 
-def place_of(gatebell: LiveGatebell, person: Person) -> str:
+def account_page(gatebell: LiveGatebell, person: Person) -> str:
     return f"/admin/users/{id_of(gatebell, person)}"
 
 
 def do(gatebell: LiveGatebell, person: Person, action: str) -> requests.Response:
     """Press a button on somebody's page."""
-    answer: requests.Response = press(gatebell, place_of(gatebell, person), f"/{action}")
+    answer: requests.Response = press(gatebell, account_page(gatebell, person), f"/{action}")
     return answer
 
 
@@ -141,7 +141,7 @@ def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
 
     assert not is_signed_in(gatebell, browser)
     assert not may_sign_in(gatebell, charlie)
-    again = at_work(gatebell).get(gatebell.url + place_of(gatebell, charlie))
+    again = at_work(gatebell).get(gatebell.url + account_page(gatebell, charlie))
     assert password not in again.text
     assert password not in gatebell.log_text()
     assert last_event(gatebell, charlie.username).kind == "password.reset"
@@ -234,8 +234,8 @@ def test_a_reset_password_signs_applications_out_unless_told_not_to(
     gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
 ) -> None:
     access = give_access(gatebell, charlie)
-    place = place_of(gatebell, charlie)
-    assert press(gatebell, place, "/reset_password", **boxes).status_code == 302
+    page_path = account_page(gatebell, charlie)
+    assert press(gatebell, page_path, "/reset_password", **boxes).status_code == 302
     assert access.is_open(gatebell) == left
 
 
@@ -266,14 +266,14 @@ def let_age(gatebell: LiveGatebell, person: Person) -> None:
 def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
     gatebell: LiveGatebell, charlie: Person, boss: Person
 ) -> None:
-    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
+    browser, page_path = sign_in(gatebell, boss), account_page(gatebell, charlie)
 
     def led_to() -> dict[str, str]:
         """Send everything, and return where each leads."""
-        token = form_to(browser.get(gatebell.url + place), "/lock").value("csrf_token")
+        token = form_to(browser.get(gatebell.url + page_path), "/lock").value("csrf_token")
         told = {}
         for action in DANGEROUS:
-            address = f"{gatebell.url}{place}/{action}"
+            address = f"{gatebell.url}{page_path}/{action}"
             answer = browser.post(address, data={"csrf_token": token}, allow_redirects=False)
             assert answer.status_code == 302, action
             told[action] = answer.headers["Location"]
@@ -286,19 +286,21 @@ def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
     page = browser.get(gatebell.url + again["lock"])
     assert "prove that it is you" in page.text
     person = {"login": boss.username, "password": boss.password}
-    assert submit(browser, page, form_with(page, "login"), **person).headers["Location"] == place
-    assert led_to() == dict.fromkeys(DANGEROUS, place)
+    assert (
+        submit(browser, page, form_with(page, "login"), **person).headers["Location"] == page_path
+    )
+    assert led_to() == dict.fromkeys(DANGEROUS, page_path)
 
 
 def test_an_account_is_deleted_with_a_fresh_sign_in(
     gatebell: LiveGatebell, charlie: Person, boss: Person
 ) -> None:
-    browser, place = sign_in(gatebell, boss), place_of(gatebell, charlie)
-    page = browser.get(f"{gatebell.url}{place}/delete")
+    browser, page_path = sign_in(gatebell, boss), account_page(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}{page_path}/delete")
     let_age(gatebell, boss)
     form = form_with(page, "confirmation")
     answer = submit(browser, page, form, confirmation=charlie.username)
-    assert answer.headers["Location"] == f"/users/sign_in?again=yes&next={place}"
+    assert answer.headers["Location"] == f"/users/sign_in?again=yes&next={page_path}"
     assert may_sign_in(gatebell, charlie)
 
 
@@ -313,7 +315,7 @@ def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: P
 
 
 def test_nobody_does_it_to_themselves(gatebell: LiveGatebell) -> None:
-    browser, me = at_work(gatebell), place_of(gatebell, root(gatebell))
+    browser, me = at_work(gatebell), account_page(gatebell, root(gatebell))
     page = browser.get(gatebell.url + me)
     token = next(form.value("csrf_token") for form in forms_in(page.text))
     for action in ("lock", "reset_password", "unmake_administrator"):

@@ -190,9 +190,9 @@ def test_a_token_for_a_password_is_kept_and_so_is_its_end(
 
 
 @pytest.mark.spec("K1")
-@pytest.mark.parametrize("place", ["group", "project"])
+@pytest.mark.parametrize("namespace", ["group", "project"])
 def test_members_who_come_and_go_are_kept(
-    gatebell: LiveGatebell, carol: Person, place: str
+    gatebell: LiveGatebell, carol: Person, namespace: str
 ) -> None:
     owner = make_user(gatebell, name="owner")
     path = make_project(gatebell, owner)
@@ -202,7 +202,7 @@ def test_members_who_come_and_go_are_kept(
         "group": (group, f"/groups/{group}/-/members"),
         "project": (path, f"/{path}/-/settings/members"),
     }
-    subject, address = pages[place]
+    subject, address = pages[namespace]
     page = browser.get(gatebell.url + address)
     form = form_with(page, "user")
     # What is refused leaves no event.

@@ -186,7 +186,7 @@ def test_the_list_has_pages_there_and_back(gatebell: LiveGatebell) -> None:
     assert 'rel="prev"' not in back.text
 
 
-# All that is no place: tests/domain/alerts/test_sort_orders.py.
+# All that is no cursor: tests/domain/alerts/test_sort_orders.py.
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["before", "after"])
 def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, name: str) -> None:

@@ -21,10 +21,10 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import (
-    Place,
+    Namespace,
     day,
     make_bot_token,
-    place_of,
+    namespace_of,
     post,
     script_of,
 )
@@ -58,7 +58,7 @@ class Case:
     gatebell: LiveGatebell
     person: Person
     browser: requests.Session
-    project: Place
+    project: Namespace
     client: ClientCredentials
     pair: TokenPair
 
@@ -79,7 +79,7 @@ def is_good(script: Api) -> bool:
 def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     somebody = make_user(gatebell, **person)  # type: ignore[arg-type]
     browser = sign_in(gatebell, somebody)
-    project = place_of(gatebell, "projects", make_project(gatebell, somebody))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, somebody))
     client = make_application(gatebell, bob(gatebell), scopes="api")
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     pair = pair_in(redeem(gatebell, client, code))
@@ -202,7 +202,7 @@ def test_what_a_bound_token_makes_is_bound_to_the_same_key(gatebell: LiveGatebel
 
 def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
-    project = place_of(gatebell, "projects", make_project(gatebell, person))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, person))
     form = {"grant_type": "password", "username": person.username, "password": person.password}
     token = post_token(gatebell, form).json()["access_token"]
     refused = post(Api(gatebell, token), project)
@@ -213,7 +213,7 @@ def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) ->
 @pytest.mark.both_databases
 def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
-    project = place_of(gatebell, "projects", make_project(gatebell, person))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, person))
     telly = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
     told = codes(gatebell, telly, scope="api")
     approve(sign_in(gatebell, person), gatebell, told["user_code"])

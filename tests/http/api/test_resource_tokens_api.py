@@ -11,11 +11,11 @@ from models import Member, User
 from tests.support.accounts.people import Person, database_of, make_project, make_user, sign_in
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import (
-    Place,
+    Namespace,
     day,
     make_bot_token,
     member_script,
-    place_of,
+    namespace_of,
     post,
     script_of,
 )
@@ -37,9 +37,9 @@ def alice(gatebell: LiveGatebell) -> Person:
 
 
 @pytest.fixture(params=["projects", "groups"])
-def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """The project, and its group."""
-    return place_of(gatebell, request.param, make_project(gatebell, alice))
+    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def status(gatebell: LiveGatebell, token: str) -> int:
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
-    gatebell: LiveGatebell, script: Api, place: Place
+    gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
-    answer = post(script, place, description="the runner", expires_at=day(30), access_level=20)
+    answer = post(script, namespace, description="the runner", expires_at=day(30), access_level=20)
 
     assert answer.status_code == 201, answer.text
     assert answer.headers["Cache-Control"] == "no-store"
@@ -68,44 +68,48 @@ def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
     assert (made["scopes"], made["access_level"]) == (["api"], 20)
     assert (made["active"], made["revoked"], made["last_used_at"]) == (True, False, None)
     assert made["expires_at"] == day(30)
-    assert (made["resource_type"] + "s", made["resource_id"]) == (place.kind, place.id)
-    shown = script.send("GET", f"{place.by_path}/{made['id']}").json()
+    assert (made["resource_type"] + "s", made["resource_id"]) == (namespace.kind, namespace.id)
+    shown = script.send("GET", f"{namespace.by_path}/{made['id']}").json()
     assert shown == {name: made[name] for name in FIELDS}
-    assert script.send("GET", place.by_id).json() == [shown]
+    assert script.send("GET", namespace.by_id).json() == [shown]
     assert status(gatebell, made["token"]) == 200
 
 
 @pytest.mark.spec("G4")
-def test_without_a_wish_it_is_a_maintainers_and_lives_for_a_year(script: Api, place: Place) -> None:
-    made = script.send("POST", place.by_path, data={"name": "x", "scopes[]": "read_api"}).json()
+def test_without_a_wish_it_is_a_maintainers_and_lives_for_a_year(
+    script: Api, namespace: Namespace
+) -> None:
+    made = script.send("POST", namespace.by_path, data={"name": "x", "scopes[]": "read_api"}).json()
 
     assert (made["access_level"], made["expires_at"]) == (40, day(365))
 
 
 @pytest.mark.spec("G4")
 def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
-    gatebell: LiveGatebell, script: Api, place: Place, alice: Person
+    gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person
 ) -> None:
-    developer = make_bot_token(script, place, access_level=30)
-    maintainer = make_bot_token(script, place, access_level=40 if place.kind == "projects" else 50)
+    developer = make_bot_token(script, namespace, access_level=30)
+    maintainer = make_bot_token(
+        script, namespace, access_level=40 if namespace.kind == "projects" else 50
+    )
     bot = Api(gatebell, developer.clear)
 
     user = bot.send("GET", "/user").json()
-    assert user["username"].startswith(f"{place.kind[:-1]}_{place.id}_bot_")
+    assert user["username"].startswith(f"{namespace.kind[:-1]}_{namespace.id}_bot_")
     assert user["email"].endswith("@noreply.invalid")
     assert (user["name"], user["id"]) == ("deploy", developer.user_id)
     # Seen, since it is a member; refused, since it takes a higher role.
-    assert bot.send("GET", place.by_id).status_code == 403
-    assert Api(gatebell, maintainer.clear).send("GET", place.by_id).status_code == 200
-    other = place_of(gatebell, place.kind, make_project(gatebell, alice))
+    assert bot.send("GET", namespace.by_id).status_code == 403
+    assert Api(gatebell, maintainer.clear).send("GET", namespace.by_id).status_code == 200
+    other = namespace_of(gatebell, namespace.kind, make_project(gatebell, alice))
     assert Api(gatebell, maintainer.clear).send("GET", other.by_id).status_code == 404
 
 
 @pytest.mark.spec("G4")
 def test_a_bot_cannot_sign_in_and_has_no_password(
-    gatebell: LiveGatebell, script: Api, place: Place
+    gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
-    made = make_bot_token(script, place)
+    made = make_bot_token(script, namespace)
     username = Api(gatebell, made.clear).send("GET", "/user").json()["username"]
 
     for password in ("!", "", "password"):
@@ -119,7 +123,7 @@ def test_a_bot_cannot_sign_in_and_has_no_password(
 @pytest.mark.spec("G4")
 def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -> None:
     owner = make_user(gatebell)
-    project = place_of(gatebell, "projects", make_project(gatebell, owner))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
     maintainer = member_script(gatebell, project, Role.MAINTAINER)
 
     refused = post(maintainer, project, access_level=50)
@@ -138,7 +142,7 @@ def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -
 @pytest.mark.spec("G4")
 def test_nobody_ends_a_token_that_can_do_more_than_they(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
-    project = place_of(gatebell, "projects", make_project(gatebell, owner))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
     maintainer = member_script(gatebell, project, Role.MAINTAINER)
     bot = Api(gatebell, make_bot_token(maintainer, project, access_level=40).clear)
     owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
@@ -161,18 +165,18 @@ def test_who_may_not_manage_the_tokens_is_refused(
 ) -> None:
     path = make_project(gatebell, alice)
     kind = "groups" if role is Role.MAINTAINER else "projects"
-    place = place_of(gatebell, kind, path)
-    made = make_bot_token(script_of(gatebell, alice), place)
-    other = member_script(gatebell, place, role)
+    namespace = namespace_of(gatebell, kind, path)
+    made = make_bot_token(script_of(gatebell, alice), namespace)
+    other = member_script(gatebell, namespace, role)
     expected = 404 if role is None else 403
 
     answers = [
-        other.send("GET", place.by_id),
-        other.send("GET", place.by_path),
-        post(other, place),
-        other.send("GET", f"{place.by_id}/{made.id}"),
-        other.send("POST", f"{place.by_id}/{made.id}/rotate"),
-        other.send("DELETE", f"{place.by_id}/{made.id}"),
+        other.send("GET", namespace.by_id),
+        other.send("GET", namespace.by_path),
+        post(other, namespace),
+        other.send("GET", f"{namespace.by_id}/{made.id}"),
+        other.send("POST", f"{namespace.by_id}/{made.id}/rotate"),
+        other.send("DELETE", f"{namespace.by_id}/{made.id}"),
     ]
 
     assert [answer.status_code for answer in answers] == [expected] * 6
@@ -182,31 +186,31 @@ def test_who_may_not_manage_the_tokens_is_refused(
 @pytest.mark.spec("G4", "G5")
 @pytest.mark.parametrize("scopes", ["read_api", "read_user"])
 def test_changes_take_the_scope_api(
-    gatebell: LiveGatebell, alice: Person, script: Api, place: Place, scopes: str
+    gatebell: LiveGatebell, alice: Person, script: Api, namespace: Namespace, scopes: str
 ) -> None:
-    made = make_bot_token(script, place)
+    made = make_bot_token(script, namespace)
     weak = script_of(gatebell, alice, scopes=scopes)
 
     answers = [
-        post(weak, place),
-        weak.send("POST", f"{place.by_id}/{made.id}/rotate"),
-        weak.send("POST", f"{place.by_id}/self/rotate"),
-        weak.send("DELETE", f"{place.by_id}/{made.id}"),
+        post(weak, namespace),
+        weak.send("POST", f"{namespace.by_id}/{made.id}/rotate"),
+        weak.send("POST", f"{namespace.by_id}/self/rotate"),
+        weak.send("DELETE", f"{namespace.by_id}/{made.id}"),
     ]
 
     assert {(each.status_code, each.json()["scope"]) for each in answers} == {(403, "api")}
     expected = 200 if scopes == "read_api" else 403
-    assert weak.send("GET", place.by_id).status_code == expected
+    assert weak.send("GET", namespace.by_id).status_code == expected
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_rotated_token_keeps_its_bot_and_role(
-    gatebell: LiveGatebell, script: Api, place: Place
+    gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
-    made = make_bot_token(script, place)
+    made = make_bot_token(script, namespace)
 
-    answer = script.send("POST", f"{place.by_id}/{made.id}/rotate", json={"expires_at": day(9)})
+    answer = script.send("POST", f"{namespace.by_id}/{made.id}/rotate", json={"expires_at": day(9)})
 
     assert answer.status_code == 200, answer.text
     new = answer.json()
@@ -214,37 +218,39 @@ def test_a_rotated_token_keeps_its_bot_and_role(
     assert new["expires_at"] == day(9)
     assert status(gatebell, made.clear) == 401
     assert status(gatebell, new["token"]) == 200
-    assert [each["id"] for each in _listed(script, place, state="active")] == [new["id"]]
-    assert {each["id"] for each in _listed(script, place)} == {made.id, new["id"]}
+    assert [each["id"] for each in _listed(script, namespace, state="active")] == [new["id"]]
+    assert {each["id"] for each in _listed(script, namespace)} == {made.id, new["id"]}
 
 
 @pytest.mark.spec("G4")
 def test_a_token_rotates_itself_and_no_other(
-    gatebell: LiveGatebell, script: Api, place: Place, alice: Person
+    gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person
 ) -> None:
-    made, other = (make_bot_token(script, place, access_level=40) for _ in range(2))
+    made, other = (make_bot_token(script, namespace, access_level=40) for _ in range(2))
     bot = Api(gatebell, made.clear)
-    foreign = place_of(gatebell, place.kind, make_project(gatebell, alice, visibility="public"))
+    foreign = namespace_of(
+        gatebell, namespace.kind, make_project(gatebell, alice, visibility="public")
+    )
 
-    assert bot.send("POST", f"{place.by_id}/{other.id}/rotate").status_code == 403
+    assert bot.send("POST", f"{namespace.by_id}/{other.id}/rotate").status_code == 403
     assert bot.send("POST", f"{foreign.by_id}/self/rotate").status_code in {403, 404}
-    assert script.send("POST", f"{place.by_id}/self/rotate").status_code == 404
-    answer = bot.send("POST", f"{place.by_path}/self/rotate")
+    assert script.send("POST", f"{namespace.by_id}/self/rotate").status_code == 404
+    answer = bot.send("POST", f"{namespace.by_path}/self/rotate")
 
     assert answer.status_code == 200, answer.text
     assert answer.json()["expires_at"] == day(7)
     assert status(gatebell, answer.json()["token"]) == 200
     # With the old one somebody tries again: its family ends, and the bot leaves.
-    assert bot.send("POST", f"{place.by_path}/self/rotate").status_code == 401
+    assert bot.send("POST", f"{namespace.by_path}/self/rotate").status_code == 401
     assert status(gatebell, answer.json()["token"]) == 401
     assert status(gatebell, other.clear) == 200
 
 
 @pytest.mark.spec("G4")
-def test_a_bot_makes_no_tokens(gatebell: LiveGatebell, script: Api, place: Place) -> None:
-    made = make_bot_token(script, place, access_level=50)
+def test_a_bot_makes_no_tokens(gatebell: LiveGatebell, script: Api, namespace: Namespace) -> None:
+    made = make_bot_token(script, namespace, access_level=50)
 
-    assert post(Api(gatebell, made.clear), place).status_code == 403
+    assert post(Api(gatebell, made.clear), namespace).status_code == 403
 
 
 def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
@@ -256,15 +262,15 @@ def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-@pytest.mark.parametrize("by", ["place", "itself", "administrator"])
+@pytest.mark.parametrize("by", ["namespace", "itself", "administrator"])
 def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
-    gatebell: LiveGatebell, script: Api, place: Place, by: str
+    gatebell: LiveGatebell, script: Api, namespace: Namespace, by: str
 ) -> None:
-    made = make_bot_token(script, place)
+    made = make_bot_token(script, namespace)
     assert memberships(gatebell, made.user_id) == (1, True)
 
-    if by == "place":
-        answer = script.send("DELETE", f"{place.by_id}/{made.id}")
+    if by == "namespace":
+        answer = script.send("DELETE", f"{namespace.by_id}/{made.id}")
     elif by == "itself":
         answer = Api(gatebell, made.clear).tokens("DELETE", "/self")
     else:
@@ -273,26 +279,26 @@ def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
 
     assert answer.status_code == 204
     assert memberships(gatebell, made.user_id) == (0, True)
-    (seen,) = _listed(script, place)
+    (seen,) = _listed(script, namespace)
     assert (seen["revoked"], seen["active"], seen["access_level"]) == (True, False, None)
-    assert _listed(script, place, state="active") == []
+    assert _listed(script, namespace, state="active") == []
 
 
 @pytest.mark.spec("G4")
-def test_tokens_of_one_place_are_not_found_in_another(
-    gatebell: LiveGatebell, script: Api, alice: Person, place: Place
+def test_tokens_of_one_namespace_are_not_found_in_another(
+    gatebell: LiveGatebell, script: Api, alice: Person, namespace: Namespace
 ) -> None:
-    made = make_bot_token(script, place)
+    made = make_bot_token(script, namespace)
     project = make_project(gatebell, alice)
     for kind in ("projects", "groups"):
-        other = place_of(gatebell, kind, project)
+        other = namespace_of(gatebell, kind, project)
         answers = [
             script.send("GET", f"{other.by_id}/{made.id}"),
             script.send("DELETE", f"{other.by_id}/{made.id}"),
             script.send("POST", f"{other.by_id}/{made.id}/rotate"),
         ]
         assert [answer.status_code for answer in answers] == [404] * 3
-    assert script.send("GET", f"{place.by_id}/{'9' * 19}").status_code == 404
+    assert script.send("GET", f"{namespace.by_id}/{'9' * 19}").status_code == 404
     assert status(gatebell, made.clear) == 200
 
 
@@ -333,22 +339,22 @@ WRONG: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_refused_and_leaves_no_bot_behind(
-    gatebell: LiveGatebell, script: Api, place: Place
+    gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
     for changes in WRONG:
-        answer = post(script, place, **changes)
+        answer = post(script, namespace, **changes)
 
         assert answer.status_code == 400, (changes, answer.text)
         assert set(answer.json()) == {"error"}
-    assert _listed(script, place) == []
+    assert _listed(script, namespace) == []
     with database_of(gatebell) as session:
-        prefix = f"{place.kind[:-1]}_{place.id}_bot_"
+        prefix = f"{namespace.kind[:-1]}_{namespace.id}_bot_"
         bots = session.scalars(select(User.id).where(User.username.startswith(prefix))).all()
     assert bots == []
 
 
-def _listed(script: Api, place: Place, **query: str) -> list[dict[str, Any]]:
-    answer: requests.Response = script.send("GET", place.by_id, params=query)
+def _listed(script: Api, namespace: Namespace, **query: str) -> list[dict[str, Any]]:
+    answer: requests.Response = script.send("GET", namespace.by_id, params=query)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()
     return found

@@ -173,7 +173,7 @@ def test_the_limit_is_the_same_after_unpacking(
 def test_a_packed_body_may_come_in_several_members(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     members = b"".join(
-        as_gzip(b'{"title": "Large"}'[place : place + 3]) for place in range(0, 18, 3)
+        as_gzip(b'{"title": "Large"}'[start : start + 3]) for start in range(0, 18, 3)
     )
     answer = endpoint.post(members, Content_Encoding="gzip")
     assert answer.json() == [{"iid": 1, "title": "Large"}]

@@ -143,7 +143,7 @@ def address_of(gatebell: LiveGatebell, endpoint: Endpoint, number: str) -> str:
     path = endpoint.path.format(
         id=quote(number, safe="%"),
         project=f"projects/{quote(project, safe='')}",
-        place=f"groups/{quote(project.partition('/')[0], safe='')}",
+        namespace=f"groups/{quote(project.partition('/')[0], safe='')}",
     )
     return f"{gatebell.url}{path}"
 

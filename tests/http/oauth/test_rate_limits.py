@@ -226,8 +226,8 @@ FORGED = (
 @pytest.mark.rfc("rfc9700-4.13-a")
 def test_forged_addresses_change_nothing(limited: Callable[..., FlaskClient]) -> None:
     client = limited(oauth_rate_limit="2/day", api_rate_limit="2/day")
-    for place, header in enumerate(FORGED):
-        real = {"REMOTE_ADDR": f"192.0.2.{place}"}
+    for position, header in enumerate(FORGED):
+        real = {"REMOTE_ADDR": f"192.0.2.{position}"}
         for method, url in (("POST", "/oauth/token"), ("GET", "/api/v4/user")):
             forged = [
                 {name: value.format(f"198.51.100.{number}") for name, value in header.items()}
@@ -241,9 +241,9 @@ def test_forged_addresses_change_nothing(limited: Callable[..., FlaskClient]) ->
 
 
 @pytest.mark.spec("L1")
-@pytest.mark.parametrize(("proxies", "place"), [(1, -1), (2, -2)])
+@pytest.mark.parametrize(("proxies", "position"), [(1, -1), (2, -2)])
 def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
-    limited: Callable[..., FlaskClient], proxies: int, place: int
+    limited: Callable[..., FlaskClient], proxies: int, position: int
 ) -> None:
     client = limited(oauth_rate_limit="2/day", trusted_proxies=proxies)
 
@@ -253,7 +253,7 @@ def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
     def hops(told: str, number: int) -> list[str]:
         # All but the one that counts differ, and the first one is the client's own invention.
         made = [f"198.51.100.{number}", f"203.0.113.{number}", f"203.0.113.{number + 9}"]
-        made[place] = told
+        made[position] = told
         return made
 
     assert [ask(hops("192.0.2.1", number)) for number in range(3)] == [400, 400, 429]

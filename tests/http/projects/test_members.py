@@ -5,7 +5,7 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
-from domain.projects.members import get_place, list_members
+from domain.projects.members import get_namespace, list_members
 from tests.support.accounts.administration import fill_in
 from tests.support.accounts.people import (
     Person,
@@ -49,11 +49,11 @@ def assert_out_of_reach(
     gatebell: LiveGatebell,
     browser: requests.Session,
     page: requests.Response,
-    place: str,
+    namespace: str,
     person: Person,
 ) -> None:
     """Check that neither the page nor a request by hand changes or removes a member."""
-    number = member_id(gatebell, place, person)
+    number = member_id(gatebell, namespace, person)
     assert not any(f"/{number}/" in form.action for form in forms_in(page.text))
     added = submit(browser, page, form_with(page, "user"), user=person.username, role="10")
     assert added.status_code == 422
@@ -62,14 +62,16 @@ def assert_out_of_reach(
     for action, values in (("role", {"role": "10"}), ("remove", {})):
         address = f"{page.url}/{number}/{action}"
         assert browser.post(address, data={"csrf_token": token, **values}).status_code == 403
-    assert member_id(gatebell, place, person) == number
-    assert roles_in(gatebell, place)[person.username] == Role.OWNER
+    assert member_id(gatebell, namespace, person) == number
+    assert roles_in(gatebell, namespace)[person.username] == Role.OWNER
 
 
-def roles_in(gatebell: LiveGatebell, place: str) -> dict[str, Role]:
-    """Return everybody's role in a place."""
+def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
+    """Return everybody's role in a namespace."""
     with database_of(gatebell) as session:
-        members = list_members(get_place(place, session=session), viewer_id=None, session=session)
+        members = list_members(
+            get_namespace(namespace, session=session), viewer_id=None, session=session
+        )
     return {member.username: member.role for member in members}
 
 
@@ -82,16 +84,18 @@ def test_a_maintainer_of_a_project_changes_no_owner_of_it(gatebell: LiveGatebell
     assert_out_of_reach(gatebell, browser, page, project, owner)
 
 
-@pytest.mark.parametrize("place", ["group", "project"])
+@pytest.mark.parametrize("namespace", ["group", "project"])
 def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
-    gatebell: LiveGatebell, place: str
+    gatebell: LiveGatebell, namespace: str
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
-    path = project if place == "project" else project.partition("/")[0]
+    path = project if namespace == "project" else project.partition("/")[0]
     newcomer = make_user(gatebell, name="newcomer")
     give_role(gatebell, path, newcomer, Role.REPORTER)
     owner = signed_in(gatebell, alice(gatebell))
-    address = f"/{path}/-/settings/members" if place == "project" else f"/groups/{path}/-/members"
+    address = (
+        f"/{path}/-/settings/members" if namespace == "project" else f"/groups/{path}/-/members"
+    )
     page = owner.get(gatebell.url + address)
     form = form_to(page, f"/{member_id(gatebell, path, newcomer)}/role")
     assert form.value("role") == "20"

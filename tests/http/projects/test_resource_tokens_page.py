@@ -10,7 +10,12 @@ import requests
 from domain.accounts.roles import Role
 from tests.support.accounts.people import Person, make_project, make_user, now, sign_in
 from tests.support.accounts.personal_tokens import Api, change
-from tests.support.accounts.resource_tokens import Place, make_bot_token, place_of, script_of
+from tests.support.accounts.resource_tokens import (
+    Namespace,
+    make_bot_token,
+    namespace_of,
+    script_of,
+)
 from tests.support.accounts.team import browser_of, give_role
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -27,9 +32,9 @@ def alice(gatebell: LiveGatebell) -> Person:
 
 
 @pytest.fixture(params=["projects", "groups"])
-def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """The project, and its group."""
-    return place_of(gatebell, request.param, make_project(gatebell, alice))
+    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
 
 
 @pytest.fixture
@@ -49,27 +54,30 @@ def shown_token(page: requests.Response) -> str:
 
 
 def create(
-    browser: requests.Session, gatebell: LiveGatebell, place: Place, **values: str | list[str]
+    browser: requests.Session,
+    gatebell: LiveGatebell,
+    namespace: Namespace,
+    **values: str | list[str],
 ) -> requests.Response:
-    page = browser.get(f"{gatebell.url}{place.page}/new")
+    page = browser.get(f"{gatebell.url}{namespace.page}/new")
     given: dict[str, str | list[str]] = {"name": "deploy", "scopes": ["api"], **values}
     return submit(browser, page, form_with(page, "name"), **given)
 
 
 @pytest.mark.spec("G4")
 def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
-    gatebell: LiveGatebell, browser: requests.Session, place: Place
+    gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace
 ) -> None:
-    assert "Let a script act here" in browser.get(gatebell.url + place.page).text
+    assert "Let a script act here" in browser.get(gatebell.url + namespace.page).text
 
-    answer = create(browser, gatebell, place, role="20", description="runs on ci-7")
+    answer = create(browser, gatebell, namespace, role="20", description="runs on ci-7")
     assert answer.status_code == 302, answer.text
-    page = browser.get(gatebell.url + place.page)
+    page = browser.get(gatebell.url + namespace.page)
 
     assert page.headers["Cache-Control"] == "no-store"
     token = shown_token(page)
     assert Api(gatebell, token).send("GET", "/user").status_code == 200
-    again = browser.get(gatebell.url + place.page)
+    again = browser.get(gatebell.url + namespace.page)
     assert "gbp-" not in again.text
     assert "1 token can act here" in words(again)
     assert re.search(r"deploy .*runs on ci-7 .*Reporter", words(again))
@@ -79,13 +87,13 @@ def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
 
 @pytest.mark.spec("G4")
 def test_the_bot_is_marked_among_the_members_and_cannot_be_removed_there(
-    gatebell: LiveGatebell, browser: requests.Session, place: Place, alice: Person
+    gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace, alice: Person
 ) -> None:
-    make_bot_token(script_of(gatebell, alice), place, name="deploy bot")
+    make_bot_token(script_of(gatebell, alice), namespace, name="deploy bot")
     members = (
-        f"/{place.path}/-/settings/members"
-        if place.kind == "projects"
-        else f"/groups/{place.path}/-/members"
+        f"/{namespace.path}/-/settings/members"
+        if namespace.kind == "projects"
+        else f"/groups/{namespace.path}/-/members"
     )
 
     page = browser.get(gatebell.url + members)
@@ -101,12 +109,12 @@ def test_the_bot_is_marked_among_the_members_and_cannot_be_removed_there(
 
 @pytest.mark.spec("G4")
 def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
-    gatebell: LiveGatebell, browser: requests.Session, place: Place, alice: Person
+    gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace, alice: Person
 ) -> None:
-    old = make_bot_token(script_of(gatebell, alice), place, name="nightly")
-    page = browser.get(gatebell.url + place.page)
+    old = make_bot_token(script_of(gatebell, alice), namespace, name="nightly")
+    page = browser.get(gatebell.url + namespace.page)
     submit(browser, page, form_to(page, f"/{old.id}/rotate"))
-    page = browser.get(gatebell.url + place.page)
+    page = browser.get(gatebell.url + namespace.page)
     new = Api(gatebell, shown_token(page))
     assert new.send("GET", "/user").status_code == 200
     assert Api(gatebell, old.clear).send("GET", "/user").status_code == 401
@@ -114,10 +122,10 @@ def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
     submit(browser, page, form_to(page, "/revoke"))
 
     assert new.send("GET", "/user").status_code == 401
-    shown = words(browser.get(gatebell.url + place.page))
+    shown = words(browser.get(gatebell.url + namespace.page))
     assert "The token nightly is revoked." in shown
     assert "None of these tokens works any more" in shown
-    dead = words(browser.get(f"{gatebell.url}{place.page}?state=inactive"))
+    dead = words(browser.get(f"{gatebell.url}{namespace.page}?state=inactive"))
     assert dead.count("nightly Revoked") == 2
     assert "none any more" in dead
 
@@ -126,7 +134,7 @@ def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
 def test_a_maintainer_is_not_offered_to_end_an_owners_token(
     gatebell: LiveGatebell, alice: Person
 ) -> None:
-    project = place_of(gatebell, "projects", make_project(gatebell, alice))
+    project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
     owners = make_bot_token(script_of(gatebell, alice), project, access_level=50)
     browser = browser_of(gatebell, project.path, Role.MAINTAINER)
 
@@ -158,13 +166,13 @@ MISTAKES: tuple[tuple[dict[str, str | list[str]], str], ...] = (
 
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_explained_and_makes_no_bot(
-    gatebell: LiveGatebell, browser: requests.Session, place: Place
+    gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace
 ) -> None:
     for values, sentence in MISTAKES:
-        answer = create(browser, gatebell, place, **values)
+        answer = create(browser, gatebell, namespace, **values)
         assert answer.status_code == 422, values
         assert sentence in words(answer), values
-    assert "No token can act here" in words(browser.get(gatebell.url + place.page))
+    assert "No token can act here" in words(browser.get(gatebell.url + namespace.page))
 
 
 @pytest.mark.spec("G4")
@@ -173,20 +181,22 @@ def test_who_may_not_manage_the_tokens_gets_nowhere(
     gatebell: LiveGatebell, alice: Person, role: Role | None
 ) -> None:
     path = make_project(gatebell, alice)
-    place = place_of(gatebell, "groups" if role is Role.MAINTAINER else "projects", path)
-    made = make_bot_token(script_of(gatebell, alice), place)
-    browser = browser_of(gatebell, place.path, role)
+    namespace = namespace_of(gatebell, "groups" if role is Role.MAINTAINER else "projects", path)
+    made = make_bot_token(script_of(gatebell, alice), namespace)
+    browser = browser_of(gatebell, namespace.path, role)
     expected = 404 if role is None else 403
 
-    for address in (place.page, f"{place.page}/new"):
+    for address in (namespace.page, f"{namespace.page}/new"):
         assert browser.get(gatebell.url + address).status_code == expected
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     token = form_with(page, "csrf_token").value("csrf_token")
     for action in ("new", f"{made.id}/rotate", f"{made.id}/revoke"):
-        answer = browser.post(f"{gatebell.url}{place.page}/{action}", data={"csrf_token": token})
+        answer = browser.post(
+            f"{gatebell.url}{namespace.page}/{action}", data={"csrf_token": token}
+        )
         assert answer.status_code == expected
     assert Api(gatebell, made.clear).send("GET", "/user").status_code == 200
-    stranger = gatebell.http().get(gatebell.url + place.page, allow_redirects=False)
+    stranger = gatebell.http().get(gatebell.url + namespace.page, allow_redirects=False)
     assert stranger.headers["Location"].startswith("/users/sign_in?next=")
 
 
@@ -194,7 +204,7 @@ def test_who_may_not_manage_the_tokens_gets_nowhere(
 def test_a_bot_does_not_count_as_an_owner_of_its_group(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    group = place_of(gatebell, "groups", make_project(gatebell, alice))
+    group = namespace_of(gatebell, "groups", make_project(gatebell, alice))
     make_bot_token(script_of(gatebell, alice), group, access_level=50)
     page = browser.get(f"{gatebell.url}/groups/{group.path}/-/members")
 
@@ -209,14 +219,14 @@ def test_a_bot_does_not_count_as_an_owner_of_its_group(
 def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    place = place_of(gatebell, "projects", make_project(gatebell, alice))
+    namespace = namespace_of(gatebell, "projects", make_project(gatebell, alice))
     script = script_of(gatebell, alice)
-    lives, dies = (make_bot_token(script, place, name=name) for name in ("lives", "dies"))
+    lives, dies = (make_bot_token(script, namespace, name=name) for name in ("lives", "dies"))
     change(gatebell, dies.id, expires_at=now() - timedelta(minutes=1))
 
     gatebell.cli("prune")
 
-    page = words(browser.get(f"{gatebell.url}/{place.path}/-/settings/members"))
+    page = words(browser.get(f"{gatebell.url}/{namespace.path}/-/settings/members"))
     assert "lives @" in page
     assert "dies @" not in page
     assert Api(gatebell, lives.clear).send("GET", "/user").status_code == 200

@@ -12,7 +12,7 @@ from domain.accounts.roles import Role
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_place
+from domain.projects.members import OPERATOR, add_member, get_namespace
 from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
@@ -98,7 +98,7 @@ def test_a_revoked_token_is_not_written_about(outbox: Outbox) -> None:
 
 
 @pytest.mark.parametrize("kind", ["project", "group"])
-def test_who_looks_after_a_place_is_told_of_its_tokens(outbox: Outbox, kind: str) -> None:
+def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind: str) -> None:
     people = {name: outbox.person(name) for name in ("owner", "maintainer", "developer", "other")}
     outbox.person("gone", state="blocked")
     path = "acme/shop" if kind == "project" else "acme"
@@ -108,14 +108,14 @@ def test_who_looks_after_a_place_is_told_of_its_tokens(outbox: Outbox, kind: str
         creation.create_project(
             "acme/shop", visibility="private", reserved=frozenset(), session=session, now=MADE
         )
-        for place, name, role in (
+        for namespace, name, role in (
             ("acme", "owner", Role.OWNER),
             ("acme", "gone", Role.OWNER),
             ("acme/shop", "maintainer", Role.MAINTAINER),
             ("acme/shop", "developer", Role.DEVELOPER),
             ("elsewhere", "other", Role.OWNER),
         ):
-            found = get_place(place, session=session)
+            found = get_namespace(namespace, session=session)
             add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
         wanted = TokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
@@ -123,7 +123,7 @@ def test_who_looks_after_a_place_is_told_of_its_tokens(outbox: Outbox, kind: str
             granted_by=Role.OWNER,
         )
         create_resource_token(
-            get_place(path, session=session),
+            get_namespace(path, session=session),
             wanted,
             session=session,
             keyring=outbox.keyring,

@@ -57,9 +57,9 @@ def test_metrics_may_be_kept_for_those_who_have_the_token(
 
 FORWARDED = {"X-Forwarded-For": "127.0.0.1"}
 PUBLIC = {"base_url": "https://bell.example"}
-Place = tuple[str, dict[str, str], dict[str, Any], int]
+Scrape = tuple[str, dict[str, str], dict[str, Any], int]
 #: A peer, its headers, what is set, and what it is answered without a token.
-PLACES: tuple[Place, ...] = (
+SCRAPES: tuple[Scrape, ...] = (
     ("127.0.0.1", {}, {}, 200),
     ("::1", {}, {}, 200),
     ("::ffff:127.0.0.1", {}, {}, 200),
@@ -98,7 +98,7 @@ def test_metrics_without_a_token_are_for_this_machine_and_trusted_networks(
 ) -> None:
     clients: dict[str, FlaskClient] = {}
     wrong = []
-    for peer, headers, changes, status in PLACES:
+    for peer, headers, changes, status in SCRAPES:
         if str(changes) not in clients:
             clients[str(changes)] = make_app(replace(settings, **changes)).test_client()
         asked = {"headers": headers, "environ_base": {"REMOTE_ADDR": peer}}
@@ -115,6 +115,6 @@ def test_metrics_with_the_token_are_for_everybody(
 ) -> None:
     client = make_app(replace(settings, metrics_token="only-ours", **changes)).test_client()
     own = {"Authorization": "Bearer only-ours"}
-    for peer, headers, _, _ in PLACES:
+    for peer, headers, _, _ in SCRAPES:
         asked = {"headers": {**headers, **own}, "environ_base": {"REMOTE_ADDR": peer}}
         assert client.get("/metrics", **asked).status_code == 200, (peer, headers)

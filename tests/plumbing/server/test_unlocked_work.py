@@ -45,8 +45,8 @@ def seen(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]
 
         return run
 
-    for place, name in SLOW:
-        monkeypatch.setattr(place, name, watched(name, getattr(place, name)))
+    for module, name in SLOW:
+        monkeypatch.setattr(module, name, watched(name, getattr(module, name)))
     return found
 
 

@@ -17,7 +17,7 @@ from tests.support.service.live import LiveGatebell
 
 
 @dataclass(frozen=True)
-class Place:
+class Namespace:
     """A project or a group with its number."""
 
     kind: str
@@ -42,45 +42,45 @@ class Place:
         return f"/{self.path}/-/settings/access_tokens"
 
 
-def place_of(gatebell: LiveGatebell, kind: str, project_path: str) -> Place:
+def namespace_of(gatebell: LiveGatebell, kind: str, project_path: str) -> Namespace:
     """Return a project, or the group that it is in."""
     table = Project if kind == "projects" else Group
     path = project_path if kind == "projects" else project_path.rpartition("/")[0]
     with database_of(gatebell) as session:
         number = session.scalar(select(table.id).where(table.path == path))
     assert number is not None
-    return Place(kind=kind, path=path, id=number)
+    return Namespace(kind=kind, path=path, id=number)
 
 
 def script_of(gatebell: LiveGatebell, person: Person, **options: Any) -> Api:
     return Api(gatebell, make_token(gatebell, person, **options).clear)
 
 
-def member_script(gatebell: LiveGatebell, place: Place, role: Role | None) -> Api:
-    """Return the script of somebody with a role in a place."""
+def member_script(gatebell: LiveGatebell, namespace: Namespace, role: Role | None) -> Api:
+    """Return the script of somebody with a role in a namespace."""
     person = person_for(gatebell, role)
     if role is not None:
-        give_role(gatebell, place.path, person, role)
+        give_role(gatebell, namespace.path, person, role)
     return script_of(gatebell, person)
 
 
 @dataclass(frozen=True)
 class BotToken:
-    """A token of a place, as its maker got it."""
+    """A token of a namespace, as its maker got it."""
 
     id: int
     user_id: int
     clear: str = field(repr=False)
 
 
-def post(script: Api, place: Place, **changes: Any) -> requests.Response:
+def post(script: Api, namespace: Namespace, **changes: Any) -> requests.Response:
     """Ask for a token."""
     body = {"name": "deploy", "scopes": ["api"], "access_level": 30, **changes}
-    return script.send("POST", place.by_id, json=body)
+    return script.send("POST", namespace.by_id, json=body)
 
 
-def make_bot_token(script: Api, place: Place, **changes: Any) -> BotToken:
-    answer = post(script, place, **changes)
+def make_bot_token(script: Api, namespace: Namespace, **changes: Any) -> BotToken:
+    answer = post(script, namespace, **changes)
     assert answer.status_code == 201, answer.text
     made = answer.json()
     return BotToken(id=made["id"], user_id=made["user_id"], clear=made["token"])

@@ -6,7 +6,7 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.errors import NotFoundError
-from domain.projects.members import OPERATOR, add_member, change_role, find_member, get_place
+from domain.projects.members import OPERATOR, add_member, change_role, find_member, get_namespace
 from tests.support.accounts.people import Person, database_of, make_user, now, signed_in
 from tests.support.service.live import LiveGatebell
 
@@ -17,10 +17,10 @@ def person_for(gatebell: LiveGatebell, role: Role | None) -> Person:
     return make_user(gatebell, name=role.name.lower() if role else "stranger")
 
 
-def give_role(gatebell: LiveGatebell, place: str, person: Person, role: Role) -> None:
+def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role) -> None:
     """Make somebody a member of a group or a project, with this role and no other."""
     with database_of(gatebell) as session:
-        found = get_place(place, session=session)
+        found = get_namespace(namespace, session=session)
         try:
             number = find_member(found, person.username, session=session)
         except NotFoundError:
@@ -29,15 +29,17 @@ def give_role(gatebell: LiveGatebell, place: str, person: Person, role: Role) ->
             change_role(found, number, role, by=OPERATOR, session=session)
 
 
-def member_id(gatebell: LiveGatebell, place: str, person: Person) -> int:
+def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
     """Return the number of somebody's membership."""
     with database_of(gatebell) as session:
-        return find_member(get_place(place, session=session), person.username, session=session)
+        return find_member(
+            get_namespace(namespace, session=session), person.username, session=session
+        )
 
 
-def browser_of(gatebell: LiveGatebell, place: str, role: Role | None) -> requests.Session:
+def browser_of(gatebell: LiveGatebell, namespace: str, role: Role | None) -> requests.Session:
     """Return the browser of somebody with this role in a group or a project."""
     person = person_for(gatebell, role)
     if role is not None:
-        give_role(gatebell, place, person, role)
+        give_role(gatebell, namespace, person, role)
     return signed_in(gatebell, person)

@@ -114,7 +114,7 @@ VALUES: Mapping[str, str] = {
 
 
 def metrics_bodies(value: str) -> list[bytes]:
-    """Return webhooks, each with the value in another place."""
+    """Return webhooks, each with the value at another position."""
     parts = [(part, name) for part in NAMES for name in NAMES[part]]
     bodies = [
         webhook(item("a", **{part: {"alertname": "a", name: "VALUE"}})) for part, name in parts
@@ -125,7 +125,7 @@ def metrics_bodies(value: str) -> list[bytes]:
 
 
 def full_webhooks(value: str) -> tuple[bytes, bytes]:
-    """Return a webhook with the value in every place of its items, and one with it around them."""
+    """Return webhooks with the value at every position of the items, and around them."""
     items: list[dict[str, Any]] = [
         item("a", **{part: {"alertname": "a", **dict.fromkeys(names, "VALUE")}})
         for part, names in NAMES.items()

@@ -83,7 +83,7 @@ def running_postgres() -> Iterator[Postgres]:
         finally:
             postgres.drop_databases()
         return
-    with own_server(quick_place()) as server:
+    with own_server(memory_directory()) as server:
         for change in _FOR_TESTS:
             Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
         server.stop()
@@ -93,10 +93,10 @@ def running_postgres() -> Iterator[Postgres]:
 
 
 @contextmanager
-def own_server(place: Path | None = None) -> Iterator[PostgresServer]:
+def own_server(parent: Path | None = None) -> Iterator[PostgresServer]:
     """Start a server that nobody else uses, so that it may be stopped."""
     # Not below pytest's own directory: that is closed to the user who runs Postgres for root.
-    with tempfile.TemporaryDirectory(prefix="gatebell-postgres-", dir=place) as directory:
+    with tempfile.TemporaryDirectory(prefix="gatebell-postgres-", dir=parent) as directory:
         server = get_server(Path(directory) / "data", cleanup_mode=None)
         try:
             yield server
@@ -104,7 +104,7 @@ def own_server(place: Path | None = None) -> Iterator[PostgresServer]:
             server.stop()
 
 
-def quick_place() -> Path | None:
+def memory_directory() -> Path | None:
     """Return where files lie in memory, if there is room for ours."""
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY
     return _MEMORY if has_room else None

@@ -108,7 +108,7 @@ class Endpoint(NamedTuple):
 
 TOKENS_AT = "/api/v4/personal_access_tokens"
 APPLICATIONS_AT = "/api/v4/applications"
-RESOURCE_TOKENS_AT = "/api/v4/{place}/access_tokens"
+RESOURCE_TOKENS_AT = "/api/v4/{namespace}/access_tokens"
 ENVIRONMENTS_AT = "/api/v4/{project}/environments"
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
 EVENTS_AT = "/api/v4/audit_events"

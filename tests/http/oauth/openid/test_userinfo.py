@@ -6,7 +6,7 @@ import requests
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_place
+from domain.projects.members import OPERATOR, add_member, get_namespace
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -45,8 +45,10 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
         for path in paths:
             creation.create_group(path, reserved=frozenset(), session=session, now=now())
         get_user(person.username, session=session)
-        place = get_place(of, session=session)
-        add_member(place, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now())
+        namespace = get_namespace(of, session=session)
+        add_member(
+            namespace, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now()
+        )
 
 
 @pytest.mark.both_databases
@@ -165,7 +167,7 @@ def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
-def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
+def test_a_token_sent_twice_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     token = new_pair(gatebell, openid_application(gatebell), scope="openid").access
     answer = machine(gatebell).post(
         f"{gatebell.url}/oauth/userinfo",

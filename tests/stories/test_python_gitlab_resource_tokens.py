@@ -10,7 +10,7 @@ from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, Gitl
 
 from tests.support.accounts.people import Person, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.accounts.resource_tokens import Place, place_of
+from tests.support.accounts.resource_tokens import Namespace, namespace_of
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -39,24 +39,26 @@ def alice(gatebell: LiveGatebell) -> Person:
 
 
 @pytest.fixture(params=["projects", "groups"])
-def place(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Place:
+def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """The project, and its group."""
-    return place_of(gatebell, request.param, make_project(gatebell, alice))
+    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
 
 
-def seen(library: gitlab.Gitlab, place: Place, reference: Any) -> Any:
-    """Return the library's object of a place, without asking for it."""
-    manager = library.projects if place.kind == "projects" else library.groups
+def seen(library: gitlab.Gitlab, namespace: Namespace, reference: Any) -> Any:
+    """Return the library's object of a namespace, without asking for it."""
+    manager = library.projects if namespace.kind == "projects" else library.groups
     return manager.get(reference, lazy=True)
 
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("by", ["number", "path"])
-def test_it_makes_lists_rotates_and_revokes_tokens_of_a_place(
-    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place, by: str
+def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
+    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace, by: str
 ) -> None:
     library = connect(make_token(gatebell, alice).clear)
-    tokens = seen(library, place, place.id if by == "number" else place.path).access_tokens
+    tokens = seen(
+        library, namespace, namespace.id if by == "number" else namespace.path
+    ).access_tokens
     until = (now() + timedelta(days=60)).date().isoformat()
 
     made = tokens.create(
@@ -88,14 +90,14 @@ def test_it_makes_lists_rotates_and_revokes_tokens_of_a_place(
 
 
 @pytest.mark.spec("G4")
-def test_a_token_of_a_place_rotates_itself_and_goes_on(
-    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place
+def test_a_token_of_a_namespace_rotates_itself_and_goes_on(
+    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace
 ) -> None:
     library = connect(make_token(gatebell, alice).clear)
-    made = seen(library, place, place.id).access_tokens.create(
+    made = seen(library, namespace, namespace.id).access_tokens.create(
         {"name": "nightly", "scopes": ["api"], "access_level": 40}
     )
-    own = seen(connect(made.token), place, place.path).access_tokens
+    own = seen(connect(made.token), namespace, namespace.path).access_tokens
 
     new = own.rotate("self")
 
@@ -108,15 +110,17 @@ def test_a_token_of_a_place_rotates_itself_and_goes_on(
 
 @pytest.mark.spec("G4")
 def test_it_is_told_what_it_may_not(
-    gatebell: LiveGatebell, connect: Open, alice: Person, place: Place
+    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace
 ) -> None:
     library = connect(make_token(gatebell, alice).clear)
-    tokens = seen(library, place, place.id).access_tokens
+    tokens = seen(library, namespace, namespace.id).access_tokens
 
     with pytest.raises(GitlabCreateError) as refused:
         tokens.create({"name": "x", "scopes": ["root"]})
     assert refused.value.response_code == 400
     stranger = connect(make_token(gatebell, make_user(gatebell, name="bob")).clear)
     with pytest.raises(GitlabCreateError) as hidden:
-        seen(stranger, place, place.id).access_tokens.create({"name": "x", "scopes": ["api"]})
+        seen(stranger, namespace, namespace.id).access_tokens.create(
+            {"name": "x", "scopes": ["api"]}
+        )
     assert hidden.value.response_code == 404
