@@ -14,7 +14,7 @@ from domain.oauth.scopes import views
 from forms.application import ApplicationForm, RenewalForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.services import now, services, settings
 

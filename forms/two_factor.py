@@ -21,7 +21,7 @@ class CodeForm(Form):
     )
 
 
-class PasskeyAnswerForm(Form):
+class PasskeyResponseForm(Form):
     """A signed response, which a script fills in."""
 
     credential = HiddenField()

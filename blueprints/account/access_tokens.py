@@ -16,7 +16,7 @@ from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings

@@ -13,7 +13,7 @@ from domain.audit.log import EventFilter, page_of_events
 from domain.oauth.clients.user_agents import device_in_words
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now

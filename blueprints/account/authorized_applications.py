@@ -11,7 +11,7 @@ from domain.oauth.consent.authorized_applications import (
 )
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now
 
 authorized_applications = Blueprint(

@@ -15,7 +15,7 @@ from forms.second_factors import (
 )
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,

@@ -15,7 +15,7 @@ from forms.profile import ProfileForm
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.sealing.passkey_challenges import find_relying_party
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings, sign_in_limits

@@ -15,7 +15,7 @@ from domain.errors import InvalidError
 from forms.second_factors import AuthenticatorForm, PasswordProofForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings

@@ -23,7 +23,7 @@ from forms.application import RenewalForm
 from forms.instance_application import InstanceApplicationForm
 from web.extensions import db
 from web.http.access import administrator, get_current_user
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query

@@ -10,7 +10,7 @@ from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
 from web.extensions import db
 from web.http.access import administrator
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")

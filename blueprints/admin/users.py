@@ -29,7 +29,7 @@ from domain.projects.views import Viewer
 from forms.account import AccountForm
 from web.extensions import db
 from web.http.access import administrator, administrator_afresh, get_current_user
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret

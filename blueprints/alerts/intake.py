@@ -10,7 +10,7 @@ from typing import Protocol
 
 from flask import Blueprint, Response, request
 
-from domain import aside
+from domain import threads
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.formats import read_body
 from domain.alerts.receiving import receivers, refusals
@@ -142,7 +142,7 @@ def _store(
         reading=reading(),
         mapping=receiver.mapping,
     )
-    parsed = aside.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
+    parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
     check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
     receivers.record_use(receiver, key, connection=own.connections, now=delivery.received_at)
     result = receive(parsed, delivery, connection=own.connections)

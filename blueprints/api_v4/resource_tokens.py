@@ -30,7 +30,7 @@ from web.api.token_parameters import (
 )
 from web.extensions import db
 from web.http.access import bearer as with_bearer
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.services import now, services
 

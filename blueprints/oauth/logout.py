@@ -12,7 +12,7 @@ from domain.oauth.endpoints.logout import LogoutRequest, Step
 from domain.oauth.messages import ProtocolError, ProtocolRequest
 from web.extensions import csrf, db
 from web.http.access import get_current_user, open_to_anyone
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.oauth.binding import request_in_form, request_in_query, send
 from web.sealing.logout_requests import carry, open_carried, open_question, seal_question
 from web.services import settings

@@ -24,7 +24,7 @@ from forms.group import GroupForm
 from forms.member import MemberForm, RoleForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in, viewer
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.routes import reserved_names
 from web.services import now
 

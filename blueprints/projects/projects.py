@@ -27,7 +27,7 @@ from forms.member import MemberForm, RoleForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.public_address import this_page
 from web.http.routes import reserved_names
 from web.pages.namespaces import integration_context

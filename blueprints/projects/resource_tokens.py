@@ -24,7 +24,7 @@ from domain.projects.views import ProjectView
 from forms.access_token import ResourceTokenForm
 from web.extensions import db
 from web.http.access import project_member, signed_in, viewer
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings

@@ -23,10 +23,10 @@ from domain.errors import TooManyAttemptsError
 from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
-from forms.two_factor import PasskeyAnswerForm
+from forms.two_factor import PasskeyResponseForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, signed_in
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.oauth.binding import oauth_context, request_from
 from web.sealing.passkey_challenges import (
     find_relying_party,
@@ -115,7 +115,7 @@ def sign_out() -> ResponseReturnValue:
 def _proof_by_passkey() -> Authentication:
     """Return the user of a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
     database = db.session()
-    reply = take_response(PasskeyAnswerForm().credential.data or "", purpose=_PURPOSE)
+    reply = take_response(PasskeyResponseForm().credential.data or "", purpose=_PURPOSE)
     owner_id = find_owner(reply, session=database)
     user = find_active_user(owner_id, session=database) if owner_id else None
     attempt = SecondFactorAttempt(

@@ -21,10 +21,10 @@ from domain.accounts.signing_in.sessions import (
 )
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
-from forms.two_factor import CodeForm, PasskeyAnswerForm
+from forms.two_factor import CodeForm, PasskeyResponseForm
 from web.extensions import db
 from web.http.access import open_to_anyone
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
@@ -84,7 +84,9 @@ def check_passkey() -> ResponseReturnValue:
     if pending is None:
         return _begin_again()
     try:
-        reply = take_response(PasskeyAnswerForm().credential.data or "", purpose=_purpose(pending))
+        reply = take_response(
+            PasskeyResponseForm().credential.data or "", purpose=_purpose(pending)
+        )
         proof = prove_with_passkey(
             _attempt(pending),
             reply,

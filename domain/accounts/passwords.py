@@ -10,7 +10,7 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
-from domain import aside
+from domain import threads
 from models.folding import fold
 
 #: The longest accepted password, so that nobody can have megabytes hashed.
@@ -45,7 +45,7 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a password in PHC string form."""
-    return aside.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
+    return threads.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
 
 
 def prepare_password(password: str) -> str:
@@ -83,7 +83,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _hash_of_nobody(cost)
     for form in dict.fromkeys((prepare_password(password), password)):
         try:
-            aside.hashing.run(_hasher(cost).verify, known, _octets(form))
+            threads.hashing.run(_hasher(cost).verify, known, _octets(form))
         except VerificationError:
             continue
         is_prepared = form == prepare_password(password)
@@ -144,7 +144,7 @@ def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
 
     with _judging:
         words = [word for word in own_words if word]
-        found = aside.reading.run(zxcvbn, password[:_JUDGED_CHARACTERS], user_inputs=words)
+        found = threads.reading.run(zxcvbn, password[:_JUDGED_CHARACTERS], user_inputs=words)
     if found["score"] < _LEAST_SCORE:
         advice = (found["feedback"]["warning"], *found["feedback"]["suggestions"])
         said = " ".join(sentence for sentence in advice if sentence)

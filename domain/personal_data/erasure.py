@@ -17,7 +17,7 @@ from domain.accounts.users import empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
-from domain.personal_data.holdings import HOLDINGS, ErasureRule
+from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
 from models import AlertNote, Application, AuditEvent, User
 
@@ -52,9 +52,9 @@ def erase_person(
     names = _Names(user, pseudonym)
     _rename_in_activity(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
-    for holding in HOLDINGS:
-        if holding.on_erasure is ErasureRule.DELETED:
-            gone = delete(holding.table).where(holding.of(user))
+    for table in PERSONAL_DATA:
+        if table.on_erasure is ErasureRule.DELETED:
+            gone = delete(table.model).where(table.of(user))
             session.execute(gone.execution_options(synchronize_session=False))
     empty_account(user, pseudonym=pseudonym)
     session.flush()

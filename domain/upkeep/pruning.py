@@ -86,7 +86,7 @@ def prune(
         ),
         # Bots without a live token.
         "bot_members": _remove(Member.id, _is_idle_bot(now), session, between),
-        "letters": _remove(Mail.id, Mail.created_at < now - _MAIL_STAYS, session, between),
+        "mail": _remove(Mail.id, Mail.created_at < now - _MAIL_STAYS, session, between),
         "device_authorizations": _remove(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,

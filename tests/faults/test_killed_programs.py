@@ -43,7 +43,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
 ) -> None:
     live = start("sqlite")
     endpoint = connect(live)
-    (lifeline,) = pids_of(live, "web.server.lifeline")
+    (watchdog,) = pids_of(live, "web.server.watchdog")
     left = [pid for pid, _ in children(live.pid)]
     with load_on(endpoint) as answers:
         answers.wait_for(10)
@@ -53,7 +53,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
         answers.wait_for(10)
     assert_nothing_was_lost(live, endpoint, answers)
     wait_until(lambda: not any(map(is_alive, left)))
-    assert lifeline in left
+    assert watchdog in left
     # A worker that is told to stop before it has begun ends by the signal.
     wait_until(lambda: live.log_text().count("Huey consumer started") == 2)
     assert live.stop() == 0

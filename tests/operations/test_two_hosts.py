@@ -208,7 +208,7 @@ def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> No
         queue_messages(messages, session=session, now=now())
     # What the clock asks for every minute, asked for at once.
     queue = open_existing_queue(settings_of(pair.one))
-    send = queue.task(name="send_letters")(send_due_mail)
+    send = queue.task(name="send_mail")(send_due_mail)
     for _ in range(2):
         send()
     queue.storage.close()

@@ -11,7 +11,7 @@ from domain.errors import InvalidError
 from domain.personal_data.erasure import Erased, PersonRow, count_applications, erase_person
 from domain.personal_data.export import export_person
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.server.bootstrap import forget_first_password
 from web.services import now, services
 

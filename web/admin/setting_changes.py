@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from models import InstanceSetting
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import services
 from web.settings.reader import Settings, changeable, override, read_change
 

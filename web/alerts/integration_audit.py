@@ -3,7 +3,7 @@
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.audit.events import Event, EventKind
 from domain.projects.views import ProjectView
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 
 
 def note_change(change: str, project: ProjectView, integration: IntegrationView) -> None:

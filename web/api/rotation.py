@@ -9,7 +9,7 @@ from domain.oauth.personal_tokens.tokens import end_family
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.extensions import db
 from web.http.access import bearer
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.bearer_token import API_LOCATIONS, presented_token
 from web.http.errors import bearer_refusal
 from web.services import now, services

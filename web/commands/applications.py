@@ -11,7 +11,7 @@ from domain.oauth.clients import applications as oauth_applications
 from domain.oauth.clients.applications import ApplicationDetails
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now, services, settings
 
 applications = AppGroup("applications", help="OAuth clients.")

@@ -13,7 +13,7 @@ from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.pages.namespaces import integration_context
 from web.services import now, services
 

@@ -9,7 +9,7 @@ from domain.audit.events import Event, EventKind
 from domain.oauth.openid.keys import USUAL_BITS, KeyRotation, list_published_keys, rotate
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now, services
 
 keys = AppGroup("keys", help="Keys that sign ID tokens.")

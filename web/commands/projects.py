@@ -22,7 +22,7 @@ from domain.projects.members import (
 )
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.routes import reserved_names
 from web.services import now
 

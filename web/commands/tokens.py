@@ -13,7 +13,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, list_toke
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revoke_token
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now, services, settings
 
 tokens = AppGroup("tokens", help="Personal access tokens.")

@@ -22,7 +22,7 @@ from domain.database.paging import Slice
 from web.admin.personal_data import erase, exported
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings
 from web.settings.password_rules import hash_cost, password_rules

@@ -11,8 +11,8 @@ from sqlalchemy import Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.aside import Aside
 from domain.database.statements import Outcome, Row
+from domain.threads import ThreadExecutor
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
 
 #: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
@@ -41,7 +41,7 @@ class KeptConnections:
         self._own = local()
         self._compiled = CompiledStatements(engine)
         #: Runs the writes of SQLite in threads.
-        self._aside = Aside(threads=size)
+        self._executor = ThreadExecutor(threads=size)
 
     @property
     def dialect_name(self) -> str:
@@ -136,7 +136,7 @@ class KeptConnections:
         if self.dialect_name != "sqlite":
             return work()
         driver = kept.connection.connection.driver_connection
-        return self._aside.run_or_stop(work, stop=driver.interrupt if driver else None)
+        return self._executor.run_or_stop(work, stop=driver.interrupt if driver else None)
 
     def _take(self) -> CoreStatements:
         try:

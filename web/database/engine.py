@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from domain.aside import Aside, serves_in_greenlets
+from domain.threads import ThreadExecutor, serves_in_greenlets
 from web.database.sqlite import DeadlineSqliteConnection
 from web.database.wal_keeper import KEPT_BYTES
 from web.instance_files import make_private_file
@@ -21,7 +21,7 @@ from web.settings.reader import Settings
 _TRUSTED_SECONDS = 1.0
 
 #: The thread pool for SQLite in web processes.
-_aside = Aside(threads=512)
+_executor = ThreadExecutor(threads=512)
 
 #: How a transaction on SQLite begins. One that reads first and writes later has to take the write
 #: lock at once: SQLite cannot upgrade a read transaction after another write. The execution option
@@ -65,9 +65,9 @@ def prepare_engine(engine: Engine, settings: Settings) -> None:
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
         # The hot paths do this for a whole transaction at once.
-        aside = None if engine.get_execution_options().get("is_hot") else _aside
+        executor = None if engine.get_execution_options().get("is_hot") else _executor
         event.listen(engine, "do_connect", _before_connect)
-        event.listen(engine, "connect", partial(_open_sqlite, limit=limit, aside=aside))
+        event.listen(engine, "connect", partial(_open_sqlite, limit=limit, executor=executor))
         event.listen(engine, "begin", _on_begin)
         return
     event.listen(engine, "connect", _look_for_a_pooler)
@@ -126,9 +126,13 @@ def _before_connect(
 
 
 def _open_sqlite(
-    connection: DeadlineSqliteConnection, _record: Any, *, limit: float, aside: Aside | None
+    connection: DeadlineSqliteConnection,
+    _record: Any,
+    *,
+    limit: float,
+    executor: ThreadExecutor | None,
 ) -> None:
-    connection.limit, connection.aside = limit, aside
+    connection.limit, connection.executor = limit, executor
     # The driver must not begin transactions itself: it would do so too late.
     connection.isolation_level = None
     cursor = connection.cursor()

@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Self, TypeVar
 
-from domain.aside import Aside
+from domain.threads import ThreadExecutor
 
 Outcome = TypeVar("Outcome")
 
@@ -24,7 +24,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
     #: Seconds; 0 for no limit.
     limit = 0.0
     #: The thread pool to run in, if any.
-    aside: Aside | None = None
+    executor: ThreadExecutor | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -39,9 +39,9 @@ class DeadlineSqliteConnection(sqlite3.Connection):
     def work(self, work: Callable[[], Outcome]) -> Outcome:
         """Run SQLite and add up its time."""
         self._seen_at = monotonic()
-        if self.aside is None:
+        if self.executor is None:
             return work()
-        return self.aside.run_or_stop(work, stop=self.interrupt)
+        return self.executor.run_or_stop(work, stop=self.interrupt)
 
     def _is_over(self) -> bool:
         moment = monotonic()

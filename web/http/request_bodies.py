@@ -8,7 +8,7 @@ from io import BytesIO
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
-from domain import aside
+from domain import threads
 from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
 from domain.errors import DomainError
@@ -61,7 +61,7 @@ def read_bounded(limit: int) -> ReceivedBody:
     if encoding in {"", "identity"}:
         return ReceivedBody(content=body)
     try:
-        return ReceivedBody(content=aside.reading.run(_unpacked, body, encoding, limit))
+        return ReceivedBody(content=threads.reading.run(_unpacked, body, encoding, limit))
     except (NotJsonError, UnreadableBody) as error:
         return ReceivedBody(content=body, flaw=error)
 

@@ -24,7 +24,7 @@ from web.instance_files import make_private_file
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
-from web.jobs.turns import in_turn
+from web.jobs.periodic_jobs import once_per_period
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
@@ -70,16 +70,16 @@ def add_tasks(
 ) -> TaskWrapper:
     """Register the maintenance tasks; return the task that prunes at once."""
     for name, job in (("add_up", add_up), ("seal_audit_events", seal)):
-        once = in_turn(name, _MINUTE, job, settings)
+        once = once_per_period(name, _MINUTE, job, settings)
         queue.periodic_task(crontab(minute="*"), name=name)(once)
     # A run that takes longer than its period must not overlap with the next one.
-    locked = queue.lock_task("prune")(in_turn("prune", 10 * _MINUTE, prune, settings))
+    locked = queue.lock_task("prune")(once_per_period("prune", 10 * _MINUTE, prune, settings))
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
 
 
 def add_worker_heartbeat(queue: Huey, settings: Settings) -> None:
     """Store a heartbeat now and every minute; see `domain.programs.job_turns`."""
-    heartbeat = in_turn(WORKER_HEARTBEAT, _MINUTE, lambda: None, settings)
+    heartbeat = once_per_period(WORKER_HEARTBEAT, _MINUTE, lambda: None, settings)
     queue.periodic_task(crontab(minute="*"), name=WORKER_HEARTBEAT)(heartbeat)
     with suppress(SQLAlchemyError):  # away: the next one may find it
         heartbeat()
@@ -92,9 +92,9 @@ def add_mail_tasks(
 
     Of several workers one queues; all of them send, each the messages that it has claimed.
     """
-    once = in_turn("write_letters", 10 * _MINUTE, write, settings)
-    queue.periodic_task(crontab(minute="*/10"), name="write_letters")(once)
-    queue.periodic_task(crontab(minute="*"), name="send_letters")(send)
+    once = once_per_period("queue_mail", 10 * _MINUTE, write, settings)
+    queue.periodic_task(crontab(minute="*/10"), name="queue_mail")(once)
+    queue.periodic_task(crontab(minute="*"), name="send_mail")(send)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from domain.oauth.json_bodies import parameters_in
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.extensions import db
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.http.oauth_errors import explained
 from web.services import services

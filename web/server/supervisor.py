@@ -10,7 +10,7 @@ from threading import Event
 from time import monotonic
 from types import FrameType
 
-from web.server.lifeline import Lifeline
+from web.server.watchdog import Watchdog
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
@@ -65,14 +65,14 @@ class Supervisor:
     """A group of programs that share our output and stop together.
 
     Each has a session of its own, so that Ctrl-C only reaches the supervisor, which stops each of
-    them once. If the supervisor is killed, the lifeline stops them.
+    them once. If the supervisor is killed, the watchdog stops them.
     """
 
     def __init__(self, programs: Mapping[str, Program], *, patience: float) -> None:
         """Take the programs by name and how many seconds they may take to stop."""
         self._runs = [_Run(name, program) for name, program in programs.items()]
         self._patience = patience
-        self._lifeline = Lifeline(patience=patience)
+        self._watchdog = Watchdog(patience=patience)
         self._told_to_stop = Event()
         self._told_twice = Event()
 
@@ -87,7 +87,7 @@ class Supervisor:
         if ended:
             sys.stderr.write(f"The {ended} process ended by itself; stopping everything.\n")
         statuses = self._stop()
-        self._lifeline.let_go()
+        self._watchdog.close()
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
@@ -97,7 +97,7 @@ class Supervisor:
 
     def _wait_for_an_end(self) -> str | None:
         while True:
-            self._lifeline.keep()
+            self._watchdog.ensure_running()
             for run in self._runs:
                 if not self._goes_on(run):
                     return run.name
@@ -108,11 +108,11 @@ class Supervisor:
         """Start a program if it is due; return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
-                self._lifeline.add(run.start())
+                self._watchdog.add(run.start())
             return True
         if run.process.poll() is None:
             return True
-        self._lifeline.remove(run.process.pid)
+        self._watchdog.remove(run.process.pid)
         if run.program.is_restarted:
             run.rest()
         return run.program.is_restarted
@@ -128,5 +128,5 @@ class Supervisor:
             process.kill()  # does nothing to what has ended
         statuses = [process.wait() for process in running]
         for process in running:
-            self._lifeline.remove(process.pid)
+            self._watchdog.remove(process.pid)
         return statuses

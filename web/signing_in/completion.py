@@ -11,7 +11,7 @@ from domain.accounts.signing_in.sessions import Authentication, Browser, close_s
 from domain.audit.events import Event, EventKind
 from web.extensions import db
 from web.http.access import get_current_user, load_current_user
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.services import now, services, settings
 from web.signing_in.known_browsers import remember_browser
 

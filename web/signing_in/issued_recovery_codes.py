@@ -4,7 +4,7 @@ from domain.accounts.factors.recovery_codes import renew_codes
 from domain.audit.events import Event, EventKind
 from web.extensions import db
 from web.http.access import get_current_user
-from web.http.audit import record_event
+from web.http.audit_events import record_event
 from web.sealing.session_secrets import keep_secret, take_secret
 from web.services import now, services
 

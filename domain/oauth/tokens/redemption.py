@@ -119,7 +119,7 @@ def _run(
 ) -> bool:
     connection, spending = context.connection, {**spent, "spent_at": context.now}
 
-    def in_turn() -> bool:
+    def step_by_step() -> bool:
         (spend, names), *more = redemption.steps
         if not connection.all(spend, {name: spending[name] for name in names}):
             return False
@@ -130,4 +130,4 @@ def _run(
 
     if connection.dialect_name == "postgresql":
         return bool(connection.all(redemption.at_once, {**pair, **spending}))
-    return connection.transact(in_turn)
+    return connection.transact(step_by_step)

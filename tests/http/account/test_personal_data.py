@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from domain.accounts.roles import Role
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.personal_data.holdings import HOLDINGS, ErasureRule
+from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from models import Application, Base, Member, User
 from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
 from tests.support.accounts.people import (
@@ -119,7 +119,7 @@ def test_everything_of_a_person_is_exported_and_no_secret(
     assert answer.status_code == 200
     found = answer.json()
     assert found["account"]["email"] == charlie.person.email
-    assert set(found) == {"exported_at"} | {holding.name for holding in HOLDINGS}
+    assert set(found) == {"exported_at"} | {table.name for table in PERSONAL_DATA}
     for name in (
         "sign_ins",
         "personal_access_tokens",
@@ -282,7 +282,7 @@ def test_who_is_needed_is_not_erased(gatebell: LiveGatebell) -> None:
 
 
 def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased() -> None:
-    known = {holding.table.__tablename__ for holding in HOLDINGS}
+    known = {table.model.__tablename__ for table in PERSONAL_DATA}
     pointing = {
         table.name
         for table in Base.metadata.tables.values()
@@ -295,7 +295,7 @@ def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased(
 
 def test_the_documents_say_where_personal_data_lies() -> None:
     document = (ROOT / "docs" / "personal-data.md").read_text(encoding="utf-8")
-    for holding in HOLDINGS:
-        row = f"| `{holding.table.__tablename__}` | {holding.about} | {holding.on_erasure.value} |"
+    for table in PERSONAL_DATA:
+        row = f"| `{table.model.__tablename__}` | {table.about} | {table.on_erasure.value} |"
         assert row in document
-    assert {holding.on_erasure for holding in HOLDINGS} == set(ErasureRule)
+    assert {table.on_erasure for table in PERSONAL_DATA} == set(ErasureRule)

@@ -11,7 +11,7 @@ import pytest
 from huey import Huey
 from peewee import OperationalError
 
-from web.jobs.turns import in_turn
+from web.jobs.periodic_jobs import once_per_period
 from web.jobs.worker import BriefOutages, add_mail_tasks, add_tasks, open_queue
 from web.settings.reader import Settings
 
@@ -89,7 +89,7 @@ def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
 
     def do(moment: datetime) -> None:
         job = partial(done.append, moment)
-        in_turn("job", minute, job, settings, clock=lambda: moment)()
+        once_per_period("job", minute, job, settings, clock=lambda: moment)()
 
     moments = [start, start + minute / 2, start + minute, start + minute * 60, start + minute * 2]
     for moment in moments:

@@ -141,13 +141,13 @@ def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
     assert output == "finished\n"
 
 
-def test_the_lifeline_is_held_again_when_its_other_end_was_killed() -> None:
+def test_the_watchdog_is_started_again_when_it_was_killed() -> None:
     process = supervise(GENTLE)
     wait_for_starts(process, 1)
-    for watch in lifelines_of(process.pid):
+    for watch in watchdogs_of(process.pid):
         os.kill(watch, signal.SIGKILL)
     deadline = monotonic() + 60
-    while not lifelines_of(process.pid):
+    while not watchdogs_of(process.pid):
         assert monotonic() < deadline
         sleep(0.1)
     process.kill()
@@ -155,11 +155,11 @@ def test_the_lifeline_is_held_again_when_its_other_end_was_killed() -> None:
     assert output == "finished\n"
 
 
-def lifelines_of(parent: int) -> list[int]:
+def watchdogs_of(parent: int) -> list[int]:
     listed = ["ps", "-o", "pid=,stat=,args=", "--ppid", str(parent)]
     lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
     return [
         int(line.split()[0])
         for line in lines
-        if "web.server.lifeline" in line and not line.split()[1].startswith("Z")
+        if "web.server.watchdog" in line and not line.split()[1].startswith("Z")
     ]

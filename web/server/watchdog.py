@@ -1,6 +1,6 @@
 """Ends the processes of a supervisor when the supervisor itself has died, even by SIGKILL.
 
-`python -m web.server.lifeline SECONDS` reads process ids, a line each, from a pipe that only the
+`python -m web.server.watchdog SECONDS` reads process ids, a line each, from a pipe that only the
 supervisor holds: `+ID` for a started process, `-ID` for one that has ended. The end of the pipe
 means that the supervisor has died.
 """
@@ -15,14 +15,14 @@ from time import monotonic, sleep
 _POLL_SECONDS = 0.1
 
 
-class Lifeline:
+class Watchdog:
     """The supervisor's end of the pipe."""
 
     def __init__(self, *, patience: float) -> None:
         """`patience` is how many seconds the remaining processes may take to stop."""
         self._patience = patience
         self._known: set[int] = set()
-        self._watch: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def add(self, pid: int) -> None:
         """Register a process to be ended with the supervisor."""
@@ -34,29 +34,29 @@ class Lifeline:
         self._known.discard(pid)
         self._say(f"-{pid}\n")
 
-    def keep(self) -> None:
+    def ensure_running(self) -> None:
         """Start the watching process, or start it again if it has died."""
-        if self._watch is None or self._watch.poll() is not None:
+        if self._process is None or self._process.poll() is not None:
             # In a separate session, so that signals to our process group do not reach it.
-            self._watch = subprocess.Popen(  # noqa: S603 - our own words
-                (sys.executable, "-m", "web.server.lifeline", str(self._patience)),
+            self._process = subprocess.Popen(  # noqa: S603 - our own words
+                (sys.executable, "-m", "web.server.watchdog", str(self._patience)),
                 stdin=subprocess.PIPE,
                 start_new_session=True,
             )
             for pid in self._known:
                 self._say(f"+{pid}\n")
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Close the pipe, so that all registered processes are ended."""
-        if self._watch is not None:
+        if self._process is not None:
             with suppress(BrokenPipeError):
-                self._watch.communicate()
+                self._process.communicate()
 
     def _say(self, line: str) -> None:
-        if self._watch is not None and self._watch.stdin is not None:
-            with suppress(BrokenPipeError):  # `keep` says it once more
-                self._watch.stdin.write(line.encode())
-                self._watch.stdin.flush()
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(BrokenPipeError):  # `ensure_running` repeats it
+                self._process.stdin.write(line.encode())
+                self._process.stdin.flush()
 
 
 def main() -> None:

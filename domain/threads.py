@@ -1,9 +1,8 @@
-"""Work that takes long, done where it keeps nobody waiting.
+"""Thread pools for work that would block the event loop of a web process.
 
-A web process serves all its requests in one thread, in greenlets that take turns wherever one waits
-for the network. What computes for more than a few milliseconds, or waits for a disk or a lock, has
-to be done in a thread of its own. Everywhere else (the command line, the background worker) there
-are no greenlets, and it is done at once.
+A web process serves all its requests as greenlets in one thread. What computes for more than a few
+milliseconds, or waits for a disk or a lock, runs in a thread pool. The command line and the
+background worker have no greenlets, and run such work at once.
 """
 
 import sys
@@ -19,18 +18,18 @@ Outcome = TypeVar("Outcome")
 
 
 def serves_in_greenlets() -> bool:
-    """Tell whether this process is a web process."""
+    """Return whether this process is a web process."""
     monkey = sys.modules.get("gevent.monkey")
     return bool(monkey and monkey.is_module_patched("threading"))
 
 
-class Aside:
-    """So many threads; what finds none free waits for one."""
+class ThreadExecutor:
+    """A pool of threads; work that finds none free waits for one."""
 
     def __init__(self, *, threads: int, niceness: int = 0) -> None:
-        """Start them when there is work: a process that divides must have none.
+        """Set the size of the pool; the first work starts it, since a process that forks has none.
 
-        The nicer they are, the more of the processors they leave to those who serve.
+        A higher `niceness` leaves more processor time to the threads that serve requests.
         """
         self._threads = threads
         self._niceness = niceness
@@ -38,11 +37,11 @@ class Aside:
     def run(
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
-        """Do the work, and return what it returns or raise what it raises."""
+        """Run the work; return its result or raise its error."""
         return self.run_or_stop(partial(work, *args, **kwargs), stop=None)
 
     def run_or_stop(self, work: Callable[[], Outcome], stop: Callable[[], None] | None) -> Outcome:
-        """Do the work; if whoever wants it may wait no longer, stop it, and wait for that."""
+        """Run the work; if the caller is interrupted, call `stop` and wait until the work has ended."""
         if not serves_in_greenlets():
             return work()
         pending = self._pool.spawn(self._do, work)
@@ -58,13 +57,13 @@ class Aside:
         return cast("Outcome", outcome)
 
     def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
-        """Return what came of the work; gevent would write an error down, raised as it is later."""
+        """Return the result or the error; gevent would log an error that is raised here."""
         if self._niceness:
             with suppress(OSError):  # of this thread, and of those that it starts
                 setpriority(PRIO_PROCESS, get_native_id(), self._niceness)
         try:
             return work(), None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where it matters
+        except Exception as error:  # noqa: BLE001 - run_or_stop raises it
             return None, error
 
     @cached_property
@@ -74,7 +73,7 @@ class Aside:
         return ThreadPool(self._threads)
 
 
-#: Hashes of passwords, and keys.
-hashing = Aside(threads=2, niceness=10)
-#: Long texts that are read, unpacked and judged.
-reading = Aside(threads=2)
+#: For password hashes.
+hashing = ThreadExecutor(threads=2, niceness=10)
+#: For parsing and decompressing long texts, and judging passwords.
+reading = ThreadExecutor(threads=2)

@@ -37,14 +37,14 @@ class ErasureRule(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holding:
+class PersonalDataTable:
     """A table with personal data."""
 
     #: Its name in an export.
     name: str
     #: Its content, in words.
     about: str
-    table: type[Base]
+    model: type[Base]
     #: The condition for the rows of a person.
     of: Callable[[User], ColumnElement[bool]]
     #: The exported columns; keyed hashes and keys are left out.
@@ -61,11 +61,11 @@ def _by(column: Any) -> Callable[[User], ColumnElement[bool]]:
 
 
 #: In the order of export and erasure.
-HOLDINGS = (
-    Holding(
+PERSONAL_DATA = (
+    PersonalDataTable(
         name="account",
         about="User name, e-mail address, display name, when the account was made and last used",
-        table=User,
+        model=User,
         of=_by(User.id),
         exported=(
             "id",
@@ -80,42 +80,42 @@ HOLDINGS = (
         ),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
-    Holding(
+    PersonalDataTable(
         name="sign_ins",
         about="Browsers that are signed in, with address and user agent",
-        table=SignIn,
+        model=SignIn,
         of=_by(SignIn.user_id),
         exported=("created_at", "expires_at", "address", "user_agent", "methods"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="authenticator_apps",
         about="When an authenticator app was set up",
-        table=TotpDevice,
+        model=TotpDevice,
         of=_by(TotpDevice.user_id),
         exported=("created_at", "confirmed_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="passkeys",
         about="Passkeys: their names and when they were used",
-        table=Passkey,
+        model=Passkey,
         of=_by(Passkey.user_id),
         exported=("name", "created_at", "last_used_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="recovery_codes",
         about="When recovery codes were made and used",
-        table=RecoveryCode,
+        model=RecoveryCode,
         of=_by(RecoveryCode.user_id),
         exported=("created_at", "used_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="personal_access_tokens",
         about="Personal access tokens: names, scopes, last use and its address",
-        table=PersonalAccessToken,
+        model=PersonalAccessToken,
         of=_by(PersonalAccessToken.user_id),
         exported=(
             "id",
@@ -130,10 +130,10 @@ HOLDINGS = (
         ),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="access_tokens",
         about="Tokens of applications: scopes, last use, addresses and user agents",
-        table=AccessToken,
+        model=AccessToken,
         of=_by(AccessToken.user_id),
         exported=(
             "application_id",
@@ -148,26 +148,26 @@ HOLDINGS = (
         ),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="authorizations",
         about="What was granted to which application",
-        table=Authorization,
+        model=Authorization,
         of=_by(Authorization.user_id),
         exported=("application_id", "scopes", "redirect_uri", "created_at", "revoked_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="consents",
         about="Scopes that are remembered as approved",
-        table=Consent,
+        model=Consent,
         of=_by(Consent.user_id),
         exported=("application_id", "scopes", "created_at", "updated_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="devices",
         about="Devices that asked for access, with address and user agent",
-        table=DeviceAuthorization,
+        model=DeviceAuthorization,
         of=_by(DeviceAuthorization.user_id),
         exported=(
             "application_id",
@@ -180,50 +180,50 @@ HOLDINGS = (
         ),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="memberships",
         about="Roles in groups and projects",
-        table=Member,
+        model=Member,
         of=_by(Member.user_id),
         exported=("group_id", "project_id", "role", "created_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="applications",
         about="Applications that the person registered",
-        table=Application,
+        model=Application,
         of=_by(Application.owner_id),
         exported=("uid", "name", "redirect_uris", "scopes", "created_at", "last_used_at"),
         on_erasure=ErasureRule.HANDED_ON,
     ),
-    Holding(
+    PersonalDataTable(
         name="assignments",
         about="Alerts that the person looks after",
-        table=Assignment,
+        model=Assignment,
         of=_by(Assignment.user_id),
         exported=("alert_id",),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="alert_activity",
         about="What the person did with alerts, and wrote about them",
-        table=AlertNote,
+        model=AlertNote,
         of=_by(AlertNote.user_id),
         exported=("alert_id", "kind", "text", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
-    Holding(
+    PersonalDataTable(
         name="mails",
         about="E-mails to the person, for 90 days",
-        table=Mail,
+        model=Mail,
         of=lambda user: func.lower(Mail.recipient) == user.email.lower(),
         exported=("recipient", "subject", "text", "created_at", "sent_at"),
         on_erasure=ErasureRule.DELETED,
     ),
-    Holding(
+    PersonalDataTable(
         name="audit_events",
         about="What the person did, and what was done to the account, with address and user agent",
-        table=AuditEvent,
+        model=AuditEvent,
         of=lambda user: or_(AuditEvent.actor_id == user.id, AuditEvent.user_id == user.id),
         exported=(
             "created_at",

@@ -14,7 +14,7 @@ from web.settings.reader import Settings
 Job = Callable[[], None]
 
 
-def in_turn(
+def once_per_period(
     name: str, period: timedelta, job: Job, settings: Settings, *, clock: Clock = system_clock
 ) -> Job:
     """Wrap a job so that it runs once per period over all workers."""
