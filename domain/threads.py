@@ -41,7 +41,7 @@ class ThreadExecutor:
         return self.run_or_stop(partial(work, *args, **kwargs), stop=None)
 
     def run_or_stop(self, work: Callable[[], Outcome], stop: Callable[[], None] | None) -> Outcome:
-        """Run the work; if the caller is interrupted, call `stop` and wait until the work has ended."""
+        """Run the work; if the caller is interrupted, call `stop` and wait for its end."""
         if not serves_in_greenlets():
             return work()
         pending = self._pool.spawn(self._do, work)
