@@ -7,7 +7,7 @@ from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, 
 from wtforms.validators import InputRequired, Length
 
 from domain.grace_period import GracePeriod
-from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
 from domain.oauth.clients.redirect_uris import check_redirect_uri
 from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from forms.base import Form, objections_beside_the_field, without_edges
@@ -36,7 +36,7 @@ class ApplicationForm(Form):
     )
 
     @classmethod
-    def of(cls, application: ApplicationRow) -> Self:
+    def of(cls, application: ApplicationView) -> Self:
         """Return the form with the current values of an application."""
         form = cls(
             name=application.name,
@@ -45,9 +45,9 @@ class ApplicationForm(Form):
             require_pkce=application.require_pkce,
             refresh_for_devices=application.refresh_for_devices,
             require_dpop=application.require_dpop,
-            scopes=application.scopes.split(),
+            scopes=application.scopes,
         )
-        form._offer(application.scopes.split())
+        form._offer(application.scopes)
         return form
 
     def _offer(self, more: Iterable[str]) -> None:

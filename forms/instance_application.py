@@ -5,7 +5,7 @@ from typing import Self
 
 from wtforms import BooleanField
 
-from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
 from forms.application import ApplicationForm
 
 
@@ -17,7 +17,7 @@ class InstanceApplicationForm(ApplicationForm):
     trusted = BooleanField("Trusted")
 
     @classmethod
-    def of(cls, application: ApplicationRow) -> Self:
+    def of(cls, application: ApplicationView) -> Self:
         """Return the form with the current values of an application."""
         form = super().of(application)
         if not form.is_submitted():

@@ -7,8 +7,8 @@ from flask import Blueprint, Response
 from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth.clients import applications as domain
-from domain.oauth.clients.applications import ApplicationDetails, ApplicationRow
-from domain.oauth.clients.directory import as_json, list_instance_wide
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
+from domain.oauth.clients.directory import list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.api import parameters as read
@@ -33,7 +33,7 @@ def index(bearer: Bearer) -> Response:
     found, total = list_instance_wide(
         offset=wanted_page.offset, limit=wanted_page.size, session=db.session()
     )
-    return offset_response([as_json(each) for each in found], wanted_page, total=total)
+    return offset_response([each.as_json() for each in found], wanted_page, total=total)
 
 
 @applications.post("/applications")
@@ -60,7 +60,7 @@ def delete(bearer: Bearer, application_id: int) -> Response:
     _require_administrator(bearer)
     application = domain.get_instance_wide(application_id, session=db.session())
     _note(EventKind.APPLICATION_REMOVED, application)
-    domain.remove(application, session=db.session())
+    domain.remove(application.id, session=db.session())
     return Response(status=204)
 
 
@@ -70,7 +70,9 @@ def renew(bearer: Bearer, application_id: int) -> Response:
     """Make a new secret; the old one stops working now."""
     _require_administrator(bearer)
     application = domain.get_instance_wide(application_id, session=db.session())
-    secret = renew_secret(application, session=db.session(), keyring=services().keyring, now=now())
+    secret = renew_secret(
+        application.id, session=db.session(), keyring=services().keyring, now=now()
+    )
     _note(EventKind.SECRET_RENEWED, application)
     return _shown_once(application, secret)
 
@@ -98,14 +100,14 @@ def _details() -> ApplicationDetails:
     )
 
 
-def _note(kind: EventKind, application: ApplicationRow) -> None:
+def _note(kind: EventKind, application: ApplicationView) -> None:
     record_event(
         Event(kind=kind, subject=application.name, details={"application_id": application.uid})
     )
 
 
-def _shown_once(application: ApplicationRow, secret: str) -> Response:
-    body: dict[str, Any] = {**as_json(application), "secret": secret}
+def _shown_once(application: ApplicationView, secret: str) -> Response:
+    body: dict[str, Any] = {**application.as_json(), "secret": secret}
     response = json_response(body, 201)
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -9,9 +9,9 @@ from flask_login import current_user
 
 from domain.oauth import authorization
 from domain.oauth.authorization import CheckedRequest, Step
-from domain.oauth.clients.applications import ApplicationRow, is_own
+from domain.oauth.clients.applications import ApplicationView
 from domain.oauth.clients.redirect_uris import destination_of
-from domain.oauth.clients.views import view as application_view
+from domain.oauth.clients.views import get_page
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
@@ -117,7 +117,7 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
     destination = destination_of(checked.redirect_uri)
     return render_template(
         "authorize/consent.html",
-        application=application_view(checked.application, session=db.session(), now=now()),
+        application=get_page(checked.application_id, session=db.session(), now=now()),
         new_scopes=scope_views(question.new, new=question.new),
         granted_scopes=scope_views(question.granted),
         redirect_host=destination.words,
@@ -158,11 +158,11 @@ def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
     }
 
 
-def _edit_url(application: ApplicationRow) -> str | None:
+def _edit_url(application: ApplicationView) -> str | None:
     """Return where the visitor can edit an application, if they may."""
     if not current_user.is_authenticated:
         return None
-    if is_own(application, owner_id=get_current_user().id):
+    if application.is_owned_by(get_current_user().id):
         return url_for("applications.edit", application_id=application.id)
     if get_current_user().is_admin:
         return url_for("admin.applications.edit", application_id=application.id)

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
-from domain.oauth.clients.views import view as application_view
+from domain.oauth.clients.views import get_page
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.devices import authorizations as devices
 from domain.oauth.devices.authorizations import Decision, DeviceRequest
@@ -135,7 +135,7 @@ def _question(asked: DeviceRequest) -> str:
     return render_template(
         "device/request.html",
         asked=asked,
-        application=application_view(asked.application, session=db.session(), now=now()),
+        application=get_page(asked.application_id, session=db.session(), now=now()),
         scopes=scope_views(asked.scopes),
         request_token=seal_device_form(asked.id, sign_in_id=get_current_user().sign_in_id),
     )

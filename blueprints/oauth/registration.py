@@ -44,9 +44,9 @@ def register() -> ResponseReturnValue:
 @limited_by_address
 def show(uid: str) -> ResponseReturnValue:
     """Tell a client how it is registered (RFC 7592 section 2.1)."""
-    token, context = _token(), oauth_context()
-    application = domain.get_registered(uid, token, context=context)
-    return send(domain.read(application, token or "", context=context))
+    context = oauth_context()
+    found = domain.get_registration(uid, _token(), context=context)
+    return send(domain.read(found, context=context))
 
 
 @registration.put("/<uid>")
@@ -54,9 +54,9 @@ def show(uid: str) -> ResponseReturnValue:
 @limited_by_address
 def change(uid: str) -> ResponseReturnValue:
     """Replace the metadata of a client (RFC 7592 section 2.2)."""
-    token, context = _token(), oauth_context()
-    application = domain.get_registered(uid, token, context=context)
-    return send(domain.change(application, _body(), token or "", context=context))
+    context = oauth_context()
+    found = domain.get_registration(uid, _token(), context=context)
+    return send(domain.change(found, _body(), context=context))
 
 
 @registration.delete("/<uid>")
@@ -65,8 +65,8 @@ def change(uid: str) -> ResponseReturnValue:
 def remove(uid: str) -> ResponseReturnValue:
     """Forget a client (RFC 7592 section 2.3)."""
     context = oauth_context()
-    application = domain.get_registered(uid, _token(), context=context)
-    return send(domain.remove(application, context=context))
+    found = domain.get_registration(uid, _token(), context=context)
+    return send(domain.remove(found, context=context))
 
 
 def _registrar_id() -> int | None:

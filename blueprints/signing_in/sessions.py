@@ -20,7 +20,7 @@ from domain.accounts.users import authenticate, find_active_user, find_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import TooManyAttemptsError
-from domain.oauth.clients.applications import find_by_uid
+from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
 from forms.two_factor import PasskeyResponseForm
@@ -162,12 +162,12 @@ def _too_many(form: SignInForm, error: TooManyAttemptsError) -> ResponseReturnVa
 
 def _page(form: SignInForm) -> str:
     uid = _asking().get("client_id", [""])[0].replace("\x00", "")
-    application = find_by_uid(uid, session=db.session()) if uid else None
+    application = find_application(uid, session=db.session()) if uid else None
     return render_template(
         "sessions/sign_in.html",
         form=form,
         application_name=application.name if application else None,
-        application_registered_itself=bool(application and application.client_metadata is not None),
+        application_registered_itself=bool(application and application.registered_itself),
         has_passkeys=find_relying_party() is not None,
         leads_to_device=requested_page().partition("?")[0] == url_for("device.enter"),
     )

@@ -68,10 +68,9 @@ class CheckedRequest:
     redirect_uri: str
 
     @property
-    def application(self) -> Application:
-        """The application that asks."""
-        application: Application = self.request.client.application
-        return application
+    def application_id(self) -> int:
+        """The id of the application that asks."""
+        return _application_of(self).id
 
     @property
     def scopes(self) -> str:
@@ -110,6 +109,11 @@ class CheckedRequest:
         return self.request.asked_at is not None and auth_time >= self.request.asked_at
 
 
+def _application_of(checked: CheckedRequest) -> Application:
+    application: Application = checked.request.client.application
+    return application
+
+
 def may_be_told(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
@@ -142,7 +146,7 @@ def question_about(
 ) -> Question:
     """Return what the user has to be asked."""
     return question_for(
-        checked.application, checked.scopes, user_id=user_id, session=server.context.session
+        _application_of(checked), checked.scopes, user_id=user_id, session=server.context.session
     )
 
 
@@ -161,7 +165,7 @@ def next_step(
     _check_hint(checked, approval.user_id, server)
     question = question_about(checked, user_id=approval.user_id, server=server)
     if question.is_needed or checked.wants_question(approval.auth_time):
-        keeps_secret = checked.application.confidential
+        keeps_secret = _application_of(checked).confidential
         error = ConsentRequiredError if keeps_secret else AskedEachTimeError
         return _unless_silent(Step.ASK, error, checked, is_silent=is_silent)
     return Step.APPROVE
@@ -198,7 +202,7 @@ def accept(
     context = server.context
     consume(checked.request, context)
     remember(
-        checked.application,
+        _application_of(checked),
         checked.scopes,
         user_id=approval.user_id,
         session=context.session,
@@ -220,7 +224,7 @@ def refuse(
 def _record(
     kind: EventKind, checked: CheckedRequest, approval: Approval, server: AuthorizationServer
 ) -> None:
-    application = checked.application
+    application = _application_of(checked)
     server.context.record_event(
         Event(
             kind=kind,

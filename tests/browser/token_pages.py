@@ -5,7 +5,7 @@ from sqlalchemy import select
 from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
-from models import AccessToken, Application, PersonalAccessToken
+from models import AccessToken, PersonalAccessToken
 from tests.support.accounts.people import ClientCredentials, Person, database_of, now, settings_of
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
 from tests.support.oauth.oauth_wire import post_token
@@ -51,7 +51,7 @@ def _sign_in_with_passwords(
 def _renew(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     with database_of(gatebell) as session:
         renew_secret(
-            session.get_one(Application, client.id),
+            client.id,
             session=session,
             keyring=Keyring(settings_of(gatebell).secret_key),
             now=now(),

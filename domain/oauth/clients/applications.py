@@ -1,11 +1,11 @@
-"""Registers applications, finds, changes and removes them."""
+"""Registers, finds, changes and removes applications."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, not_, select, true
+from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, not_, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID
@@ -21,8 +21,74 @@ from models import Application
 _LONGEST_NAME = 255
 #: What is written down of an edit that ended the trust in an application.
 ENDED_TRUST: Mapping[str, str] = {"trust": "ended: people are asked for consent again"}
-#: A row, for views that hand it back to this module.
-ApplicationRow = Application
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationView:
+    """An application as pages and the API see it."""
+
+    id: int
+    uid: str
+    name: str
+    owner_id: int
+    redirect_uris: tuple[str, ...]
+    scopes: tuple[str, ...]
+    confidential: bool
+    require_pkce: bool
+    refresh_for_devices: bool
+    require_dpop: bool
+    trusted: bool
+    is_instance_wide: bool
+    created_at: datetime
+    last_used_at: datetime | None
+    #: What a client that registered itself said of itself.
+    own_words: Mapping[str, Any] | None
+
+    @property
+    def registered_itself(self) -> bool:
+        """Whether its name and addresses come from the client alone (RFC 7591)."""
+        return self.own_words is not None
+
+    @property
+    def insecure_redirect_uris(self) -> tuple[str, ...]:
+        """Those of the URIs that carry a code in the clear."""
+        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
+
+    def is_owned_by(self, user_id: int) -> bool:
+        """Return whether a user owns it; applications of the instance have no owner."""
+        return self.owner_id == user_id and not self.is_instance_wide
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object of the API, with the field names that its clients read."""
+        return {
+            "id": self.id,
+            "application_id": self.uid,
+            "application_name": self.name,
+            "callback_url": "\n".join(self.redirect_uris),
+            "confidential": self.confidential,
+            "scopes": list(self.scopes),
+        }
+
+
+def view_of(application: Application) -> ApplicationView:
+    """Return the view of a row."""
+    return ApplicationView(
+        id=application.id,
+        uid=application.uid,
+        name=application.name,
+        owner_id=application.owner_id,
+        redirect_uris=tuple(application.redirect_uris),
+        scopes=tuple(application.scopes.split()),
+        confidential=application.confidential,
+        require_pkce=application.require_pkce,
+        refresh_for_devices=application.refresh_for_devices,
+        require_dpop=application.require_dpop,
+        trusted=is_trusted(application),
+        is_instance_wide=application.is_instance_wide,
+        created_at=application.created_at,
+        last_used_at=application.last_used_at,
+        own_words=application.client_metadata,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +117,16 @@ class ApplicationDetails:
 class Registered:
     """A new application and its secret, which is stored only as a hash."""
 
-    application: Application
+    application: ApplicationView
     secret: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A changed application, and whether the change ended its trust."""
+
+    application: ApplicationView
+    has_lost_trust: bool
 
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
@@ -102,7 +176,28 @@ def register(
     now: datetime,
     require_https: bool = False,
 ) -> Registered:
-    """Store a new application and return it with its secret, which is stored only as a hash."""
+    """Store a new application and return it with its secret; raise InvalidError with the field."""
+    application, secret = store_application(
+        details,
+        owner_id=owner_id,
+        session=session,
+        keyring=keyring,
+        now=now,
+        require_https=require_https,
+    )
+    return Registered(application=view_of(application), secret=secret)
+
+
+def store_application(
+    details: ApplicationDetails,
+    *,
+    owner_id: int,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+    require_https: bool = False,
+) -> tuple[Application, str]:
+    """Store a new application and return its row and its secret; see `register`."""
     scopes = check_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
@@ -122,8 +217,7 @@ def register(
     )
     session.add(application)
     session.flush()  # to learn the id that the secret belongs to
-    secret = renew_secret(application, session=session, keyring=keyring, now=now)
-    return Registered(application=application, secret=secret)
+    return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
 def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
@@ -148,17 +242,17 @@ def is_unchecked(application: Application) -> bool:
     return is_nobodys and not is_trusted(application)
 
 
-def is_own(application: Application, *, owner_id: int) -> bool:
-    """Return whether a user owns an application; those of the instance have no owner."""
-    return application.owner_id == owner_id and not application.is_instance_wide
-
-
-def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
+def change(
+    application_id: int, details: ApplicationDetails, *, session: Session, require_https: bool
+) -> Changed:
     """Change what the owner may change; tokens keep the scopes that users granted.
 
-    What was trusted for where it sends people and what it asks for is trusted no more when
-    anybody but an administrator changes that. Tells whether this ended its trust.
+    An application loses its trust when anybody but an administrator changes where it sends people
+    or what it asks for. Raises NotFoundError if it is gone, and InvalidError with the field.
     """
+    application = session.get(Application, application_id)
+    if application is None:
+        raise _missing()
     scopes = check_details(details, require_https=require_https)
     is_instance_wide = application.is_instance_wide or details.is_instance_wide
     _check_trust(details, is_instance_wide=is_instance_wide)
@@ -175,7 +269,10 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
     application.require_pkce = details.require_pkce
     application.refresh_for_devices = details.refresh_for_devices
     application.require_dpop = details.require_dpop
-    return was_trusted and not is_trusted(application)
+    return Changed(
+        application=view_of(application),
+        has_lost_trust=was_trusted and not is_trusted(application),
+    )
 
 
 def _is_another(
@@ -189,22 +286,22 @@ def _is_another(
     )
 
 
-def remove(application: Application, *, session: Session) -> None:
+def remove(application_id: int, *, session: Session) -> None:
     """Delete an application; its codes, tokens and consents go with it."""
-    session.execute(delete(Application).where(Application.id == application.id))
+    session.execute(delete(Application).where(Application.id == application_id))
 
 
-def get_own(application_id: int, *, owner_id: int, session: Session) -> Application:
+def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that this owner registered for themselves, or raise NotFoundError."""
     return _get(application_id, own_by(owner_id), session=session)
 
 
-def get_instance_wide(application_id: int, *, session: Session) -> Application:
+def get_instance_wide(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of the instance, or raise NotFoundError."""
     return _get(application_id, Application.is_instance_wide, session=session)
 
 
-def get_any(application_id: int, *, session: Session) -> Application:
+def get_any(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of any owner, or raise NotFoundError; for administrators."""
     return _get(application_id, true(), session=session)
 
@@ -214,15 +311,26 @@ def own_by(owner_id: int) -> ColumnElement[bool]:
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 
 
-def _get(application_id: int, condition: Any, *, session: Session) -> Application:
+def _get(
+    application_id: int, condition: ColumnExpressionArgument[bool], *, session: Session
+) -> ApplicationView:
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= LARGEST_ID else None
     if application is None:
-        message = "There is no such application, or it is not yours."
-        raise NotFoundError(message)
-    return application
+        raise _missing()
+    return view_of(application)
+
+
+def _missing() -> NotFoundError:
+    return NotFoundError("There is no such application, or it is not yours.")
 
 
 def find_by_uid(uid: str, *, session: Session) -> Application | None:
-    """Return the application with this client_id, or None."""
+    """Return the row with this client_id, or None."""
     return session.scalar(select(Application).where(Application.uid == uid))
+
+
+def find_application(uid: str, *, session: Session) -> ApplicationView | None:
+    """Return the application with this client_id, or None."""
+    application = find_by_uid(uid, session=session)
+    return view_of(application) if application else None

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
-from domain.oauth.clients.applications import TRUSTED
-from domain.oauth.clients.views import ApplicationView, list_some
+from domain.oauth.clients.applications import TRUSTED, ApplicationView, view_of
+from domain.oauth.clients.views import ApplicationPage, list_some
 from models import Application, User
 from models.folding import fold, searchable
 
@@ -38,7 +37,7 @@ class ApplicationCounts:
 
 def page_of_applications(
     wanted: ApplicationFilter, part: Slice, *, session: Session, now: datetime
-) -> Page[ApplicationView]:
+) -> Page[ApplicationPage]:
     """Return a part of the applications, the newest first."""
     statement = (
         select(Application.id)
@@ -74,7 +73,7 @@ def _words(search: str) -> list[ColumnElement[bool]]:
 
 def list_instance_wide(
     *, offset: int, limit: int, session: Session
-) -> tuple[tuple[Application, ...], int]:
+) -> tuple[tuple[ApplicationView, ...], int]:
     """Return a numbered part of the instance's applications, and how many there are in all."""
     found = session.scalars(
         select(Application)
@@ -83,19 +82,8 @@ def list_instance_wide(
         .offset(offset)
         .limit(limit)
     )
-    return tuple(found), count_applications(session=session).instance_wide
-
-
-def as_json(application: Application) -> dict[str, Any]:
-    """Return the object of the API, with the field names that its clients read."""
-    return {
-        "id": application.id,
-        "application_id": application.uid,
-        "application_name": application.name,
-        "callback_url": "\n".join(application.redirect_uris),
-        "confidential": application.confidential,
-        "scopes": application.scopes.split(),
-    }
+    views = tuple(view_of(application) for application in found)
+    return views, count_applications(session=session).instance_wide
 
 
 def count_applications(*, session: Session) -> ApplicationCounts:

@@ -62,7 +62,7 @@ def list_secrets(application_id: int, *, session: Session, now: datetime) -> tup
 
 
 def renew_secret(
-    application: Application,
+    application_id: int,
     *,
     session: Session,
     keyring: Keyring,
@@ -74,8 +74,8 @@ def renew_secret(
     One that is still older dies at once. Renewals of one application wait for each other. Raises
     NotFoundError if the application was deleted meanwhile.
     """
-    _hold(application.id, session=session)
-    mine = ApplicationSecret.application_id == application.id
+    _hold(application_id, session=session)
+    mine = ApplicationSecret.application_id == application_id
     before = session.scalar(
         select(ApplicationSecret.id)
         .where(mine, ApplicationSecret.expires_at.is_(None))
@@ -96,19 +96,19 @@ def renew_secret(
     )
     credential = keyring.issue(Kind.CLIENT_SECRET)
     session.add(
-        ApplicationSecret(application_id=application.id, digest=credential.digest, created_at=now)
+        ApplicationSecret(application_id=application_id, digest=credential.digest, created_at=now)
     )
     return credential.clear
 
 
-def end_secret(application: Application, secret_id: int, *, session: Session) -> None:
+def end_secret(application_id: int, secret_id: int, *, session: Session) -> None:
     """End the older one of two secrets before its time; raise NotFoundError for any other."""
-    _hold(application.id, session=session)
+    _hold(application_id, session=session)
     ended = session.scalar(
         delete(ApplicationSecret)
         .where(
             ApplicationSecret.id == secret_id,
-            ApplicationSecret.application_id == application.id,
+            ApplicationSecret.application_id == application_id,
             ApplicationSecret.expires_at.is_not(None),
         )
         .returning(ApplicationSecret.id)

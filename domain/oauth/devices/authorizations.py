@@ -91,7 +91,7 @@ class DeviceRequest:
     """What the page asks about."""
 
     id: int
-    application: Application
+    application_id: int
     scopes: tuple[str, ...]
     user_code: str
     created_at: datetime
@@ -160,9 +160,9 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
     for limit in limits:
         # Only this one: a code of one's own must not wipe out the guesses before it.
         refund_attempt(limit, session=session, keyring=keyring)
-    device, application = row
+    device = row[0]
     device.user_id = user_id
-    return _request(device, application, shown(code))
+    return _request(device, shown(code))
 
 
 def decide(device_id: int, decision: Decision, approval: Approval, *, context: OAuthContext) -> str:
@@ -252,12 +252,10 @@ def _answer(device: DeviceAuthorization) -> Decision | None:
     return Decision.APPROVE if device.approved_at is not None else None
 
 
-def _request(
-    device: DeviceAuthorization, application: Application, user_code: str
-) -> DeviceRequest:
+def _request(device: DeviceAuthorization, user_code: str) -> DeviceRequest:
     return DeviceRequest(
         id=device.id,
-        application=application,
+        application_id=device.application_id,
         scopes=tuple(device.scopes.split()),
         user_code=user_code,
         created_at=device.created_at,

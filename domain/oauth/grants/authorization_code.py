@@ -21,7 +21,7 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.client_requests import ClientRequest, TokenGrant
-from domain.oauth.clients.applications import find_by_uid
+from domain.oauth.clients.applications import ApplicationView, find_by_uid, view_of
 from domain.oauth.clients.authentication import Client, require_grant_type
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.found_rows import FoundGrant
@@ -32,7 +32,7 @@ from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.tokens.redemption import redeem_code
-from models import Application, Authorization
+from models import Authorization
 
 #: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The authorization code is not known here, or was issued to another client."
@@ -50,7 +50,7 @@ class UnknownRedirectUriError(InvalidRequestError):
 
     description = "The redirect_uri is not one of those that the application registered."
 
-    def __init__(self, presented: str, application: Application) -> None:
+    def __init__(self, presented: str, application: ApplicationView) -> None:
         """Keep the presented URI, which is explained to the owner of the application."""
         super().__init__()
         self.presented = presented
@@ -95,7 +95,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidClientError("No application with this client_id is registered here.")
         redirect_uri = self.request.required("redirect_uri")
         if not is_registered(redirect_uri, application.redirect_uris):
-            raise UnknownRedirectUriError(redirect_uri, application)
+            raise UnknownRedirectUriError(redirect_uri, view_of(application))
         self.request.client = Client(application)
         return redirect_uri
 

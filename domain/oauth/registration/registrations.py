@@ -1,7 +1,7 @@
 """Clients that register themselves (RFC 7591), and look after their registration (RFC 7592)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -41,20 +41,19 @@ def register(
     """
     wanted = _read(body, context)
     token = context.keyring.issue(Kind.REGISTRATION)
-    registered = applications.register(
+    application, secret = applications.store_application(
         wanted.details,
         owner_id=registrar_id or _instance_owner_id(context),
         session=context.session,
         keyring=context.keyring,
         now=context.now,
     )
-    application = registered.application
     application.is_instance_wide = registrar_id is None
     application.registration_digest = token.digest
     application.client_metadata = dict(wanted.own_words)
     _record(EventKind.APPLICATION_REGISTERED, application, context)
-    secret = registered.secret if application.confidential else None
-    return _response(201, application, token.clear, context, secret=secret)
+    shown = secret if application.confidential else None
+    return _response(201, application, token.clear, context, secret=shown)
 
 
 def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
@@ -80,8 +79,16 @@ def _instance_owner_id(context: OAuthContext) -> int:
     return found
 
 
-def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> Application:
-    """Return the client of a registration access token (RFC 7592 section 2).
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """A registered client and the registration access token that it presented."""
+
+    application_id: int
+    token: str = field(repr=False)
+
+
+def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> Registration:
+    """Return the registration of a registration access token (RFC 7592 section 2).
 
     Raises BearerRefusedError for any other, and for a client that is gone.
     """
@@ -95,21 +102,26 @@ def get_registered(uid: str, token: str | None, *, context: OAuthContext) -> App
         raise BearerRefusedError(Refusal.UNKNOWN)
     if application.registration_digest != digests[0]:  # of an older secret key
         application.registration_digest, application.keyed_at = digests[0], context.now
-    return application
+    return Registration(application_id=application.id, token=token)
 
 
-def read(application: Application, token: str, *, context: OAuthContext) -> OAuthResponse:
+def _application_of(registration: Registration, context: OAuthContext) -> Application:
+    return context.session.get_one(Application, registration.application_id)
+
+
+def read(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
     """Return the registration as it is, without the secret (RFC 7592 section 2.1)."""
-    return _response(200, application, token, context)
+    return _response(200, _application_of(registration, context), registration.token, context)
 
 
 def change(
-    application: Application, body: Mapping[str, Any], token: str, *, context: OAuthContext
+    registration: Registration, body: Mapping[str, Any], *, context: OAuthContext
 ) -> OAuthResponse:
     """Replace the metadata of a client (RFC 7592 section 2.2).
 
     What is no metadata of its own stays as the client's owner has set it.
     """
+    application = _application_of(registration, context)
     _check_identity(application, body, context)
     wanted = _read(body, context)
     had_secret = application.confidential
@@ -119,15 +131,17 @@ def change(
         require_pkce=application.require_pkce,
         refresh_for_devices=application.refresh_for_devices,
     )
-    has_lost_trust = applications.change(application, details, require_https=https)
+    changed = applications.change(
+        application.id, details, session=context.session, require_https=https
+    )
     application.client_metadata = dict(wanted.own_words)
-    more = applications.ENDED_TRUST if has_lost_trust else {}
+    more = applications.ENDED_TRUST if changed.has_lost_trust else {}
     _record(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
     if application.confidential and not had_secret:
         keyring, now = context.keyring, context.now
-        secret = renew_secret(application, session=context.session, keyring=keyring, now=now)
-    return _response(200, application, token, context, secret=secret)
+        secret = renew_secret(application.id, session=context.session, keyring=keyring, now=now)
+    return _response(200, application, registration.token, context, secret=secret)
 
 
 def _check_identity(
@@ -153,10 +167,11 @@ def _is_secret_of(application: Application, secret: Any, context: OAuthContext) 
     return isinstance(secret, str) and context.keyring.matches(secret, digests)
 
 
-def remove(application: Application, *, context: OAuthContext) -> OAuthResponse:
+def remove(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
     """Forget a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
+    application = _application_of(registration, context)
     _record(EventKind.APPLICATION_REMOVED, application, context)
-    applications.remove(application, session=context.session)
+    applications.remove(application.id, session=context.session)
     return OAuthResponse(status=204, headers=NO_STORE)
 
 

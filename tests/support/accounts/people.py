@@ -17,7 +17,7 @@ from domain.keyring import Keyring
 from domain.oauth.clients.applications import ApplicationDetails, register
 from domain.projects import creation
 from domain.randomness import random_password
-from models import User
+from models import Application, User
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
@@ -165,13 +165,15 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
         registered = register(
             details, owner_id=user.id, session=session, keyring=keyring, now=now()
         )
-        registered.application.trusted = registered.application.is_instance_wide = wanted.trusted
+        if wanted.trusted:
+            row = session.get_one(Application, registered.application.id)
+            row.trusted = row.is_instance_wide = True
         return ClientCredentials(
             id=registered.application.id,
             client_id=registered.application.uid,
             secret=registered.secret,
             redirect_uri=wanted.redirect_uris[0],
-            scopes=registered.application.scopes,
+            scopes=" ".join(registered.application.scopes),
         )
 
 
