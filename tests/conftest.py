@@ -1,5 +1,6 @@
 """What tests ask for: databases of both kinds, an app on each, and the whole service running."""
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,6 +34,12 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Ask one service where `one_database` says that the database has no part in it."""
     items[:] = [item for item in items if _is_wanted(item)]
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is loaded alone: looking for garbage in all of it again and again takes long."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_wanted(item: pytest.Item) -> bool:

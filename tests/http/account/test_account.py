@@ -5,7 +5,15 @@ import requests
 
 from domain.audit.events import EventKind
 from tests.support.accounts.other_access import give_access
-from tests.support.accounts.people import Person, alice, make_user, sign_in, signed_in, unique
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    make_user,
+    open_browser,
+    sign_in,
+    signed_in,
+    unique,
+)
 from tests.support.database.audit_log import event_about
 from tests.support.oauth.oauth_wire import ask, machine, refresh
 from tests.support.service.live import LiveGatebell
@@ -63,7 +71,7 @@ def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
 def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    here, elsewhere = sign_in(gatebell, charlie), sign_in(gatebell, charlie)
+    here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     assert change_password(gatebell, here, charlie.password, NEW).status_code == 302
     assert is_signed_in(gatebell, here)
     assert not is_signed_in(gatebell, elsewhere)
@@ -74,7 +82,7 @@ def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
 
 
 def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Person) -> None:
-    here, elsewhere = sign_in(gatebell, charlie), sign_in(gatebell, charlie)
+    here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     answer = change_password(gatebell, here, "not the current one", NEW)
     assert answer.status_code == 422
     assert "not your current password" in answer.text
@@ -86,7 +94,7 @@ def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Per
 def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     for number in range(10):
         wrong = change_password(gatebell, browser, f"wrong {number}", NEW)
         assert wrong.status_code == 422
@@ -114,7 +122,7 @@ def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> N
 
 def test_a_password_may_hold_any_character(gatebell: LiveGatebell, charlie: Person) -> None:
     new = "päßwörter sind schön 🔔 nul\x00inside is odd but fine"
-    answer = change_password(gatebell, sign_in(gatebell, charlie), charlie.password, new)
+    answer = change_password(gatebell, open_browser(gatebell, charlie), charlie.password, new)
     assert answer.status_code == 302, answer.text
     changed = Person(username=charlie.username, email=charlie.email, password=new)
     assert is_signed_in(gatebell, sign_in(gatebell, changed))
@@ -123,7 +131,7 @@ def test_a_password_may_hold_any_character(gatebell: LiveGatebell, charlie: Pers
 def test_name_and_address_are_changed_and_the_api_tells_them(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     email = f"{unique('new')}@people.example"
     proof = charlie.password
     assert change_profile(gatebell, browser, "Čarli <b>", email, proof).status_code == 302
@@ -138,7 +146,7 @@ def test_name_and_address_are_changed_and_the_api_tells_them(
 
 
 def test_an_address_of_somebody_else_is_refused(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     email, proof = alice(gatebell).email.upper(), charlie.password
     answer = change_profile(gatebell, browser, "Charlie", email, proof)
     assert answer.status_code == 422
@@ -155,7 +163,7 @@ def test_an_address_of_somebody_else_is_refused(gatebell: LiveGatebell, charlie:
 def test_the_address_is_changed_with_the_password_only(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser, email = sign_in(gatebell, charlie), f"{unique('new')}@people.example"
+    browser, email = open_browser(gatebell, charlie), f"{unique('new')}@people.example"
     for proof in ("", "wrong"):
         answer = change_profile(gatebell, browser, "Charlie", email, proof)
         assert answer.status_code == 422, proof
@@ -181,7 +189,7 @@ def test_a_new_password_ends_other_access_if_wanted(
     gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
 ) -> None:
     access = give_access(gatebell, charlie)
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(f"{gatebell.url}/-/user_settings/security")
     passwords = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
     answer = submit(browser, page, form_with(page, "new_password"), **passwords, **boxes)

@@ -5,7 +5,7 @@ import requests
 from sqlalchemy import update
 
 from models import User
-from tests.support.accounts.people import Person, database_of, make_user, sign_in
+from tests.support.accounts.people import Person, database_of, make_user, open_browser
 from tests.support.oauth.oauth_wire import (
     ask,
     assert_refused,
@@ -41,7 +41,7 @@ def assert_led_there(answer: requests.Response) -> None:
 def test_every_page_leads_to_the_one_where_the_password_is_changed(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     paths = (
         *("/", "/groups", "/nothing/here", "/oauth/device", "/-/user_settings/profile"),
         *(f"{SECURITY}/authenticator", f"{SECURITY}/passkeys/new", "/users/sign_in"),
@@ -58,7 +58,7 @@ def test_every_page_leads_to_the_one_where_the_password_is_changed(
 
 
 def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + SECURITY)
     words = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
     assert submit(browser, page, form_with(page, "new_password"), **words).status_code == 302
@@ -69,7 +69,7 @@ def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Pers
 def test_signing_out_and_what_pages_are_made_of_stay_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + SECURITY)
     assert browser.get(f"{gatebell.url}/static/js/page.js", allow_redirects=False).ok
     assert browser.get(f"{gatebell.url}/healthz", allow_redirects=False).ok

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 import requests
 
-from tests.support.accounts.people import bob, make_user, now, sign_in
+from tests.support.accounts.people import bob, make_user, now, open_browser
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -40,7 +40,7 @@ def create(
 
 @pytest.mark.spec("G4")
 def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     assert "Let your scripts act as you" in browser.get(gatebell.url + PAGE).text
 
     answer = create(browser, gatebell)
@@ -61,7 +61,7 @@ def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None
 
 @pytest.mark.spec("G4")
 def test_a_token_without_an_expiry_gets_one_a_year_ahead(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
 
     create(browser, gatebell, expires_at="")
 
@@ -72,7 +72,7 @@ def test_a_token_without_an_expiry_gets_one_a_year_ahead(gatebell: LiveGatebell)
 
 @pytest.mark.spec("G4")
 def test_an_expiry_of_up_to_a_year_can_be_chosen(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     wanted = (now() + 9 * DAY).date().isoformat()
 
     create(browser, gatebell, expires_at=wanted)
@@ -85,7 +85,7 @@ def test_an_expiry_of_up_to_a_year_can_be_chosen(gatebell: LiveGatebell) -> None
 
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     today, too_late = ((now() + days * DAY).date().isoformat() for days in (0, 366))
     mistakes: tuple[tuple[dict[str, str | list[str]], str], ...] = (
         ({"expires_at": "0"}, "Write the day like"),
@@ -113,7 +113,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
 def test_scopes_that_only_make_sense_for_applications_are_not_offered(
     gatebell: LiveGatebell,
 ) -> None:
-    page = sign_in(gatebell, make_user(gatebell)).get(f"{gatebell.url}{PAGE}/new")
+    page = open_browser(gatebell, make_user(gatebell)).get(f"{gatebell.url}{PAGE}/new")
 
     offered = set(re.findall(r'name="scopes" value="(\w+)"', page.text))
 
@@ -127,7 +127,7 @@ def test_rotating_shows_a_new_value_for_as_long_and_kills_the_old_one(
 ) -> None:
     alice = make_user(gatebell)
     old = make_token(gatebell, alice, name="nightly", lifetime=40 * DAY)
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
 
     page = browser.get(gatebell.url + PAGE)
     answer = submit(browser, page, form_to(page, f"/{old.id}/rotate"))
@@ -145,7 +145,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
     alice = make_user(gatebell)
     made = make_token(gatebell, alice, name="nightly")
     make_token(gatebell, alice, name="ended", expires_at=now() - DAY)
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
 
     page = browser.get(gatebell.url + PAGE)
     assert "ended" not in words(page)
@@ -166,7 +166,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
 def test_a_token_that_died_meanwhile_is_not_rotated(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice)
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
     page = browser.get(gatebell.url + PAGE)
     Api(gatebell, made.clear).tokens("DELETE", "/self")
 
@@ -184,7 +184,7 @@ def test_nobody_touches_the_tokens_of_others_not_even_an_administrator_here(
     gatebell: LiveGatebell, action: str
 ) -> None:
     bobs = make_token(gatebell, bob(gatebell))
-    browser = sign_in(gatebell, make_user(gatebell, name="root", admin=True))
+    browser = open_browser(gatebell, make_user(gatebell, name="root", admin=True))
     page = browser.get(gatebell.url + PAGE)
     token = form_to(page, "/users/sign_out").value("csrf_token")
 
@@ -200,7 +200,7 @@ def test_nobody_touches_the_tokens_of_others_not_even_an_administrator_here(
 def test_a_form_without_its_token_changes_nothing(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice)
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
 
     for action in ("rotate", "revoke"):
         answer = browser.post(f"{gatebell.url}{PAGE}/{made.id}/{action}", allow_redirects=False)
@@ -219,7 +219,7 @@ def test_the_page_is_for_people_who_signed_in(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.spec("G4")
 def test_a_name_of_markup_is_shown_as_it_is(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
 
     create(browser, gatebell, name="<script>alert(1)</script>{{7*7}}")
 
@@ -234,7 +234,7 @@ def test_many_tokens_come_in_pages(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     for number in range(22):
         make_token(gatebell, alice, name=f"token-{number:02}-")
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
 
     def names(page: requests.Response) -> list[str]:
         return re.findall(r"<bdi>(token-\d\d)-</bdi>", page.text)

@@ -22,8 +22,8 @@ from tests.support.accounts.people import (
     make_project,
     make_user,
     now,
+    open_browser,
     settings_of,
-    sign_in,
     unique,
 )
 from tests.support.accounts.personal_tokens import make_token
@@ -54,7 +54,7 @@ class Charlie:
         self._gatebell = gatebell
         self.person = make_user(gatebell, name="charlie")
         self.id = id_of(gatebell, self.person)
-        browser = self.browser = sign_in(gatebell, self.person)
+        browser = self.browser = open_browser(gatebell, self.person)
         board = self.board = make_application(gatebell, bob(gatebell), name="Deploy Board")
         code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
         self.pair = pair_in(redeem(gatebell, board, code))

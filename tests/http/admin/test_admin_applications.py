@@ -25,7 +25,7 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
-    sign_in,
+    open_browser,
     signed_in,
     unique,
 )
@@ -92,7 +92,7 @@ def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
 def test_it_belongs_to_no_administrator_in_particular(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:
-    other = sign_in(gatebell, make_user(gatebell, name="second", admin=True))
+    other = open_browser(gatebell, make_user(gatebell, name="second", admin=True))
     assert other.get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 200
     mine = at_work(gatebell).get(f"{gatebell.url}/-/user_settings/applications/{wiki.id}")
     assert mine.status_code == 404
@@ -216,7 +216,7 @@ def test_the_owner_reads_what_an_administrator_did_to_their_application(
     made = make_application(gatebell, owner, name=unique("Board"))
     answer = fill_in(gatebell, f"{PAGES}/{made.id}/edit", "redirect_uris", name=unique("Other"))
     assert answer.status_code == 302
-    page = sign_in(gatebell, owner).get(f"{gatebell.url}/-/user_settings/activity").text
+    page = open_browser(gatebell, owner).get(f"{gatebell.url}/-/user_settings/activity").text
     assert "Application changed" in page
     assert root(gatebell).username in page
 

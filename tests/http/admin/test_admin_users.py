@@ -24,6 +24,7 @@ from tests.support.accounts.people import (
     database_of,
     make_user,
     now,
+    open_browser,
     sign_in,
     signed_in,
     unique,
@@ -95,7 +96,7 @@ def may_sign_in(gatebell: LiveGatebell, person: Person) -> bool:
 def test_a_locked_user_is_signed_out_and_no_token_works(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     token = make_token(gatebell, charlie).clear
     client = server_application(gatebell)
     pair = pair_in(redeem(gatebell, client, landing(ask(browser, gatebell, client))["code"]))
@@ -117,7 +118,7 @@ def test_a_code_of_a_user_who_is_locked_meanwhile_is_worth_nothing(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     client = server_application(gatebell)
-    code = landing(ask(sign_in(gatebell, charlie), gatebell, client))["code"]
+    code = landing(ask(open_browser(gatebell, charlie), gatebell, client))["code"]
     lock(gatebell, charlie)
     assert redeem(gatebell, client, code).json()["error"] == "invalid_grant"
 
@@ -135,7 +136,7 @@ def test_an_unlocked_user_comes_in_again(gatebell: LiveGatebell, charlie: Person
 def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = next_page(gatebell, do(gatebell, charlie, "reset_password"))
     password = shown_password(page)
 
@@ -212,7 +213,7 @@ def test_a_name_or_an_address_that_is_taken_is_refused(
 
 
 def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     assert browser.get(f"{gatebell.url}/admin").status_code == 404
     do(gatebell, charlie, "make_administrator")
     assert browser.get(f"{gatebell.url}/admin").status_code == 200
@@ -266,7 +267,7 @@ def let_age(gatebell: LiveGatebell, person: Person) -> None:
 def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
     gatebell: LiveGatebell, charlie: Person, boss: Person
 ) -> None:
-    browser, page_path = sign_in(gatebell, boss), account_page(gatebell, charlie)
+    browser, page_path = open_browser(gatebell, boss), account_page(gatebell, charlie)
 
     def led_to() -> dict[str, str]:
         """Send everything, and return where each leads."""
@@ -295,7 +296,7 @@ def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
 def test_an_account_is_deleted_with_a_fresh_sign_in(
     gatebell: LiveGatebell, charlie: Person, boss: Person
 ) -> None:
-    browser, page_path = sign_in(gatebell, boss), account_page(gatebell, charlie)
+    browser, page_path = open_browser(gatebell, boss), account_page(gatebell, charlie)
     page = browser.get(f"{gatebell.url}{page_path}/delete")
     let_age(gatebell, boss)
     form = form_with(page, "confirmation")
@@ -305,7 +306,7 @@ def test_an_account_is_deleted_with_a_fresh_sign_in(
 
 
 def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: Person) -> None:
-    browser = sign_in(gatebell, boss)
+    browser = open_browser(gatebell, boss)
     page = browser.get(f"{gatebell.url}/admin/users/new")
     let_age(gatebell, boss)
     name = unique("new")
@@ -367,7 +368,7 @@ def test_everybody_signed_in_sees_what_became_of_their_account(
 def test_a_locked_user_cannot_approve_what_was_asked_before(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
     lock(gatebell, charlie)
     address = authorization_url(gatebell, client)

@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     database_of,
     make_user,
     now,
-    sign_in,
+    open_browser,
     signed_in,
     unique,
 )
@@ -288,7 +288,7 @@ def test_what_others_wrote_is_only_shown(
 @pytest.mark.spec("K1")
 def test_i_sign_one_browser_out_from_another(gatebell: LiveGatebell) -> None:
     bob = make_user(gatebell, name="bob")
-    other, mine = sign_in(gatebell, bob), sign_in(gatebell, bob)
+    other, mine = open_browser(gatebell, bob), open_browser(gatebell, bob)
 
     page = mine.get(gatebell.url + ACTIVITY)
     assert "You are signed in with 2 browsers" in page.text
@@ -309,7 +309,7 @@ def test_i_sign_one_browser_out_from_another(gatebell: LiveGatebell) -> None:
 @pytest.mark.spec("K1")
 def test_i_sign_all_other_browsers_out(gatebell: LiveGatebell) -> None:
     bob = make_user(gatebell, name="bob")
-    others, mine = [sign_in(gatebell, bob) for _ in range(2)], sign_in(gatebell, bob)
+    others, mine = [open_browser(gatebell, bob) for _ in range(2)], open_browser(gatebell, bob)
     page = mine.get(gatebell.url + ACTIVITY)
     for _ in range(2):  # once more does no harm
         submit(mine, page, form_to(page, "/end_others"))
@@ -323,8 +323,8 @@ def test_i_sign_all_other_browsers_out(gatebell: LiveGatebell) -> None:
 
 def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> None:
     victim, bob = make_user(gatebell, name="victim"), make_user(gatebell, name="bob")
-    hers, mine = sign_in(gatebell, victim), sign_in(gatebell, bob)
-    sign_in(gatebell, bob)
+    hers, mine = open_browser(gatebell, victim), open_browser(gatebell, bob)
+    open_browser(gatebell, bob)
     with database_of(gatebell) as session:
         user = get_user(victim.username, session=session)
         sign_in_id = session.scalar(select(SignIn.id).where(SignIn.user_id == user.id))

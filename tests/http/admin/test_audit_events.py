@@ -15,7 +15,7 @@ from tests.support.accounts.people import (
     make_application,
     make_project,
     make_user,
-    sign_in,
+    open_browser,
     unique,
 )
 from tests.support.accounts.team import give_role, person_for
@@ -61,7 +61,7 @@ def board(gatebell: LiveGatebell) -> ClientCredentials:
 def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, carol)
+    browser = open_browser(gatebell, carol)
     browser.headers["User-Agent"] = "Lynx/2.9"
 
     decide(browser, ask(browser, gatebell, board), "cancel")
@@ -79,7 +79,7 @@ def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
 
 @pytest.mark.spec("K1")
 def test_what_somebody_says_to_a_device_is_kept_once(gatebell: LiveGatebell, carol: Person) -> None:
-    browser, telly = sign_in(gatebell, carol), television(gatebell)
+    browser, telly = open_browser(gatebell, carol), television(gatebell)
     page = type_code(browser, gatebell, codes(gatebell, telly)["user_code"])
     for _ in range(2):
         press(browser, page, "approve")
@@ -96,7 +96,7 @@ def test_what_somebody_says_to_a_device_is_kept_once(gatebell: LiveGatebell, car
 def test_ending_an_applications_access_is_kept(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, carol)
+    browser = open_browser(gatebell, carol)
     pair_in(
         redeem(gatebell, board, landing(decide(browser, ask(browser, gatebell, board)))["code"])
     )
@@ -109,7 +109,7 @@ def test_ending_an_applications_access_is_kept(
 def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_refused(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, carol)
+    browser = open_browser(gatebell, carol)
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     redeem(gatebell, board, code)
     assert events_about(gatebell, carol, EventKind.CODE_REUSED) == ()
@@ -128,7 +128,7 @@ def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_r
 @pytest.mark.spec("K1", "B9")
 def test_a_dead_refresh_token_leaves_a_trace(gatebell: LiveGatebell, carol: Person) -> None:
     phone = make_application(gatebell, bob(gatebell), name="Phone", confidential=False)
-    browser = sign_in(gatebell, carol)
+    browser = open_browser(gatebell, carol)
     code = landing(decide(browser, ask(browser, gatebell, phone, **PKCE)))["code"]
     pair = pair_in(redeem_publicly(gatebell, phone, code))
     assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
@@ -148,7 +148,7 @@ def test_a_dead_refresh_token_leaves_a_trace(gatebell: LiveGatebell, carol: Pers
 def test_ordinary_exchanges_and_refreshes_are_too_many_to_be_kept(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, carol)
+    browser = open_browser(gatebell, carol)
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     before = count_events(gatebell)
     pair = pair_in(redeem(gatebell, board, code))
@@ -197,7 +197,7 @@ def test_members_who_come_and_go_are_kept(
     owner = make_user(gatebell, name="owner")
     path = make_project(gatebell, owner)
     group = path.partition("/")[0]
-    browser = sign_in(gatebell, owner)
+    browser = open_browser(gatebell, owner)
     pages = {
         "group": (group, f"/groups/{group}/-/members"),
         "project": (path, f"/{path}/-/settings/members"),
@@ -224,7 +224,7 @@ def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
     path, name = make_project(gatebell, bob(gatebell)), unique("Nagios")
     maintainer = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, path, maintainer, Role.MAINTAINER)
-    browser = sign_in(gatebell, maintainer)
+    browser = open_browser(gatebell, maintainer)
     address = f"{gatebell.url}/{path}/-/settings/integrations"
     page = browser.get(f"{address}/new")
     submit(browser, page, form_with(page, "name"), name=name, type="http", active="y")
@@ -262,7 +262,7 @@ def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> Non
 def test_no_secret_is_in_any_event(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
-    browser, telly = sign_in(gatebell, carol), television(gatebell)
+    browser, telly = open_browser(gatebell, carol), television(gatebell)
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     pair = pair_in(redeem(gatebell, board, code))
     redeem(gatebell, board, code)

@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     make_application,
     make_project,
     make_user,
-    sign_in,
+    open_browser,
 )
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import (
@@ -78,7 +78,7 @@ def is_good(script: Api) -> bool:
 
 def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     somebody = make_user(gatebell, **person)  # type: ignore[arg-type]
-    browser = sign_in(gatebell, somebody)
+    browser = open_browser(gatebell, somebody)
     project = namespace_of(gatebell, "projects", make_project(gatebell, somebody))
     client = make_application(gatebell, bob(gatebell), scopes="api")
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
@@ -102,7 +102,7 @@ def give_the_token_back(case: Case) -> None:
 
 def delete_the_application(case: Case) -> None:
     path = f"/-/user_settings/applications/{case.client.id}/delete"
-    browser = sign_in(case.gatebell, bob(case.gatebell))
+    browser = open_browser(case.gatebell, bob(case.gatebell))
     page = browser.get(case.gatebell.url + path)
     assert submit(browser, page, form_to(page, "/delete")).status_code == 302
 
@@ -216,7 +216,7 @@ def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGat
     project = namespace_of(gatebell, "projects", make_project(gatebell, person))
     telly = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
     told = codes(gatebell, telly, scope="api")
-    approve(sign_in(gatebell, person), gatebell, told["user_code"])
+    approve(open_browser(gatebell, person), gatebell, told["user_code"])
     answer = poll(gatebell, telly, told["device_code"]).json()
     assert "refresh_token" not in answer
     made = make_bot_token(Api(gatebell, answer["access_token"]), project, expires_at=day(30))

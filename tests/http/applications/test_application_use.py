@@ -11,7 +11,7 @@ from tests.support.accounts.people import (
     Person,
     make_application,
     make_user,
-    sign_in,
+    open_browser,
 )
 from tests.support.oauth.oauth_wire import (
     ask,
@@ -39,7 +39,7 @@ def authorize(
     gatebell: LiveGatebell, client: ClientCredentials, person: Person
 ) -> tuple[requests.Session, str]:
     """Let somebody in; return their browser and the refresh token."""
-    browser = sign_in(gatebell, person)
+    browser = open_browser(gatebell, person)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     return browser, pair_in(redeem(gatebell, client, code)).refresh
 
@@ -50,7 +50,7 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner)
     page = f"{gatebell.url}{PAGES}/{client.id}"
-    owners = sign_in(gatebell, owner)
+    owners = open_browser(gatebell, owner)
     assert "Not used yet" in words(owners.get(page))
 
     _, first = authorize(gatebell, client, make_user(gatebell))
@@ -78,7 +78,7 @@ def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebe
 
     submit(browser, page, form_to(page, "/revoke"))
 
-    shown = words(sign_in(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
+    shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
     assert "0 people authorized it; it has 0 live tokens" in shown
 
 
@@ -94,5 +94,5 @@ def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     }
     assert post_token(gatebell, form).status_code == 200
 
-    shown = words(sign_in(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
+    shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
     assert "1 person authorized it; it has 1 live token" in shown

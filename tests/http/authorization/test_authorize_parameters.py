@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-from tests.support.accounts.people import alice, bob, make_application, sign_in
+from tests.support.accounts.people import alice, bob, make_application, open_browser
 from tests.support.oauth.oauth_wire import ask, decide, landing, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -60,7 +60,7 @@ def test_no_code_can_be_set_to_live_longer_than_ten_minutes(gatebell: LiveGatebe
 @pytest.mark.rfc("rfc9700-4.12-a")
 def test_no_answer_sends_a_form_on_to_another_address(gatebell: LiveGatebell) -> None:
     # 307 and 308 would have the browser post the password, or the decision, to the application.
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask(gatebell.http(), gatebell, server_application(gatebell))
     form = form_with(page, "password")
     person = alice(gatebell)

@@ -16,7 +16,7 @@ from tests.support.accounts.people import (
     make_application,
     make_user,
     now,
-    sign_in,
+    open_browser,
     unique,
 )
 from tests.support.accounts.personal_tokens import Api
@@ -46,7 +46,7 @@ def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
     gatebell: LiveGatebell,
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     pair = pair_in(redeem(gatebell, board, code))
 
@@ -69,7 +69,7 @@ def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(
     gatebell: LiveGatebell,
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     first = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     pair_in(redeem(gatebell, board, first))
     second = landing(ask(browser, gatebell, board))["code"]
@@ -87,7 +87,7 @@ def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_tak
     is_redeemed: bool,  # noqa: FBT001
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     if is_redeemed:
         revoke(gatebell, board, pair_in(redeem(gatebell, board, code)).access)
@@ -111,7 +111,7 @@ def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_i
     gatebell: LiveGatebell,
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     small = landing(decide(browser, ask(browser, gatebell, board, scope="read_user")))["code"]
     pair_in(redeem(gatebell, board, small))
     decide(browser, ask(browser, gatebell, board))
@@ -124,10 +124,10 @@ def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_i
 @pytest.mark.spec("F5")
 def test_nobody_revokes_what_others_authorized(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
-    alice = sign_in(gatebell, make_user(gatebell))
+    alice = open_browser(gatebell, make_user(gatebell))
     code = landing(decide(alice, ask(alice, gatebell, board)))["code"]
     pair = pair_in(redeem(gatebell, board, code))
-    charlie = sign_in(gatebell, make_user(gatebell, name="charlie"))
+    charlie = open_browser(gatebell, make_user(gatebell, name="charlie"))
 
     page = charlie.get(gatebell.url + PAGE)
     token = form_to(page, "/users/sign_out").value("csrf_token")
@@ -155,7 +155,7 @@ def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: Liv
     name = unique("board")
     board = make_application(gatebell, bob(gatebell), name=name)
     alice = make_user(gatebell)
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     pair_in(redeem(gatebell, board, code))
     with database_of(gatebell) as session:
@@ -183,7 +183,7 @@ def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGa
     alice = make_user(gatebell)
     tokens = [password_token(gatebell, alice, "backup/2.1") for _ in range(2)]
     others = password_token(gatebell, make_user(gatebell), "curl/8.5")
-    browser = sign_in(gatebell, alice)
+    browser = open_browser(gatebell, alice)
 
     page = browser.get(gatebell.url + PAGE)
     assert words(page).count("Password sign-in without an application") >= 1
@@ -225,7 +225,7 @@ def test_a_hostile_user_agent_is_shown_as_text(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     password_token(gatebell, alice, "A<b>x</b>{{1234567*7}}" + "y" * 5000)
 
-    page = sign_in(gatebell, alice).get(gatebell.url + PAGE)
+    page = open_browser(gatebell, alice).get(gatebell.url + PAGE)
 
     assert page.status_code == 200
     assert "<b>x" not in page.text

@@ -18,8 +18,8 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
+    open_browser,
     set_state,
-    sign_in,
     signed_in,
 )
 from tests.support.oauth.oauth_wire import (
@@ -212,7 +212,7 @@ def test_a_client_can_have_the_person_asked_although_they_approved(
 def test_a_client_can_ask_for_a_new_sign_in_and_is_asked_for_it_once(
     gatebell: LiveGatebell, changes: dict[str, Changes]
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask(browser, gatebell, server_application(gatebell), **changes)
     assert is_sign_in(page)
     assert "code" in landing(sign_in_on(browser, page, alice(gatebell)))
@@ -221,7 +221,7 @@ def test_a_client_can_ask_for_a_new_sign_in_and_is_asked_for_it_once(
 def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
     gatebell: LiveGatebell,
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask(browser, gatebell, server_application(gatebell), prompt="login consent")
     assert is_sign_in(page)
     assert is_question(sign_in_on(browser, page, alice(gatebell)))
@@ -231,7 +231,7 @@ def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
 @pytest.mark.rfc("oidc-core-3.1.2.1-k")
 def test_max_age_lets_a_recent_sign_in_pass_and_an_old_one_not(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
     assert "code" in landing(ask(browser, gatebell, client, max_age="3600"))
     _age_sign_ins(gatebell, charlie, timedelta(hours=2))
@@ -261,7 +261,7 @@ def test_a_question_of_one_session_cannot_be_answered_in_another(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     asked_of_alice = form_with(ask(browser, gatebell, client), "decision").value("request")
-    for other in (signed_in(gatebell, bob(gatebell)), sign_in(gatebell, alice(gatebell))):
+    for other in (signed_in(gatebell, bob(gatebell)), open_browser(gatebell, alice(gatebell))):
         page = ask(other, gatebell, client)
         form = form_with(page, "decision")
         answer = submit(other, page, form, request=asked_of_alice, decision="authorize")
@@ -291,7 +291,7 @@ def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, client)
     with database_of(gatebell) as session:
         user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
@@ -372,7 +372,7 @@ def test_a_person_who_is_locked_meanwhile_approves_nothing(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, client)
     set_state(gatebell, charlie, "locked")
     answer = decide(browser, page)
@@ -384,7 +384,7 @@ def test_a_person_who_is_locked_meanwhile_approves_nothing(
 def test_somebody_else_can_take_over_and_is_asked_the_same(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask(browser, gatebell, client)
     form = next(each for each in forms_in(page.text) if "sign_out?next=" in each.action)
     answer = submit(browser, page, form)

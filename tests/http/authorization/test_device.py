@@ -19,8 +19,8 @@ from tests.support.accounts.people import (
     make_application,
     make_user,
     now,
+    open_browser,
     set_state,
-    sign_in,
     signed_in,
 )
 from tests.support.oauth.device_wire import (
@@ -271,7 +271,7 @@ def test_who_is_locked_after_approving_gives_nothing(
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     device = codes(gatebell, tv)
-    approve(sign_in(gatebell, charlie), gatebell, device["user_code"])
+    approve(open_browser(gatebell, charlie), gatebell, device["user_code"])
     set_state(gatebell, charlie, state)
     assert_refused(poll(gatebell, tv, device["device_code"]), "invalid_grant")
     set_state(gatebell, charlie, "active")
@@ -283,7 +283,7 @@ def test_who_revokes_the_application_before_the_device_comes_has_taken_it_back(
     gatebell: LiveGatebell,
 ) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
-    charlie = sign_in(gatebell, make_user(gatebell, name="charlie"))
+    charlie = open_browser(gatebell, make_user(gatebell, name="charlie"))
     first, second = codes(gatebell, client), codes(gatebell, client)
     for device in (first, second):
         approve(charlie, gatebell, device["user_code"])

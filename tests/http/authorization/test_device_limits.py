@@ -21,8 +21,8 @@ from tests.support.accounts.people import (
     make_application,
     make_user,
     now,
+    open_browser,
     settings_of,
-    sign_in,
     signed_in,
 )
 from tests.support.oauth.device_wire import (
@@ -146,7 +146,7 @@ def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
 @pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
     fresh_counts(own)
-    browser = sign_in(own, alice(own))
+    browser = open_browser(own, alice(own))
     right = codes(own, television(own))["user_code"]
     # One of one's own in between does not wipe the wrong ones out.
     assert [guess(own, browser) for _ in range(3)] == [422, 422, 422]
@@ -156,7 +156,7 @@ def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
     assert over.status_code == 429
     assert 0 < int(over.headers["Retry-After"]) <= 600
     assert "Too many attempts" in words(over)
-    assert guess(own, sign_in(own, bob(own))) == 422
+    assert guess(own, open_browser(own, bob(own))) == 422
 
 
 @pytest.mark.rfc("rfc8628-5.1-a")
@@ -164,7 +164,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     fresh_counts(own)
     statuses = []
     for name in ("alice", "charlie"):
-        browser = sign_in(own, make_user(own, name=name))
+        browser = open_browser(own, make_user(own, name=name))
         statuses += [guess(own, browser) for _ in range(4)]
     assert statuses == [422] * 6 + [429] * 2
 
@@ -175,14 +175,14 @@ def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
     with changed_settings(own, user_code_attempts_per_address="100"):
         statuses = []
         for name in ("alice", "bob", "charlie"):
-            browser = sign_in(own, make_user(own, name=name))
+            browser = open_browser(own, make_user(own, name=name))
             statuses += [guess(own, browser) for _ in range(4)]
         assert statuses == [422] * 9 + [429] * 3
 
 
 def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
     fresh_counts(own)
-    browser = sign_in(own, alice(own))
+    browser = open_browser(own, alice(own))
     for _ in range(6):
         assert type_code(browser, own, "BCDF-GHJ").status_code == 422
     assert is_asking(type_code(browser, own, codes(own, television(own))["user_code"]))

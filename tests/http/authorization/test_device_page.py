@@ -13,7 +13,7 @@ from tests.support.accounts.people import (
     bob,
     database_of,
     make_application,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.oauth.device_wire import (
@@ -147,7 +147,7 @@ def test_another_session_of_the_same_person_has_to_open_it_itself(
     ticket = form_with(type_code(browser, gatebell, device["user_code"]), "decision").value(
         "request"
     )
-    phone = sign_in(gatebell, alice(gatebell))
+    phone = open_browser(gatebell, alice(gatebell))
     page = type_code(phone, gatebell, codes(gatebell, tv)["user_code"])
     refused = submit(phone, page, form_with(page, "decision"), request=ticket, decision="approve")
     assert refused.status_code == 409
@@ -221,7 +221,7 @@ def test_what_the_application_may_no_longer_have_nobody_can_approve(
 def test_who_signed_out_meanwhile_signs_in_and_begins_again(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = type_code(browser, gatebell, codes(gatebell, tv)["user_code"])
     form = form_with(page, "decision")
     away = form_to(page, "/users/sign_out")

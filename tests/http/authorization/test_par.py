@@ -18,7 +18,7 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     now,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.database.stored import change
@@ -188,7 +188,7 @@ def test_nothing_but_what_an_authorization_request_says_is_kept(
 def test_the_page_may_be_loaded_again_until_it_is_answered(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)
     first, page = ask_at(browser, url), ask_at(browser, url)
     assert "code" in landing(decide(browser, page))
@@ -199,7 +199,7 @@ def test_the_page_may_be_loaded_again_until_it_is_answered(
 
 
 def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)
     page = ask_at(browser, url)
     back = landing(decide(browser, page, "cancel"))
@@ -232,7 +232,7 @@ def test_who_has_to_sign_in_first_is_told_for_whom_and_finds_the_question_again(
 def test_a_new_sign_in_that_was_pushed_for_is_asked_for_once(
     gatebell: LiveGatebell, changes: dict[str, Changes]
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask_at(browser, pushed(gatebell, server_application(gatebell), **changes))
     assert 'name="password"' in page.text
     assert "code" in landing(sign_in_on(browser, page, alice(gatebell)))
@@ -300,7 +300,7 @@ def test_who_came_in_time_may_take_their_time(
 def test_what_the_address_says_besides_is_passed_over(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     uri = push(gatebell, client, scope="read_user").json()["request_uri"]
     more = {"scope": "api", "state": "another", "redirect_uri": "https://evil.example/"}
     page = ask_at(browser, address(gatebell, client, uri, **more, response_type="token"))
@@ -332,7 +332,7 @@ def test_what_changed_since_it_was_pushed_counts(
 def test_somebody_else_can_take_over_and_is_asked_the_same(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask_at(browser, pushed(gatebell, client))
     form = next(each for each in forms_in(page.text) if "sign_out?next=" in each.action)
     answer = submit(browser, page, form)
@@ -379,7 +379,7 @@ def test_the_metadata_says_where_to_push(gatebell: LiveGatebell) -> None:
 def test_used_and_old_requests_do_not_stay(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     assert "code" in landing(decide(browser, ask_at(browser, pushed(gatebell, client))))
     with database_of(gatebell) as session:
         assert session.scalar(select(func.count()).where(only(client))) == 0

@@ -10,7 +10,7 @@ from tests.support.accounts.people import (
     alice,
     make_application,
     make_user,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.database.stored import change
@@ -47,7 +47,7 @@ def test_everybody_sees_what_came_and_only_that(
 def test_its_owner_sees_which_are_registered_and_where_to_change_them(
     gatebell: LiveGatebell, client: ClientCredentials, owner: Person
 ) -> None:
-    browser = sign_in(gatebell, owner)
+    browser = open_browser(gatebell, owner)
     page = ask(browser, gatebell, client, redirect_uri=CAME)
     assert_refused_on_a_page(page)
     assert f"<code>{CAME}</code>" in page.text
@@ -67,13 +67,13 @@ def test_an_administrator_does_so_on_their_own_page(
 ) -> None:
     values = {"is_instance_wide": is_instance_wide}
     change(gatebell, update(Application).where(Application.id == client.id).values(values))
-    browser = sign_in(gatebell, make_user(gatebell, name="root", admin=True))
+    browser = open_browser(gatebell, make_user(gatebell, name="root", admin=True))
     page = ask(browser, gatebell, client, redirect_uri=CAME)
     assert f"<code>{REGISTERED[0]}</code>" in page.text
     edit = f"/admin/applications/{client.id}/edit"
     assert f'href="{edit}"' in page.text
     assert browser.get(gatebell.url + edit, allow_redirects=False).status_code == 200
-    seen_by_owner = ask(sign_in(gatebell, owner), gatebell, client, redirect_uri=CAME).text
+    seen_by_owner = ask(open_browser(gatebell, owner), gatebell, client, redirect_uri=CAME).text
     assert (f"<code>{REGISTERED[0]}</code>" in seen_by_owner) is not is_instance_wide
 
 
@@ -83,7 +83,7 @@ def test_an_administrator_does_so_on_their_own_page(
 def test_what_came_is_shown_as_text(
     gatebell: LiveGatebell, client: ClientCredentials, owner: Person, came: str
 ) -> None:
-    page = ask(sign_in(gatebell, owner), gatebell, client, redirect_uri=came)
+    page = ask(open_browser(gatebell, owner), gatebell, client, redirect_uri=came)
     assert_refused_on_a_page(page)
     assert "<script>alert" not in page.text
     assert 'href="javascript' not in page.text

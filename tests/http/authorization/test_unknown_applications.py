@@ -13,7 +13,7 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.database.stored import change
@@ -71,7 +71,7 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
         "client_metadata": {"client_uri": "https://robot.example/"},
     }
     change(gatebell, update(Application).where(Application.id == robot.id).values(values))
-    browser = sign_in(gatebell, make_user(gatebell))
+    browser = open_browser(gatebell, make_user(gatebell))
     device = codes(gatebell, robot, client_secret=robot.secret)
     page = type_code(browser, gatebell, device["user_code"])
     assert "Registered itself" in page.text
@@ -160,7 +160,7 @@ def test_people_are_not_warned_of_an_application_that_somebody_registered(
 def test_administrators_see_which_applications_registered_themselves(
     gatebell: LiveGatebell, robot: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, make_user(gatebell, name="root", admin=True))
+    browser = open_browser(gatebell, make_user(gatebell, name="root", admin=True))
     listed = browser.get(f"{gatebell.url}/admin/applications?search={robot.client_id}")
     assert "Registered itself" in listed.text
     shown = browser.get(f"{gatebell.url}/admin/applications/{robot.id}")
@@ -170,7 +170,7 @@ def test_administrators_see_which_applications_registered_themselves(
 def test_the_owner_of_an_application_can_have_its_tokens_bound(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     mine = make_application(gatebell, person)
-    browser = sign_in(gatebell, person)
+    browser = open_browser(gatebell, person)
     address = f"{gatebell.url}/-/user_settings/applications/{mine.id}"
     for changes, expected in (({"require_dpop": "y"}, True), ({"require_dpop": None}, False)):
         page = browser.get(f"{address}/edit")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.accounts.people import alice, bob, sign_in
+from tests.support.accounts.people import alice, bob, open_browser
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
@@ -59,9 +59,11 @@ def test_scopes_that_open_nothing_are_known_but_not_named(gatebell: LiveGatebell
     # A client library that sends them gets its token, which opens nothing that needs another.
     script = Api(gatebell, make_token(gatebell, bob(gatebell), scopes=" ".join(names)).clear)
     assert script.send("GET", "/user").status_code == 403
-    page = sign_in(gatebell, bob(gatebell)).get(f"{gatebell.url}/-/user_settings/access_tokens")
+    page = open_browser(gatebell, bob(gatebell)).get(
+        f"{gatebell.url}/-/user_settings/access_tokens"
+    )
     assert "container images" in page.text
-    new = sign_in(gatebell, alice(gatebell)).get(
+    new = open_browser(gatebell, alice(gatebell)).get(
         f"{gatebell.url}/-/user_settings/access_tokens/new"
     )
     assert not any(f'value="{name}"' in new.text for name in names)

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.accounts.people import Person, make_project, make_user, now, sign_in
+from tests.support.accounts.people import Person, make_project, make_user, now, open_browser
 from tests.support.accounts.personal_tokens import Api, change
 from tests.support.accounts.resource_tokens import (
     Namespace,
@@ -40,7 +40,7 @@ def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Per
 @pytest.fixture
 def browser(gatebell: LiveGatebell, alice: Person) -> requests.Session:
     """Alice's browser."""
-    return sign_in(gatebell, alice)
+    return open_browser(gatebell, alice)
 
 
 def words(page: requests.Response) -> str:

@@ -5,7 +5,14 @@ import json
 import pytest
 
 from tests.http.account.test_sessions import COOKIE
-from tests.support.accounts.people import Person, alice, make_user, set_state, sign_in, signed_in
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    make_user,
+    open_browser,
+    set_state,
+    signed_in,
+)
 from tests.support.oauth.oauth_wire import assert_refused, post_token, told
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.authenticators import base64url
@@ -121,7 +128,7 @@ def test_garbage_opens_nothing_and_breaks_nothing(named: LiveGatebell, charlie: 
     give_passkey(named, charlie)
     door, front, _ = at_the_door(named)
     between, step = give_password(named, charlie)
-    inside = sign_in(named, dora := make_user(named, name="dora"))
+    inside = open_browser(named, dora := make_user(named, name="dora"))
     form = inside.get(f"{named.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": dora.password}
     for number, credential in enumerate(GARBAGE):

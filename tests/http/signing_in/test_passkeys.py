@@ -3,7 +3,7 @@
 import pytest
 
 from tests.http.account.test_sessions import COOKIE
-from tests.support.accounts.people import Person, alice, make_user, sign_in
+from tests.support.accounts.people import Person, alice, make_user, open_browser, sign_in
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.authenticators import base64url
 from tests.support.signing_in.passkey_wire import (
@@ -60,7 +60,7 @@ def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
 def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
     named: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(named, charlie)
+    browser = open_browser(named, charlie)
     page = browser.get(f"{named.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": charlie.password}
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
@@ -80,7 +80,7 @@ def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
 def test_making_one_needs_the_password_and_the_answer_to_that_question(
     named: LiveGatebell, charlie: Person
 ) -> None:
-    browser, key = sign_in(named, charlie), authenticator_for(named)
+    browser, key = open_browser(named, charlie), authenticator_for(named)
     page = browser.get(f"{named.url}{PASSKEYS}/new")
     for words in (
         {"name": "x", "current_password": "wrong"},
@@ -108,7 +108,7 @@ def test_making_one_needs_the_password_and_the_answer_to_that_question(
 def test_the_question_of_one_sign_in_is_none_of_another(
     named: LiveGatebell, charlie: Person
 ) -> None:
-    browser, other = sign_in(named, charlie), sign_in(named, charlie)
+    browser, other = open_browser(named, charlie), open_browser(named, charlie)
     page, page_there = (each.get(f"{named.url}{PASSKEYS}/new") for each in (browser, other))
     words = {"name": "x", "current_password": charlie.password}
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
@@ -122,14 +122,14 @@ def test_the_question_of_one_sign_in_is_none_of_another(
 def test_a_key_belongs_to_one_account(named: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(named, charlie)
     dora = make_user(named, name="dora")
-    assert add(named, sign_in(named, dora), dora, key, "mine now").status_code == 422
+    assert add(named, open_browser(named, dora), dora, key, "mine now").status_code == 422
 
 
 def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
     named: LiveGatebell, charlie: Person
 ) -> None:
     key = authenticator_for(named)
-    browser = sign_in(named, charlie)
+    browser = open_browser(named, charlie)
     add(named, browser, charlie, key, "Blue key")
     browser.get(f"{named.url}{SECURITY}/recovery_codes")
     page = browser.get(named.url + SECURITY)
@@ -138,7 +138,7 @@ def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
         for part in page.text.split('"')
         if part.startswith(PASSKEYS) and part.endswith("/remove")
     )
-    stranger = sign_in(named, alice(named))
+    stranger = open_browser(named, alice(named))
     for address in (path, path.removesuffix("/remove")):
         assert stranger.get(named.url + address).status_code == 404
     renaming = browser.get(named.url + path.removesuffix("/remove"))

@@ -13,7 +13,14 @@ from sqlalchemy import select
 
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from models import RecoveryCode, TotpDevice
-from tests.support.accounts.people import Person, alice, database_of, make_user, sign_in, signed_in
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_user,
+    open_browser,
+    signed_in,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import (
     SECURITY,
@@ -71,7 +78,7 @@ def with_password(
 def test_an_app_is_set_up_and_from_then_on_its_codes_are_needed(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     app, answer = set_up(gatebell, browser, charlie.password)
     assert (answer.status_code, answer.headers["Location"]) == (302, CODES)
     assert_signed_in(sign_in_with(gatebell, charlie, code_of(app, steps=1)))
@@ -84,21 +91,21 @@ def test_an_app_is_set_up_and_from_then_on_its_codes_are_needed(
 def test_the_picture_and_the_key_say_the_same_and_stay_while_the_page_is_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     pages = [browser.get(gatebell.url + APP) for _ in range(2)]
     keys = {text_of(page, "seed") for page in pages}
     assert len(keys) == 1
     assert re.fullmatch(r"([A-Z2-7]{4} ){7}[A-Z2-7]{4}", keys.pop())
     assert len({re.search(r'<path d="([^"]*)"', page.text) for page in pages}) == 2
     assert {page.headers["Cache-Control"] for page in pages} == {"no-store"}
-    other = sign_in(gatebell, charlie).get(gatebell.url + APP)
+    other = open_browser(gatebell, charlie).get(gatebell.url + APP)
     assert text_of(other, "seed") != text_of(pages[0], "seed")
 
 
 def test_the_code_that_set_the_app_up_opens_nothing_more(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + APP)
     app = pyotp.TOTP(text_of(page, "seed").replace(" ", ""))
     code = code_of(app)
@@ -109,7 +116,7 @@ def test_the_code_that_set_the_app_up_opens_nothing_more(
 
 
 def test_the_first_factor_signs_other_browsers_out(gatebell: LiveGatebell, charlie: Person) -> None:
-    here, elsewhere = sign_in(gatebell, charlie), sign_in(gatebell, charlie)
+    here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     set_up(gatebell, here, charlie.password)
     assert is_signed_in(gatebell, here)
     assert not is_signed_in(gatebell, elsewhere)
@@ -118,7 +125,7 @@ def test_the_first_factor_signs_other_browsers_out(gatebell: LiveGatebell, charl
 def test_neither_a_wrong_code_nor_a_wrong_password_sets_anything_up(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + APP)
     app = pyotp.TOTP(text_of(page, "seed").replace(" ", ""))
     form = form_with(page, "code")
@@ -146,7 +153,7 @@ def _by_password(gatebell: LiveGatebell, person: Person) -> requests.Response:
 
 
 def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + APP)
     other = pyotp.TOTP(text_of(page, "seed").replace(" ", ""))
     app = give_app(gatebell, charlie)
@@ -159,7 +166,7 @@ def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charl
 def test_recovery_codes_are_shown_once_and_kept_as_digests(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     app, answer = set_up(gatebell, browser, charlie.password)
     page = browser.get(gatebell.url + CODES)
     codes = codes_on(page)
@@ -184,7 +191,7 @@ def test_recovery_codes_are_shown_once_and_kept_as_digests(
 def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     set_up(gatebell, browser, charlie.password)
     page = browser.get(gatebell.url + CODES)
     codes = codes_on(page)
@@ -255,7 +262,7 @@ def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
 def test_the_password_cannot_be_guessed_at_here_either(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     assert statuses_of_guesses(gatebell, browser, APP) == [422] * 10 + [429]
 
 

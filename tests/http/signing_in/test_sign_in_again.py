@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from domain.accounts.users import get_user
 from models import Authorization, SignIn, User
-from tests.support.accounts.people import Person, database_of, make_user, sign_in
+from tests.support.accounts.people import Person, database_of, make_user, open_browser
 from tests.support.oauth.oauth_wire import (
     Changes,
     ask,
@@ -56,7 +56,7 @@ def assert_asks_again(page: requests.Response) -> None:
 def test_an_address_of_another_site_signs_nobody_out(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, server_application(gatebell), **changes)
     assert_asks_again(page)
     assert form_with(page, "login").value("login") == charlie.username
@@ -71,7 +71,7 @@ def test_an_address_of_another_site_signs_nobody_out(
 def test_nobody_gets_by_without_signing_in_again(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
     page = ask(browser, gatebell, client, **changes)
     # The address that follows the sign-in, opened before it; and one with a moment of their own.
@@ -86,7 +86,7 @@ def test_nobody_gets_by_without_signing_in_again(
 def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application_is_told(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     with database_of(gatebell) as session:  # some hours ago
         user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
         row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
@@ -105,7 +105,7 @@ def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application
 def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_taken(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     app = give_app(gatebell, charlie)
     page = ask(browser, gatebell, server_application(gatebell), prompt="login")
     form = form_with(page, "password")
@@ -125,14 +125,14 @@ def test_somebody_else_may_sign_in_and_the_former_is_out(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     dora = make_user(gatebell, name="dora")
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, server_application(gatebell), prompt="login")
     assert "code" in landing(sign_in_on(browser, page, dora))
     assert (sign_ins_of(gatebell, charlie), sign_ins_of(gatebell, dora)) == (0, 1)
 
 
 def test_a_pushed_request_signs_nobody_out_either(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     page = ask_at(browser, pushed(gatebell, server_application(gatebell), prompt="login"))
     assert_asks_again(page)
     assert is_signed_in(gatebell, browser)
@@ -148,7 +148,7 @@ def test_who_chose_the_account_by_signing_in_is_not_asked_for_it_again(
 
 
 def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser, client = sign_in(gatebell, charlie), server_application(gatebell)
+    browser, client = open_browser(gatebell, charlie), server_application(gatebell)
     for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001
         brought = landing(ask(browser, gatebell, client, max_age=max_age))
         assert (brought["error"], brought["error_description"]) == (
@@ -158,7 +158,7 @@ def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: 
 
 
 def test_asking_for_the_head_alone_does_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     address = authorization_url(gatebell, server_application(gatebell))
     answer = browser.head(address, allow_redirects=False)
     assert (answer.status_code, answer.headers.get("Location")) == (200, None)

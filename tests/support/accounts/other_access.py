@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from tests.support.accounts.people import ClientCredentials, Person, bob, make_application, sign_in
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    make_application,
+    open_browser,
+)
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import (
     TokenPair,
@@ -35,7 +41,7 @@ class OtherAccess:
 def give_access(gatebell: LiveGatebell, person: Person) -> OtherAccess:
     """Let somebody approve an application and make a token for a script."""
     client = make_application(gatebell, bob(gatebell))
-    browser = sign_in(gatebell, person)
+    browser = open_browser(gatebell, person)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     return OtherAccess(
         client=client,

@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from http.cookies import SimpleCookie
 from os import getpid
+from urllib.parse import urlsplit
 
 import requests
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.keyring import Keyring
 from domain.oauth.clients.applications import ApplicationDetails, register
@@ -19,9 +22,12 @@ from domain.projects import creation
 from domain.randomness import random_password
 from models import Application, User
 from tests.support.service.live import LiveGatebell
+from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
+from web.extensions import db
 from web.settings.reader import Settings, read_settings
+from web.signing_in.completion import sign_in_as
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"
@@ -136,16 +142,49 @@ def sign_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
     return browser
 
 
+def open_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
+    """Return a browser in which the person is signed in, for tests about other things.
+
+    What follows a right password is done as the service does it; hashing one takes much longer.
+    """
+    browser = gatebell.http()
+    for name, value in _sign_in_here(gatebell, person, str(browser.headers["User-Agent"])).items():
+        SECRETS.remember(value)
+        browser.cookies.set(name, value, domain=_cookie_domain(gatebell))
+    return browser
+
+
+def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> dict[str, str]:
+    """Return the cookies of a new sign-in, made by an app of this process."""
+    app = gatebell.app()
+    here = {"REMOTE_ADDR": "127.0.0.1", "HTTP_USER_AGENT": user_agent}
+    with app.test_request_context(base_url=gatebell.url, environ_overrides=here):
+        app.preprocess_request()
+        user = get_user(person.username, session=db.session())
+        proof = Authentication(user=user, methods=BY_PASSWORD)
+        answer = app.process_response(app.make_response(sign_in_as(proof)))
+    given = SimpleCookie()
+    for line in answer.headers.getlist("Set-Cookie"):
+        given.load(line)
+    return {name: morsel.value for name, morsel in given.items()}
+
+
+def _cookie_domain(gatebell: LiveGatebell) -> str:
+    """Return the domain under which `requests` keeps cookies: names need a dot (RFC 2965)."""
+    host = urlsplit(gatebell.url).hostname or ""
+    return host if "." in host else f"{host}.local"
+
+
 @cache
 def _cookies(gatebell: LiveGatebell, person: Person) -> dict[str, str]:
-    return sign_in(gatebell, person).cookies.get_dict()
+    return open_browser(gatebell, person).cookies.get_dict()
 
 
 def signed_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
     """Return a browser that shares one sign-in with all others of its kind: do not end it."""
     browser = gatebell.http()
     for name, value in _cookies(gatebell, person).items():
-        browser.cookies.set(name, value, domain="127.0.0.1")
+        browser.cookies.set(name, value, domain=_cookie_domain(gatebell))
     return browser
 
 

@@ -90,6 +90,7 @@ class LiveGatebell:
         self._log = instance_path / "log"
         self._sessions: list[requests.Session] = []
         self._engine: Engine | None = None
+        self._apps: dict[tuple[tuple[str, str], ...], Flask] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -125,9 +126,18 @@ class LiveGatebell:
             self._engine = open_engine(read_settings(self.environment))
         return self._engine
 
+    def app(self) -> Flask:
+        """Return an app of this process with its settings: made once for each environment."""
+        environment = tuple(sorted(self.environment.items()))
+        if environment not in self._apps:
+            self._apps[environment] = create_app(read_settings(self.environment))
+        return self._apps[environment]
+
     def wait(self) -> int:
         """Wait until it has stopped, and return the exit status."""
         assert self._process is not None
+        while self._apps:
+            close_app(self._apps.popitem()[1])
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None

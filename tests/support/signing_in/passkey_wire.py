@@ -5,7 +5,7 @@ from typing import Any
 import requests
 
 from models import Passkey
-from tests.support.accounts.people import Person, database_of, sign_in
+from tests.support.accounts.people import Person, database_of, open_browser
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.authenticators import Authenticator
 from tests.support.signing_in.second_factors import SECURITY, TWO_FACTOR, give_password
@@ -54,7 +54,7 @@ def add(
 def give_passkey(named: LiveGatebell, person: Person, **about: Any) -> Authenticator:
     """Let the person add a passkey to an account that has no second step yet."""
     key = authenticator_for(named, **about)
-    answer = add(named, sign_in(named, person), person, key, "Blue key")
+    answer = add(named, open_browser(named, person), person, key, "Blue key")
     assert answer.headers["Location"] == f"{SECURITY}/recovery_codes", answer.text
     return key
 

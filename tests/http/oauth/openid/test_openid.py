@@ -19,7 +19,7 @@ from tests.support.accounts.people import (
     make_project,
     make_user,
     now,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.oauth.oauth_wire import (
@@ -94,7 +94,7 @@ def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell,
     client = openid_application(gatebell)
     erin = make_user(gatebell, name="erin")
     group, _, _ = make_project(gatebell, erin).rpartition("/")
-    browser = sign_in(gatebell, erin)
+    browser = open_browser(gatebell, erin)
     code = landing(ask(browser, gatebell, client, scope=f"openid {more}"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     told = userinfo(gatebell, pair.access).json()
@@ -123,7 +123,7 @@ def test_an_id_token_stays_short_enough_for_an_address(gatebell: LiveGatebell) -
             group = create_group(path, reserved=frozenset(), session=session, now=now())
             make_owner(group, user.id, session=session, now=now())
             groups.append(path)
-    browser = sign_in(gatebell, erin)
+    browser = open_browser(gatebell, erin)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     # A part of the groups would look like the whole; whoever needs them asks userinfo.
@@ -226,7 +226,7 @@ def test_a_hint_about_somebody_else_gets_no_code(
     gatebell: LiveGatebell, prompt: str | None
 ) -> None:
     hint = sign_in_with(gatebell).text
-    browser = sign_in(gatebell, bob(gatebell))
+    browser = open_browser(gatebell, bob(gatebell))
     client = openid_application(gatebell)
     answer = ask(browser, gatebell, client, id_token_hint=hint, prompt=prompt, scope="openid")
     assert landing(answer)["error"] == "login_required"

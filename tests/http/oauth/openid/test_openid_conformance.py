@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     alice,
     database_of,
     make_user,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.oauth.conformance_wire import (
@@ -203,7 +203,7 @@ def test_oidcc_display_popup(gatebell: LiveGatebell, client: ClientCredentials) 
 @pytest.mark.rfc("oidc-core-3.1.2.1-g", "oidc-core-3.1.2.3-a")
 def test_oidcc_prompt_login(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     person = make_user(gatebell)
-    browser = sign_in(gatebell, person)
+    browser = open_browser(gatebell, person)
     age_sign_ins(gatebell, person, timedelta(seconds=2))
     first = run(gatebell, client, browser)
     second = run_past_a_sign_in(gatebell, browser, person, prompt="login")
@@ -228,7 +228,7 @@ def test_oidcc_prompt_none_logged_in(gatebell: LiveGatebell, client: ClientCrede
 @pytest.mark.rfc("oidc-core-3.1.2.1-k", "oidc-core-15.1-a")
 def test_oidcc_max_age_1(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     person = make_user(gatebell)
-    browser = sign_in(gatebell, person)
+    browser = open_browser(gatebell, person)
     age_sign_ins(gatebell, person, timedelta(seconds=2))
     first = run(gatebell, client, browser)
     second = run_past_a_sign_in(gatebell, browser, person, max_age="1")

@@ -13,7 +13,7 @@ from tests.support.accounts.people import (
     database_of,
     make_user,
     now,
-    sign_in,
+    open_browser,
     unique,
 )
 from tests.support.oauth.oauth_wire import (
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> TokenPair:
     client = openid_application(gatebell)
-    code = landing(ask(sign_in(gatebell, person), gatebell, client, scope=scope))["code"]
+    code = landing(ask(open_browser(gatebell, person), gatebell, client, scope=scope))["code"]
     return pair_in(redeem(gatebell, client, code))
 
 

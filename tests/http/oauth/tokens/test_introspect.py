@@ -9,8 +9,8 @@ from tests.support.accounts.people import (
     bob,
     make_application,
     make_user,
+    open_browser,
     set_state,
-    sign_in,
 )
 from tests.support.oauth.oauth_wire import (
     Changes,
@@ -140,7 +140,7 @@ def test_a_personal_token_belongs_to_no_client(gatebell: LiveGatebell) -> None:
 @pytest.mark.rfc("rfc7662-4-a")
 def test_tokens_of_somebody_locked_are_inactive(gatebell: LiveGatebell) -> None:
     client, person = server_application(gatebell), make_user(gatebell)
-    code = landing(ask(sign_in(gatebell, person), gatebell, client))["code"]
+    code = landing(ask(open_browser(gatebell, person), gatebell, client))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     set_state(gatebell, person, "locked")
     for token in (pair.access, pair.refresh):

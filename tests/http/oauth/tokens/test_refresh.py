@@ -18,8 +18,8 @@ from tests.support.accounts.people import (
     make_application,
     make_user,
     now,
+    open_browser,
     set_state,
-    sign_in,
 )
 from tests.support.oauth.oauth_wire import (
     PKCE,
@@ -144,7 +144,7 @@ def test_who_looks_at_a_narrowed_token_sees_what_its_refresh_token_can_do(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    browser = sign_in(gatebell, charlie)
+    browser = open_browser(gatebell, charlie)
     code = landing(ask(browser, gatebell, client, scope="read_user read_api"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
@@ -270,7 +270,7 @@ def test_a_person_who_is_locked_gives_nothing_any_more(
     gatebell: LiveGatebell, client: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    code = landing(ask(sign_in(gatebell, charlie), gatebell, client))["code"]
+    code = landing(ask(open_browser(gatebell, charlie), gatebell, client))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     set_state(gatebell, charlie, state)
     assert not is_live(gatebell, pair.access)

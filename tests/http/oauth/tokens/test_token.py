@@ -17,8 +17,8 @@ from tests.support.accounts.people import (
     make_application,
     make_user,
     now,
+    open_browser,
     set_state,
-    sign_in,
     signed_in,
 )
 from tests.support.oauth.oauth_wire import (
@@ -230,7 +230,7 @@ def test_a_person_who_was_locked_since_the_approval_gives_nothing(
     gatebell: LiveGatebell, client: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
-    code = landing(ask(sign_in(gatebell, charlie), gatebell, client))["code"]
+    code = landing(ask(open_browser(gatebell, charlie), gatebell, client))["code"]
     set_state(gatebell, charlie, state)
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
 
