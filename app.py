@@ -2,11 +2,12 @@
 
 from flask import Flask
 
-from blueprints import LED_TO, MACHINES, PAGES, register_blueprints
+from blueprints import register_blueprints
 from domain.clock import Clock, system_clock
 from web.audit_stream import log_audit_events
 from web.commands import register_commands
-from web.http.cors import add_cors_headers
+from web.http.cors import allow_cross_origin
+from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
 from web.http.rate_limits import limit_pages
 from web.http.request_log import log_requests
@@ -29,9 +30,8 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     configure(app, settings)
     log_requests(app, settings)
     log_audit_events()
-    protect_answers(app, led_to=LED_TO)
+    protect_answers(app)
     discard_unread_bodies(app)
-    add_cors_headers(app)
     commit_returned_responses(app)
     start_extensions(app, settings, clock=clock)
     render_errors(app)
@@ -39,8 +39,9 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     give_pages_their_context(app)
     add_path_converters(app)
     register_blueprints(app)
-    guard_pages(app, PAGES, MACHINES)
-    limit_pages(app, PAGES)
-    require_own_passwords(app, PAGES)
+    allow_cross_origin(app, cross_origin_policies(app))
+    guard_pages(app)
+    limit_pages(app)
+    require_own_passwords(app)
     register_commands(app)
     return app

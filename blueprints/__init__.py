@@ -38,9 +38,10 @@ from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.users import users
+from web.http.endpoints import describe_endpoints
 
-#: What browsers show: forms here carry a token against forged requests.
-PAGES = (
+BLUEPRINTS = (
+    # Pages
     home,  # /  /groups
     help_pages,  # /help/errors
     sessions,  # /users/sign_in…  /users/sign_out
@@ -69,13 +70,7 @@ PAGES = (
     admin,  # /admin…
     audit,  # /admin/audit
     projects,  # /projects/new  /<project>/-/settings/{general,members}  /<group or project>
-)
-
-#: Those of them that applications lead people to, and whose forms can lead back there.
-LED_TO = (sessions, two_factor, authorize, device, logout)
-
-#: What machines call: no session, no cookie, no form token.
-MACHINES = (
+    # For machines
     token,  # /oauth/token  /oauth/par  /oauth/authorize_device  /oauth/revoke  /oauth/token/info
     registration,  # /oauth/register…
     metadata,  # /.well-known/…
@@ -88,6 +83,7 @@ MACHINES = (
 
 
 def register_blueprints(app: Flask) -> None:
-    """Give the application its URL map."""
-    for blueprint in (*PAGES, *MACHINES):
+    """Give the application its URL map; raise TypeError for a view without a mark."""
+    for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
+    describe_endpoints(app)

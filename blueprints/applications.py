@@ -1,6 +1,6 @@
 """The user settings page 'applications': a user's own applications."""
 
-from flask import Blueprint, render_template
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.application_pages import ApplicationPages
@@ -9,9 +9,10 @@ from domain.oauth.clients.views import list_own
 from forms.application import ApplicationForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
+from web.http.endpoints import PageBlueprint
 from web.services import now
 
-applications = Blueprint("applications", __name__, url_prefix="/-/user_settings/applications")
+applications = PageBlueprint("applications", __name__, url_prefix="/-/user_settings/applications")
 
 
 def _get_own(application_id: int) -> ApplicationView:

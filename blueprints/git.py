@@ -1,11 +1,12 @@
 """*.git: what Git asks for when somebody clones a project; there are no repositories here yet."""
 
-from flask import Blueprint, Response
+from flask import Response
 from flask.typing import ResponseReturnValue
 
 from web.http.access import open_to_anyone
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 
-git = Blueprint("git", __name__)
+git = MachineBlueprint("git", __name__, errors=ErrorFormat.PAGE)
 #: Git shows a text like this behind "remote:".
 _TEXT = "Gatebell has no Git repositories yet: there is nothing here to clone, fetch or push.\n"
 

@@ -3,17 +3,18 @@
 from hmac import compare_digest
 from http import HTTPStatus
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.admin.instance_state import worker_seen_at
 from web.http.access import open_to_anyone
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
 from web.readiness import clock_warning, readiness_problem
 from web.services import settings
 
-health = Blueprint("health", __name__)
+health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
 
 _RETRY_AFTER_SECONDS = 2
 _NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRICS_TOKEN.\n"

@@ -1,12 +1,13 @@
 """/help: pages that errors link to."""
 
-from flask import Blueprint, render_template
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.error_help import ERRORS
 from web.http.access import open_to_anyone
+from web.http.endpoints import PageBlueprint
 
-help_pages = Blueprint("help_pages", __name__, url_prefix="/help")
+help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 
 
 @help_pages.get("/errors")

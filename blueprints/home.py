@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from flask import Blueprint, render_template
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.listing.queries import open_alerts
@@ -10,10 +10,11 @@ from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.projects.access import my_projects, visible_groups
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, signed_in, viewer
+from web.http.endpoints import PageBlueprint
 from web.server.bootstrap import has_first_password
 from web.services import now, settings
 
-home = Blueprint("home", __name__)
+home = PageBlueprint("home", __name__)
 _MOST_ALERTS = 30
 
 

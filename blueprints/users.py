@@ -1,15 +1,16 @@
 """The pages of people: where `web_url` and the claim `profile` lead."""
 
-from flask import Blueprint, render_template
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.openid.avatars import avatar_path
 from domain.projects.people import get_person
 from web.extensions import db
 from web.http.access import signed_in, viewer
+from web.http.endpoints import PageBlueprint
 from web.http.public_address import below
 
-users = Blueprint("users", __name__, url_prefix="/-/users")
+users = PageBlueprint("users", __name__, url_prefix="/-/users")
 
 
 @users.get("/<username>")

@@ -1,9 +1,8 @@
 """Configures Flask and its extensions."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
-from flask import Blueprint, Flask
+from flask import Flask
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -16,6 +15,7 @@ from web.database.engine import engine_options, open_autocommit_engine, prepare_
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
+from web.http.endpoints import page_blueprints
 from web.http.public_address import PublicAddress, path_of
 from web.pages.sessions import PageSessions
 from web.sealing.sealer import signing_keys
@@ -90,14 +90,11 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     )
 
 
-def guard_pages(app: Flask, pages: Sequence[Blueprint], machines: Sequence[Blueprint]) -> None:
-    """Enable CSRF checks for pages, and disable cookies for machine endpoints.
-
-    Both apply to whole blueprints, nested ones included.
-    """
-    app.session_interface = PageSessions(blueprint.name for blueprint in machines)
-    for blueprint in pages:
-        app.before_request_funcs.setdefault(blueprint.name, []).insert(0, _check_form)
+def guard_pages(app: Flask) -> None:
+    """Enable CSRF checks for pages, and disable cookies for machine endpoints."""
+    app.session_interface = PageSessions()
+    for name in page_blueprints(app):
+        app.before_request_funcs.setdefault(name, []).insert(0, _check_form)
 
 
 def _check_form() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from flask import Blueprint, flash, redirect, render_template, session, url_for
+from flask import flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import EventKind
@@ -17,11 +17,14 @@ from forms.access_token import AccessTokenForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings
 
-access_tokens = Blueprint("access_tokens", __name__, url_prefix="/-/user_settings/access_tokens")
+access_tokens = PageBlueprint(
+    "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
+)
 #: A new token is encrypted in the session for one redirect.
 _SHOWN_ONCE = "personal_access_token"
 

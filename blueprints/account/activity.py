@@ -1,6 +1,6 @@
 """The user settings page 'activity': sign-ins and audit events of the user's account."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.signing_in.sessions import (
@@ -14,11 +14,12 @@ from domain.oauth.clients.user_agents import device_in_words
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now
 
-activity = Blueprint("activity", __name__, url_prefix="/-/user_settings/activity")
+activity = PageBlueprint("activity", __name__, url_prefix="/-/user_settings/activity")
 
 
 @activity.get("")

@@ -1,6 +1,6 @@
 """The user settings page 'authorized applications': list and revocation of their access."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
@@ -12,9 +12,10 @@ from domain.oauth.consent.authorized_applications import (
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.services import now
 
-authorized_applications = Blueprint(
+authorized_applications = PageBlueprint(
     "authorized_applications", __name__, url_prefix="/-/user_settings/authorized_applications"
 )
 

@@ -1,6 +1,6 @@
 """A user's passkeys: add, rename, remove."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.factors import passkeys as domain
@@ -16,6 +16,7 @@ from forms.second_factors import (
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
@@ -26,7 +27,7 @@ from web.services import now, services
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.password_proof import is_current_password
 
-passkeys = Blueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
+passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 
 WRONG = "This is not your current password."
 

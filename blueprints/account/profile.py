@@ -1,6 +1,6 @@
 """A user's own settings: profile, password and other credentials."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.factors.recovery_codes import HOW_MANY
@@ -16,6 +16,7 @@ from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import find_relying_party
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings, sign_in_limits
@@ -23,7 +24,7 @@ from web.settings.password_rules import password_rules
 from web.signing_in.account_access import end_access
 from web.signing_in.password_proof import is_current_password
 
-account = Blueprint("account", __name__, url_prefix="/-/user_settings")
+account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 
 
 @account.route("/profile", methods=["GET", "POST"])
@@ -69,7 +70,7 @@ def export() -> ResponseReturnValue:
 
 
 @account.route("/security", methods=["GET", "POST"])
-@signed_in
+@signed_in.but(open_before_password_change=True)
 def security() -> ResponseReturnValue:
     """Show the credentials and change the password; all other browsers are signed out."""
     form = _password_form()

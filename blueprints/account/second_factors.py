@@ -1,6 +1,6 @@
 """A user's authenticator app and recovery codes: set up, renew, remove."""
 
-from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
+from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.factors import recovery_codes, totp
@@ -16,6 +16,7 @@ from forms.second_factors import AuthenticatorForm, PasswordProofForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings
@@ -23,7 +24,7 @@ from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
 from web.signing_in.password_proof import is_current_password
 
-second_factors = Blueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
+second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
 APP = "authenticator app"
 #: The key of a new app is in the session until a code proves that the app has it.

@@ -1,14 +1,13 @@
 """The administration of the instance, under /admin."""
 
-from flask import Blueprint
-
 from blueprints.admin.applications import applications
 from blueprints.admin.keys import keys
 from blueprints.admin.overview import overview
 from blueprints.admin.personal_data import personal_data
 from blueprints.admin.settings import instance_settings
 from blueprints.admin.users import users
+from web.http.endpoints import PageBlueprint
 
-admin = Blueprint("admin", __name__, url_prefix="/admin")
+admin = PageBlueprint("admin", __name__, url_prefix="/admin")
 for part in (overview, users, personal_data, applications, instance_settings, keys):
     admin.register_blueprint(part)

@@ -1,6 +1,6 @@
 """/admin/audit: the audit log."""
 
-from flask import Blueprint, render_template
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.audit.log import EventView, page_of_events
@@ -8,10 +8,11 @@ from domain.database.paging import Page
 from forms.audit import AuditFilterForm
 from web.extensions import db
 from web.http.access import administrator
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 
-audit = Blueprint("audit", __name__, url_prefix="/admin/audit")
+audit = PageBlueprint("audit", __name__, url_prefix="/admin/audit")
 
 
 @audit.get("")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flask import Blueprint, render_template, request, url_for
+from flask import render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -25,12 +25,13 @@ from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.alerts.files import alert_file
 from web.extensions import db
 from web.http.access import get_current_user, project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query
 from web.pages.namespaces import integration_context
 from web.services import now, reading, settings
 
-alerts = Blueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
+alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 #: The converter refuses numbers that no alert has and that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
 #: The most names in a list of choices; others can be searched for.

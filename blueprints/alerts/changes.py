@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl
 
-from flask import Blueprint, flash, redirect, request, url_for
+from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
@@ -18,10 +18,13 @@ from domain.projects.views import ProjectView
 from forms.alert_query import read_query
 from web.extensions import db
 from web.http.access import get_current_user, project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.filters import counted, visible
 from web.services import now
 
-alert_changes = Blueprint("alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts")
+alert_changes = PageBlueprint(
+    "alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts"
+)
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
 
 

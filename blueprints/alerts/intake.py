@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from domain import threads
 from domain.alerts.integration_type import IntegrationType
@@ -23,6 +23,7 @@ from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.alerts.delivery_limits import check_rate
 from web.http.access import checks_its_key
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.errors import status_of
 from web.http.json_responses import json_response
 from web.http.request_bodies import (
@@ -34,7 +35,7 @@ from web.http.request_bodies import (
 from web.metrics import count_alerts
 from web.services import Services, reading, services, settings
 
-intake = Blueprint("intake", __name__)
+intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
 
 #: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1

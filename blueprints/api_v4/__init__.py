@@ -1,7 +1,5 @@
 """The REST API, under /api/v4."""
 
-from flask import Blueprint
-
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
@@ -10,8 +8,28 @@ from blueprints.api_v4.instance import instance
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.users import users
+from web.http.cors import SIMPLE_HEADERS, CorsPolicy
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 
-api_v4 = Blueprint("api_v4", __name__, url_prefix="/api/v4")
+api_v4 = MachineBlueprint(
+    "api_v4",
+    __name__,
+    url_prefix="/api/v4",
+    errors=ErrorFormat.API,
+    # The API accepts no cookies, so a script can do no more than the owner of its token.
+    cross_origin=CorsPolicy(
+        methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
+        headers=(
+            *SIMPLE_HEADERS,
+            *("PRIVATE-TOKEN", "Idempotency-Key", "If-None-Match", "Platform-Release"),
+        ),
+        exposed=(
+            *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),
+            *("X-Prev-Page", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining"),
+            *("RateLimit-Reset", "Retry-After", "ETag", "Deprecation", "Sunset"),
+        ),
+    ),
+)
 api_v4.register_blueprint(instance)
 api_v4.register_blueprint(users)
 api_v4.register_blueprint(personal_access_tokens)

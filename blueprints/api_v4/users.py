@@ -26,7 +26,7 @@ def current(bearer: Bearer) -> Response:
 
 
 @users.get("/users/<int:user_id>/export")
-@with_bearer("api", "read_api", "read")
+@with_bearer("api", "read_api", "read").but(writes=True)  # an audit event
 def export(bearer: Bearer, user_id: int) -> Response:
     """Return all that is kept of a person: of oneself, and to administrators of everybody."""
     if user_id != bearer.user_id and not bearer.is_admin:

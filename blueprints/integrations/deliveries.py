@@ -1,6 +1,6 @@
 """The delivery log of an integration, and the action that sends a stored body again."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -17,13 +17,14 @@ from domain.errors import DomainError
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.access import get_current_user, project_member
+from web.http.endpoints import PageBlueprint
 from web.http.errors import status_of
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
 from web.pages.namespaces import integration_of
 from web.services import now, reading, services
 
-deliveries = Blueprint(
+deliveries = PageBlueprint(
     "deliveries",
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>/deliveries",
@@ -68,7 +69,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 @deliveries.post("/<int:delivery_id>/send_again")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER).but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Store the body of a delivery as a new one, read with the present mapping."""
     integration = integration_of(project, integration_id)

@@ -1,6 +1,6 @@
 """The credentials page of an integration: its URL, its keys, and snippets for senders."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -14,10 +14,11 @@ from forms.integration import EndKeyForm, ResetKeyForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_of
 from web.services import now, services
 
-integration_keys = Blueprint(
+integration_keys = PageBlueprint(
     "integration_keys",
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",

@@ -3,7 +3,7 @@
 The settings, keys, test alerts and deliveries of an integration have a blueprint each.
 """
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -15,10 +15,11 @@ from forms.integration import NewIntegrationForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_context, integration_of
 from web.services import now, services
 
-integrations = Blueprint(
+integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
 )
 

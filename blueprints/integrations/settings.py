@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -26,10 +26,11 @@ from forms.mapping import MappingForm
 from web.alerts.integration_audit import note_change
 from web.extensions import db
 from web.http.access import project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_context, integration_of
 from web.services import now, reading
 
-integration_settings = Blueprint(
+integration_settings = PageBlueprint(
     "integration_settings",
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
@@ -88,7 +89,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 
 
 @integration_settings.post("/mapping/preview")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER).but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page that shows the alert which the sample would open."""
     _mappable(project, integration_id)

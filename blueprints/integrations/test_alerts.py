@@ -1,6 +1,6 @@
 """The page that sends a test alert, or shows in a dry run what it would do."""
 
-from flask import Blueprint, render_template, request
+from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -16,10 +16,11 @@ from domain.errors import DomainError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
 from web.http.access import get_current_user, project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_of
 from web.services import now, reading, services, settings
 
-test_alerts = Blueprint(
+test_alerts = PageBlueprint(
     "test_alerts",
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
@@ -30,7 +31,7 @@ _MOST_REASONS = 5
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER).but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
     integration = integration_of(project, integration_id)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, make_response, redirect, render_template, request, url_for
+from flask import make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -20,16 +20,17 @@ from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from web.extensions import csrf, db
 from web.http.access import get_current_user, open_to_anyone
+from web.http.endpoints import PageBlueprint
 from web.oauth.authorization_url import address_for, asked_now, when_asked
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
 from web.sealing.consent_forms import consume, open_consent_form, seal_consent_form
 from web.services import now
 
-authorize = Blueprint("authorize", __name__, url_prefix="/oauth")
+authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
 
 
 @authorize.get("/authorize")
-@open_to_anyone
+@open_to_anyone.but(writes=True)  # an application that was approved before gets its code at once
 def consent() -> ResponseReturnValue:
     """Lead to a sign-in, to the question, or straight back with a code."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)

@@ -1,6 +1,6 @@
 """/oauth/device: type the code that a device shows, and decide (RFC 8628 section 3.3)."""
 
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -14,13 +14,14 @@ from domain.oauth.scopes import views as scope_views
 from forms.device import UserCodeForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, signed_in
+from web.http.endpoints import PageBlueprint
 from web.http.public_address import public
 from web.oauth.binding import oauth_context
 from web.pages.qr_codes import qr_code
 from web.sealing.device_forms import open_device_form, seal_device_form
 from web.services import now, settings
 
-device = Blueprint("device", __name__, url_prefix="/oauth/device")
+device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)
 
 
 @device.before_request

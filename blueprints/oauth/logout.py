@@ -1,6 +1,6 @@
 """/oauth/logout: an application asks to sign its user out here, too (RP-Initiated Logout 1.0)."""
 
-from flask import Blueprint, make_response, redirect, render_template, request, session, url_for
+from flask import make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
@@ -13,15 +13,16 @@ from domain.oauth.messages import ProtocolError, ProtocolRequest
 from web.extensions import csrf, db
 from web.http.access import get_current_user, open_to_anyone
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.oauth.binding import request_in_form, request_in_query, send
 from web.sealing.logout_requests import carry, open_carried, open_question, seal_question
 from web.services import settings
 
-logout = Blueprint("logout", __name__, url_prefix="/oauth")
+logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applications=True)
 
 
 @logout.get("/logout")
-@open_to_anyone
+@open_to_anyone.but(writes=True, open_before_password_change=True)  # an ID token signs out at once
 def ask() -> ResponseReturnValue:
     """Sign out, ask whether to, or say that nobody is signed in."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
@@ -35,7 +36,7 @@ def ask() -> ResponseReturnValue:
 
 
 @logout.post("/logout")
-@open_to_anyone
+@open_to_anyone.but(open_before_password_change=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def decide() -> ResponseReturnValue:
     """Take the user's answer, or an application's request.

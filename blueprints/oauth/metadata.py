@@ -2,22 +2,29 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, jsonify
+from flask import Response, jsonify
 
 from domain.errors import NotFoundError
 from domain.oauth import discovery as documents
 from web.http.access import open_to_anyone
+from web.http.cors import CorsPolicy
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.public_address import path_of
 from web.services import oauth_policy, settings
 
-metadata = Blueprint("metadata", __name__, url_prefix="/.well-known")
+metadata = MachineBlueprint(
+    "metadata",
+    __name__,
+    url_prefix="/.well-known",
+    errors=ErrorFormat.MESSAGE,
+    # For scripts of any origin: there is nothing in metadata to protect.
+    cross_origin=CorsPolicy(),
+)
 
 
 def _public(document: dict[str, Any]) -> Response:
     response = jsonify(document)
     response.headers["Cache-Control"] = "public, max-age=3600"
-    # Metadata is for scripts of any origin; there is nothing in it to protect.
-    response.headers["Access-Control-Allow-Origin"] = "*"
     return response
 
 

@@ -1,6 +1,6 @@
 """OpenID Connect for machines: claims of the user, keys, introspection, avatars."""
 
-from flask import Blueprint, Response, jsonify
+from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
@@ -9,20 +9,24 @@ from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.version import Release
 from web.http.access import checks_its_client, oauth_bearer, open_to_anyone
+from web.http.cors import CorsPolicy
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.rate_limits import limited_by_address
 from web.http.releases import HEADER, release_shown
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set
 from web.services import services, settings
 
-openid = Blueprint("openid", __name__)
+openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: The release that removes the older URL of the key set.
 _WITHOUT_ALIAS = Release(17, 0)
 _A_DAY = 86_400
+#: Scripts of any origin check ID tokens; there is nothing in the keys to protect.
+_of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
 
 
 @openid.route("/oauth/userinfo", methods=["GET", "POST"])
-@oauth_bearer("openid")
+@oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST")))
 def userinfo(bearer: Bearer) -> Response:
     """Return what the token's scopes let an application know (OpenID Connect Core 5.3)."""
     claims = claims_for(bearer, issuer=settings().base_url, connection=services().connections)
@@ -41,14 +45,14 @@ def introspect() -> ResponseReturnValue:
 
 
 @openid.get("/oauth/discovery/keys")
-@open_to_anyone
+@_of_keys
 def keys() -> Response:
     """Publish the keys that ID tokens are signed with."""
     return key_set()
 
 
 @openid.get("/-/jwks")
-@open_to_anyone
+@_of_keys
 def jwks() -> Response:
     """Publish them at the older URL, in releases that still have it."""
     if release_shown() >= _WITHOUT_ALIAS:
@@ -60,7 +64,7 @@ def jwks() -> Response:
 
 
 @openid.get("/-/pictures/<string(length=1):letter>-<int(max=359):hue>.svg")
-@open_to_anyone
+@open_to_anyone.but(errors=ErrorFormat.PAGE)
 def picture(letter: str, hue: int) -> Response:
     """Return the avatar that the URL describes."""
     response = Response(draw_avatar(letter, hue), mimetype="image/svg+xml")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.reading.body import read_object
@@ -11,12 +10,15 @@ from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.registration import registrations as domain
 from web.http.access import checks_its_client, find_bearer
 from web.http.bearer_token import TokenLocation, presented_token
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.rate_limits import limit_registrations, limited_by_address
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send
 from web.services import settings
 
-registration = Blueprint("registration", __name__, url_prefix="/oauth/register")
+registration = MachineBlueprint(
+    "registration", __name__, url_prefix="/oauth/register", errors=ErrorFormat.OAUTH
+)
 _LONGEST_BODY = 65_536
 _DEEPEST = 20
 

@@ -1,6 +1,6 @@
 """POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
 
-from flask import Blueprint, request
+from flask import request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
@@ -12,6 +12,8 @@ from domain.oauth.presented_tokens.bearer import (
 )
 from web.http.access import checks_its_client, open_to_anyone
 from web.http.bearer_token import OAUTH_LOCATIONS, presented_token
+from web.http.cors import CorsPolicy
+from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.key_proofs import check_key
 from web.http.rate_limits import limited_by_address
@@ -19,13 +21,15 @@ from web.metrics import count_token
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.services import now, services, settings
 
-token = Blueprint("token", __name__, url_prefix="/oauth")
+token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
+#: Single-page applications redeem, refresh and revoke (RFC 7009 section 2.3).
+_FROM_SCRIPTS = CorsPolicy(methods=("POST",))
 #: In bytes, of a pushed request: far more than a URL can carry.
 _LONGEST_PUSH = 32_768
 
 
 @token.post("/token")
-@checks_its_client
+@checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @limited_by_address
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
@@ -59,7 +63,7 @@ def authorize_device() -> ResponseReturnValue:
 
 
 @token.post("/revoke")
-@checks_its_client
+@checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @limited_by_address
 def revoke() -> ResponseReturnValue:
     """Revoke a pair of tokens (RFC 7009)."""

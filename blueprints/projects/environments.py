@@ -1,6 +1,6 @@
 """Where a project's software runs: a list, and a page for each with what is wrong there."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -16,11 +16,12 @@ from domain.projects.views import ProjectView
 from forms.environment import EnvironmentForm
 from web.extensions import db
 from web.http.access import project_member
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query
 from web.services import now, settings
 
-environments = Blueprint(
+environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
 )
 

@@ -1,6 +1,6 @@
 """Groups: make one, and manage its members."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -25,10 +25,11 @@ from forms.member import MemberForm, RoleForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in, viewer
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.http.routes import reserved_names
 from web.services import now
 
-groups = Blueprint("groups", __name__, url_prefix="/groups")
+groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 
 
 @groups.route("/new", methods=["GET", "POST"])

@@ -1,6 +1,6 @@
 """Projects: make one, look at it, and manage its settings and members."""
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -28,12 +28,13 @@ from forms.project import ProjectForm, ProjectSettingsForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.http.public_address import this_page
 from web.http.routes import reserved_names
 from web.pages.namespaces import integration_context
 from web.services import now
 
-projects = Blueprint("projects", __name__)
+projects = PageBlueprint("projects", __name__)
 _MOST_ALERTS = 10
 
 

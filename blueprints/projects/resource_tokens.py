@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from flask import Blueprint, flash, redirect, render_template, session, url_for
+from flask import flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
@@ -25,11 +25,12 @@ from forms.access_token import ResourceTokenForm
 from web.extensions import db
 from web.http.access import project_member, signed_in, viewer
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, settings
 
-resource_tokens = Blueprint("resource_tokens", __name__)
+resource_tokens = PageBlueprint("resource_tokens", __name__)
 _OF_PROJECT = "/<names:project_path>/-/settings/access_tokens"
 _OF_GROUP = "/groups/<names:group_path>/-/access_tokens"
 #: A token crosses one redirect in the session, encrypted, and is then gone.

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs
 
-from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from flask import flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
@@ -27,6 +27,7 @@ from forms.two_factor import PasskeyResponseForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, signed_in
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.oauth.binding import oauth_context, request_from
 from web.sealing.passkey_challenges import (
     find_relying_party,
@@ -39,7 +40,7 @@ from web.services import now, services, sign_in_limits
 from web.signing_in.attempts import sign_in_attempt
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 
-sessions = Blueprint("sessions", __name__, url_prefix="/users")
+sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
 WRONG = "That user name or password is not right."
 #: The purpose of passkey challenges of this page.
@@ -101,7 +102,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
 
 
 @sessions.post("/sign_out")
-@signed_in
+@signed_in.but(open_before_password_change=True)
 def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
     record_event(Event(kind=EventKind.SIGNED_OUT, user_id=get_current_user().id))

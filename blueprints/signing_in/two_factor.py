@@ -1,6 +1,6 @@
 """The second-factor check after the password: app code, recovery code or passkey."""
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -25,6 +25,7 @@ from forms.two_factor import CodeForm, PasskeyResponseForm
 from web.extensions import db
 from web.http.access import open_to_anyone
 from web.http.audit_events import record_event
+from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
@@ -36,7 +37,9 @@ from web.services import now, services, sign_in_limits
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 from web.signing_in.known_browsers import known_accounts
 
-two_factor = Blueprint("two_factor", __name__, url_prefix="/users/two_factor")
+two_factor = PageBlueprint(
+    "two_factor", __name__, url_prefix="/users/two_factor", leads_to_applications=True
+)
 
 
 @two_factor.get("")

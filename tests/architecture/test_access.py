@@ -1,24 +1,68 @@
-"""Every view says who may call it, and who that is stands in a list."""
+"""Every view has a mark, and who may call it stands in a list as well."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
-from flask import Flask
+from flask import Blueprint, Flask
 
+import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
-from web.http.access import access_of
+from web.http.access import open_to_anyone, signed_in
+from web.http.endpoints import PageBlueprint, endpoints_of
+from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def test_every_address_is_for_those_whom_the_list_names(app: Flask) -> None:
-    served: list[Address] = []
-    for rule in app.url_map.iter_rules():
-        access = access_of(app.view_functions[rule.endpoint])
-        if rule.endpoint != "static":
-            words = access.words if access else "nobody says who"
-            methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
-            served += [Address(method, rule.rule, words) for method in methods]
+    endpoints = endpoints_of(app).by_name
+    served = [
+        Address(method, rule.rule, endpoints[rule.endpoint].access)
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint != "static"
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
     # Counted and not as sets: an address belongs to one view only.
     there, listed = Counter(served), Counter(listed_addresses())
     assert (there - listed, listed - there) == (Counter(), Counter())
+
+
+def unmarked() -> str:
+    return "hello"
+
+
+@open_to_anyone
+def marked() -> str:
+    return "hello"
+
+
+@pytest.mark.parametrize(
+    ("kind", "view", "missing"),
+    [
+        (PageBlueprint, unmarked, "odd.view does not say who may call it"),
+        (Blueprint, marked, "odd.view is neither a page nor for machines"),
+    ],
+)
+def test_an_application_does_not_start_with_a_view_that_says_too_little(
+    make_app: Callable[[Settings], Flask],
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Blueprint],
+    view: Callable[[], str],
+    missing: str,
+) -> None:
+    odd = kind("odd", __name__)
+    odd.add_url_rule("/odd", "view", view)
+    monkeypatch.setattr(blueprints, "BLUEPRINTS", (*blueprints.BLUEPRINTS, odd))
+    with pytest.raises(TypeError, match=missing):
+        make_app(settings)
+
+
+def test_a_view_has_one_mark() -> None:
+    @signed_in
+    def view() -> str:
+        return "hello"
+
+    with pytest.raises(TypeError, match="view has two marks"):
+        open_to_anyone(view)

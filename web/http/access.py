@@ -1,10 +1,8 @@
-"""Access marks of views. Every view has exactly one of them, which a test checks."""
+"""The marks of views: who may call them. Every view has exactly one (`web/http/endpoints.py`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -31,12 +29,11 @@ from web.http.bearer_token import (
     USERINFO_LOCATIONS,
     presented_token,
 )
+from web.http.endpoints import Mark
 from web.http.key_proofs import check_key
 from web.http.public_address import this_page
 from web.http.rate_limits import check_api_rate
 from web.services import now, services, settings
-
-View = TypeVar("View", bound=Callable[..., Any])
 
 
 class CurrentUser(UserMixin):  # type: ignore[misc]
@@ -103,61 +100,32 @@ def viewer() -> Viewer:
     return Viewer(user_id=current_user.id, is_admin=current_user.is_admin)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Access:
-    """The access rule of a view, in words."""
-
-    words: str
-
-
-def access_of(view: Callable[..., Any]) -> Access | None:
-    """Return the access mark of a view, or None."""
-    return getattr(view, "gatebell_access", None)
-
-
-def _marked(view: View, words: str) -> View:
-    if access_of(view) is not None:
-        message = f"{view.__name__} says twice who may call it"
-        raise TypeError(message)
-    view.gatebell_access = Access(words=words)  # type: ignore[attr-defined]
-    return view
-
-
-def open_to_anyone(view: View) -> View:
-    """Allow everybody to call the view."""
-    return _marked(view, "anyone")
-
-
-def checks_its_client(view: View) -> View:
-    """Leave the check to the protocol: the view authenticates an OAuth client (RFC 6749, 2.3)."""
-    return _marked(view, "an OAuth client")
-
-
-def checks_its_key(view: View) -> View:
-    """Leave the check to the receiver: the view compares an integration's key."""
-    return _marked(view, "a sender with an integration key")
+#: Everybody may call the view.
+open_to_anyone = Mark(access="anyone")
+#: The protocol checks: the view authenticates an OAuth client (RFC 6749 section 2.3).
+checks_its_client = Mark(access="an OAuth client")
+#: The receiver checks: the view compares an integration's key.
+checks_its_key = Mark(access="a sender with an integration key")
 
 
 def _to_sign_in() -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", next=this_page()))
 
 
-def signed_in(view: View) -> View:
-    """Require a signed-in user; redirect others to the sign-in page."""
-
-    @wraps(view)
+def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if not current_user.is_authenticated:
             return _to_sign_in()
         return view(*args, **kwargs)
 
-    return _marked(cast("View", guarded), "a signed-in user")
+    return guarded
 
 
-def administrator(view: View) -> View:
-    """Require an administrator of the instance; other users get 404."""
+#: Signed-in users may call the view; others are redirected to the sign-in page.
+signed_in = Mark(access="a signed-in user", guard=_for_users)
 
-    @wraps(view)
+
+def _for_administrators(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if not current_user.is_authenticated:
             return _to_sign_in()
@@ -166,24 +134,29 @@ def administrator(view: View) -> View:
             raise NotFoundError(message)
         return view(*args, **kwargs)
 
-    return _marked(cast("View", guarded), "an administrator")
+    return guarded
 
 
-def administrator_afresh(view: View) -> View:
-    """Require an administrator who has signed in recently.
+#: Administrators of the instance may call the view; other users get 404.
+administrator = Mark(access="an administrator", guard=_for_administrators)
 
-    For changes to who can use an account, so that an unattended browser or a copied cookie is not
-    enough. Others are sent to sign in again and return to the page of the account.
-    """
 
-    @wraps(view)
+def _for_administrators_afresh(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         lifetime = timedelta(seconds=settings().administrator_proof_seconds)
         if request.method == "POST" and now() - get_current_user().auth_time > lifetime:
             return _to_sign_in_again(kwargs.get("user_id"))
         return view(*args, **kwargs)
 
-    return administrator(cast("View", guarded))
+    return _for_administrators(guarded)
+
+
+#: As `administrator`, but a POST needs a recent sign-in: for changes to who can use an account, so
+#: that an unattended browser or a copied cookie is not enough. Others are sent to sign in again and
+#: return to the page of the account.
+administrator_afresh = Mark(
+    access="an administrator, for changes freshly signed in", guard=_for_administrators_afresh
+)
 
 
 def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
@@ -192,11 +165,10 @@ def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 
-def project_member(*, at_least: Role) -> Callable[[View], View]:
+def project_member(*, at_least: Role) -> Mark:
     """Require a role; the view gets the project as `project` instead of `project_path`."""
 
-    def mark(view: View) -> View:
-        @wraps(view)
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return _to_sign_in()
@@ -205,9 +177,9 @@ def project_member(*, at_least: Role) -> Callable[[View], View]:
             )
             return view(project=_shown(project), **kwargs)
 
-        return _marked(cast("View", guarded), f"a member, {at_least.label} or higher")
+        return guarded
 
-    return mark
+    return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
 def _shown(project: ProjectView) -> ProjectView:
@@ -215,17 +187,16 @@ def _shown(project: ProjectView) -> ProjectView:
     return project
 
 
-def bearer(*accepted: str) -> Callable[[View], View]:
+def bearer(*accepted: str) -> Mark:
     """Require a token with one of these scopes; the view gets it as `bearer`."""
 
-    def mark(view: View) -> View:
-        @wraps(view)
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             return view(*args, bearer=_bearer(accepted), **kwargs)
 
-        return _marked(cast("View", guarded), f"a token with {' or '.join(accepted)}")
+        return guarded
 
-    return mark
+    return Mark(access=f"a token with {' or '.join(accepted)}", guard=guard)
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
@@ -258,17 +229,16 @@ def _api_bearer(moment: datetime) -> Bearer:
     return found
 
 
-def oauth_bearer(*accepted: str) -> Callable[[View], View]:
+def oauth_bearer(*accepted: str) -> Mark:
     """Require an OAuth access token, not a personal one, with one of these scopes."""
 
-    def mark(view: View) -> View:
-        @wraps(view)
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             return view(*args, bearer=_oauth_bearer(accepted), **kwargs)
 
-        return _marked(cast("View", guarded), f"an OAuth token with {' or '.join(accepted)}")
+        return guarded
 
-    return mark
+    return Mark(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
 
 
 def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:

@@ -7,7 +7,7 @@ from flask_login import current_user
 
 from domain.audit.events import Actor, Event, Origin, store_event
 from web.extensions import db
-from web.http.errors import is_page
+from web.http.endpoints import find_endpoint
 from web.services import now
 
 
@@ -26,7 +26,8 @@ def _actor() -> Actor | None:
     bearer = g.get("bearer")
     if bearer is not None:
         return Actor(id=bearer.user_id, name=bearer.username)
-    if is_page() and current_user.is_authenticated:
+    endpoint = find_endpoint()
+    if endpoint and endpoint.is_page and current_user.is_authenticated:
         return Actor(id=current_user.id, name=current_user.username)
     return None
 

@@ -1,7 +1,6 @@
 """Renders every error as a response.
 
-There are three formats: a page, the API's `{"message": …}`, and RFC 6749's `{"error": …}`. `_FACES`
-has the format of each path, `STATUSES` the status of each error.
+The mark of a view says in which format (`web/http/endpoints.py`), `STATUSES` with which status.
 """
 
 import logging
@@ -37,7 +36,7 @@ from domain.errors import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
-from web.http.oauth_errors import ADDRESSES as OAUTH_ADDRESSES
+from web.http.endpoints import ErrorFormat, error_format
 from web.http.oauth_errors import advice, explained
 from web.http.public_address import below
 from web.http.routes import existing_methods
@@ -130,9 +129,9 @@ def _answer_known(error: Exception) -> Response:
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
     is_of_parameter = isinstance(error, QueryError) or status_of(error) == 422  # noqa: PLR2004
-    if is_of_parameter and request.path.startswith("/api/"):
+    if is_of_parameter and error_format() is ErrorFormat.API:
         return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
-    if isinstance(error, QueryError) and is_page():
+    if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
 
@@ -148,7 +147,7 @@ def _headers_of(error: Exception) -> dict[str, str]:
 def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
     """Return the challenge of RFC 6750 section 3, without an error if there was no token."""
     realm = 'Bearer realm="Gatebell"'
-    if request.path.startswith("/api/"):  # where to get a token (RFC 9728 section 5.1)
+    if error_format() is ErrorFormat.API:  # where to get a token (RFC 9728 section 5.1)
         description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
         realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
@@ -186,7 +185,7 @@ def _bearer_answer(
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
         return _json(_explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers)
     is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
-    if is_untold and request.path.startswith("/api/"):
+    if is_untold and error_format() is ErrorFormat.API:
         return _json({"message": "401 Unauthorized"}, 401, headers)
     body = _explained({"error": "invalid_token", "error_description": str(error)})
     return _json(body, 401, {**headers, "Cache-Control": "no-store"})
@@ -218,7 +217,8 @@ def _answer_http(error: HTTPException) -> Response:
     kept = {name: value for name, value in error.get_headers() if name in known}
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
-    text = error.description if status == 400 and is_page() else None  # noqa: PLR2004
+    is_page = error_format() is ErrorFormat.PAGE
+    text = error.description if status == 400 and is_page else None  # noqa: PLR2004
     return _answer(status, text, kept)
 
 
@@ -250,15 +250,6 @@ def _answer_unknown(error: Exception) -> Response:
     return _answer(500, None, {})
 
 
-def is_page() -> bool:
-    """Return whether errors of this path are rendered as pages."""
-    path = request.path
-    machines = ("/api/", "/.well-known/", "/-/jwks", "/oauth/discovery/", *OAUTH_ADDRESSES)
-    if path.startswith(machines):
-        return False
-    return not path.endswith(".json")
-
-
 def _answer(
     status: int,
     sentence: str | None,
@@ -266,19 +257,26 @@ def _answer(
     *,
     extra: Mapping[str, Any] | None = None,
 ) -> Response:
-    if is_page():
-        return _page(status, sentence, headers)
-    if request.path.startswith(OAUTH_ADDRESSES):
-        code = _OAUTH_CODES.get(status, "server_error")
-        text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
-        body = explained({"error": code, "error_description": text})
-        return _json(body, status, {**headers, "Cache-Control": "no-store"})
-    return _json({"message": _message(status, sentence), **(extra or {})}, status, headers)
+    match error_format():
+        case ErrorFormat.PAGE:
+            return _page(status, sentence, headers)
+        case ErrorFormat.OAUTH:
+            return _oauth(status, sentence, headers)
+        case ErrorFormat.API | ErrorFormat.MESSAGE:
+            body = {"message": _message(status, sentence), **(extra or {})}
+            return _json(body, status, headers)
+
+
+def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    code = _OAUTH_CODES.get(status, "server_error")
+    text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
+    body = explained({"error": code, "error_description": text})
+    return _json(body, status, {**headers, "Cache-Control": "no-store"})
 
 
 def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an OAuth error with its explanation; errors of the API stay short."""
-    return explained(body) if request.path.startswith(OAUTH_ADDRESSES) else body
+    return explained(body) if error_format() is ErrorFormat.OAUTH else body
 
 
 def _message(status: int, sentence: str | None) -> str:

@@ -8,18 +8,9 @@ from typing import Any
 
 from flask import g, request
 
+from web.http.routes import existing_methods
 from web.services import settings
 
-#: Paths with errors in the format of RFC 6749.
-ADDRESSES = (
-    "/oauth/token",
-    "/oauth/par",
-    "/oauth/register",
-    "/oauth/authorize_device",
-    "/oauth/revoke",
-    "/oauth/introspect",
-    "/oauth/userinfo",
-)
 #: The page that explains the codes.
 HELP_PATH = "/help/errors"
 
@@ -31,12 +22,14 @@ def explained(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def advice(status: int) -> str | None:
-    """Return advice for a wrong use of one of the endpoints."""
+    """Return advice for a request that should have been a POST, or to a URL without a slash."""
     bare = request.path.rstrip("/")
-    if status == 404 and bare != request.path and bare in ADDRESSES:  # noqa: PLR2004
-        return f"There is nothing at this address. It has no slash at its end: {_address(bare)}"
-    if status == 405 and bare in ADDRESSES:  # noqa: PLR2004
+    if status not in {404, 405} or not existing_methods(["POST"], path=bare):
+        return None
+    if status == 405:  # noqa: PLR2004
         return f"Send a POST to {_address(bare)} with the parameters in the body."
+    if bare != request.path:
+        return f"There is nothing at this address. It has no slash at its end: {_address(bare)}"
     return None
 
 

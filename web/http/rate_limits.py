@@ -11,12 +11,13 @@ from datetime import datetime
 from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar, cast
 
-from flask import Blueprint, Flask, Response, after_this_request, request
+from flask import Flask, Response, after_this_request, request
 from flask_login import current_user
 from limits import RateLimitItem, parse_many
 
 from domain.addresses import client_of
 from domain.errors import TooManyRequestsError
+from web.http.endpoints import page_blueprints
 from web.services import now, services, settings
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -128,10 +129,10 @@ def limited_by_address(view: View) -> View:
     return cast("View", limited)
 
 
-def limit_pages(app: Flask, blueprints: tuple[Blueprint, ...]) -> None:
-    """Limit requests for the pages of these blueprints."""
-    for blueprint in blueprints:
-        app.before_request_funcs.setdefault(blueprint.name, []).insert(0, _check_page)
+def limit_pages(app: Flask) -> None:
+    """Limit requests for pages."""
+    for name in page_blueprints(app):
+        app.before_request_funcs.setdefault(name, []).insert(0, _check_page)
 
 
 def _check_page() -> None:

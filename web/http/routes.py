@@ -81,18 +81,18 @@ class RowIdConverter(IntegerConverter):
         super().__init__(url_map, max=max, **limits)
 
 
-def existing_methods(candidates: Iterable[str]) -> list[str]:
-    """Return the methods that are allowed for this request's path.
+def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> list[str]:
+    """Return the methods that are allowed for a path, by default the one of this request.
 
     Werkzeug also counts rules whose converter rejects the path.
     """
     adapter = current_app.create_url_adapter(request)
-    return [method for method in candidates if adapter and _leads_somewhere(adapter, method)]
+    return [each for each in candidates if adapter and _leads_somewhere(adapter, each, path)]
 
 
-def _leads_somewhere(adapter: MapAdapter, method: str) -> bool:
+def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool:
     try:
-        adapter.match(method=method)
+        adapter.match(path, method=method)
     except RequestRedirect:
         return True
     except HTTPException:

@@ -5,9 +5,9 @@ after a form is sent, including those of the application's site, of which only t
 here. An opener policy would cut a popup off from the application that opened it.
 """
 
-from collections.abc import Iterable
+from flask import Flask, Response, g, request
 
-from flask import Blueprint, Flask, Response, g, request
+from web.http.endpoints import find_endpoint
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -27,21 +27,17 @@ _PAGES = {
 _ONE_YEAR = 31_536_000
 
 
-def protect_answers(app: Flask, *, led_to: Iterable[Blueprint]) -> None:
-    """Add the headers to every response; some blueprints are entered from applications."""
-    names = frozenset(blueprint.name for blueprint in led_to)
-
-    def protect(response: Response) -> Response:
-        return _protect(response, is_led_to=request.blueprint in names)
-
-    app.after_request(protect)
+def protect_answers(app: Flask) -> None:
+    """Add the headers to every response."""
+    app.after_request(_protect)
 
 
-def _protect(response: Response, *, is_led_to: bool) -> Response:
+def _protect(response: Response) -> Response:
     for name, value in _ALWAYS:  # which nobody else sets
         response.headers.add(name, value)
     if response.mimetype == "text/html":
-        _protect_page(response, is_led_to=is_led_to)
+        endpoint = find_endpoint()
+        _protect_page(response, leads_out=endpoint is not None and endpoint.leads_to_applications)
     elif "bearer" in g:  # what a token opened is its holder's alone (RFC 6750 section 5.3)
         response.headers.setdefault("Cache-Control", "private, no-cache")
     if request.is_secure:
@@ -49,10 +45,10 @@ def _protect(response: Response, *, is_led_to: bool) -> Response:
     return response
 
 
-def _protect_page(response: Response, *, is_led_to: bool) -> None:
+def _protect_page(response: Response, *, leads_out: bool) -> None:
     """Add the headers of a page or a redirect; the opener policy applies to both."""
-    response.headers["Content-Security-Policy"] = _POLICY + ("" if is_led_to else _FORMS_STAY_HERE)
-    response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if is_led_to else "same-origin"
+    response.headers["Content-Security-Policy"] = _POLICY + ("" if leads_out else _FORMS_STAY_HERE)
+    response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if leads_out else "same-origin"
     # Pages are personal: only the browser may cache them, and has to revalidate.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     for name, value in _PAGES.items():

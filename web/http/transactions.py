@@ -8,16 +8,9 @@ from flask import Flask, Response, request
 
 from web.database.engine import begin_mode
 from web.extensions import db
+from web.http.endpoints import find_endpoint
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-#: GET requests that may write: an application that was approved before gets its code at once, and
-#: one with an ID token may sign its user out.
-_WRITING_ENDPOINTS = frozenset({"authorize.consent", "logout.ask", "api_v4.users.export"})
-#: POST requests that only write through the kept connections; a lock of the session would block
-#: them.
-_READING_ENDPOINTS = frozenset(
-    {"test_alerts.send", "deliveries.send_again", "integration_settings.preview_mapping"}
-)
 
 
 def commit_returned_responses(app: Flask) -> None:
@@ -28,10 +21,11 @@ def commit_returned_responses(app: Flask) -> None:
 
 
 def _choose_mode() -> None:
-    is_reading = request.endpoint in _READING_ENDPOINTS or (
-        request.method in _READING_METHODS and request.endpoint not in _WRITING_ENDPOINTS
-    )
-    begin_mode.set("DEFERRED" if is_reading else "IMMEDIATE")
+    endpoint = find_endpoint()
+    writes = endpoint.writes if endpoint else None
+    if writes is None:
+        writes = request.method not in _READING_METHODS
+    begin_mode.set("IMMEDIATE" if writes else "DEFERRED")
 
 
 def _forget_mode(_error: BaseException | None) -> None:

@@ -18,8 +18,6 @@ def key_set() -> Response:
     """Return the public keys (RFC 7517 section 5), to be kept for as long as new ones wait."""
     response = jsonify({"keys": [key.public_jwk for key in _published_keys()]})
     response.headers["Cache-Control"] = f"public, max-age={int(NOTICE.total_seconds())}"
-    # Scripts of any origin check ID tokens; there is nothing in it to protect.
-    response.headers["Access-Control-Allow-Origin"] = "*"
     return response
 
 

@@ -1,17 +1,13 @@
 """Session cookies for pages only; machine endpoints have none, and no `Vary: Cookie`."""
 
-from collections.abc import Iterable
-
-from flask import Flask, Request, Response, request
+from flask import Flask, Request, Response
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
+
+from web.http.endpoints import find_endpoint
 
 
 class PageSessions(SecureCookieSessionInterface):
     """Flask's signed session cookie, limited to pages."""
-
-    def __init__(self, machine_blueprints: Iterable[str]) -> None:
-        """Take the names of the machine blueprints."""
-        self._machines = frozenset(machine_blueprints)
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         """Read the cookie, if there is one."""
@@ -22,6 +18,6 @@ class PageSessions(SecureCookieSessionInterface):
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         """Write the cookie on pages."""
-        # Names of nested blueprints begin with their parent's.
-        if (request.endpoint or "").partition(".")[0] not in self._machines:
+        endpoint = find_endpoint()
+        if endpoint is None or endpoint.is_page:
             super().save_session(app, session, response)

@@ -1,23 +1,22 @@
 """Forces a password change after an administrator's reset."""
 
-from collections.abc import Iterable
-
-from flask import Blueprint, Flask, redirect, request, url_for
+from flask import Flask, redirect, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-#: Pages that stay reachable: the change itself, and signing out.
-_STILL_OPEN = frozenset({"account.security", "sessions.sign_out", "logout.ask", "logout.decide"})
+from web.http.endpoints import find_endpoint, page_blueprints
 
 
-def require_own_passwords(app: Flask, pages: Iterable[Blueprint]) -> None:
-    """Redirect such users from every page to the password form."""
-    for blueprint in pages:
-        app.before_request_funcs.setdefault(blueprint.name, []).append(_lead_to_choice)
+def require_own_passwords(app: Flask) -> None:
+    """Redirect such users to the password form, from all pages but it and those to sign out."""
+    for name in page_blueprints(app):
+        app.before_request_funcs.setdefault(name, []).append(_lead_to_choice)
 
 
 def _lead_to_choice() -> ResponseReturnValue | None:
-    if request.endpoint in _STILL_OPEN or not current_user.is_authenticated:
+    endpoint = find_endpoint()
+    is_open = endpoint is not None and endpoint.open_before_password_change
+    if is_open or not current_user.is_authenticated:
         return None
     if not current_user.user.must_change_password:
         return None

@@ -147,6 +147,21 @@ def test_errors_can_be_read_by_the_script(gatebell: LiveGatebell) -> None:
     assert_open(http.get(f"{url}/oauth/userinfo", headers=ORIGIN))
 
 
+def test_documents_and_errors_about_them_can_be_read_by_the_script(gatebell: LiveGatebell) -> None:
+    for path, status in {
+        "/.well-known/openid-configuration": 200,
+        "/.well-known/openid-configuration/of/others": 404,
+        "/.well-known/oauth-authorization-server": 200,
+        "/.well-known/oauth-protected-resource/api/v4": 200,
+        "/oauth/discovery/keys": 200,
+    }.items():
+        for origin in (ORIGIN, {}):
+            answer = machine(gatebell).get(gatebell.url + path, headers=origin)
+            assert answer.status_code == status
+            assert_open(answer)
+    assert_open(machine(gatebell).post(f"{gatebell.url}/oauth/discovery/keys", headers=ORIGIN))
+
+
 @pytest.mark.spec("E3")
 def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
     gatebell: LiveGatebell,

@@ -1,0 +1,252 @@
+"""What is true of each endpoint: who may call it, the format of its errors, whether it writes.
+
+A blueprint says what its views have in common; the one mark of a view (`web/http/access.py`) says
+who may call it and what differs. `describe_endpoints` joins the two when the application starts.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import wraps
+from typing import Any, TypedDict, TypeVar, Unpack, cast
+
+from flask import Blueprint, Flask, current_app, request
+
+from web.http.cors import CorsPolicy
+
+View = TypeVar("View", bound=Callable[..., Any])
+#: Makes a view of a view, with the check before it.
+Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_EXTENSION = "gatebell_endpoints"
+_STATIC_FILES = "static"  # Flask's own view
+
+
+class ErrorFormat(Enum):
+    """The format of an endpoint's errors."""
+
+    #: A page for people; as MESSAGE at URLs that end with `.json`.
+    PAGE = "page"
+    #: `{"message": …}`.
+    MESSAGE = "message"
+    #: GitLab's REST API: as MESSAGE, but `{"error": …}` for parameters.
+    API = "api"
+    #: RFC 6749 section 5.2.
+    OAUTH = "oauth"
+
+
+#: How URLs of interfaces begin, besides those of their views.
+_INTERFACES = {
+    ErrorFormat.API: ("/api/",),
+    ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),
+}
+
+
+class Refinement(TypedDict, total=False):
+    """What a view may say beside who may call it, where it differs from its blueprint."""
+
+    errors: ErrorFormat
+    #: Only at URLs without variables.
+    cross_origin: CorsPolicy
+    writes: bool
+    open_before_password_change: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """What is true of an endpoint."""
+
+    #: Who may call it, in words.
+    access: str
+    errors: ErrorFormat
+    #: Whether browsers show it: with a session, and forms that carry a token.
+    is_page: bool
+    #: Whether an application can lead people here, and its forms back there.
+    leads_to_applications: bool = False
+    #: None where no script of another origin may read the response.
+    cross_origin: CorsPolicy | None = None
+    #: Whether its session writes; None if its method says so (RFC 9110 section 9.2.1). A POST that
+    #: writes through the kept connections alone says False: a lock of the session would block them.
+    writes: bool | None = None
+    #: Whether people reach it who have to change their password first.
+    open_before_password_change: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """Decorator of a view: who may call it, and in what it differs from its blueprint."""
+
+    access: str
+    #: None if everybody reaches the view.
+    guard: Guard | None = None
+    refinement: Refinement = field(default_factory=Refinement)
+
+    def but(self, **refinement: Unpack[Refinement]) -> "Mark":
+        """Return this mark for a view that differs from its blueprint."""
+        return replace(self, refinement={**self.refinement, **refinement})
+
+    def __call__(self, view: View) -> View:
+        """Mark a view, and put the guard before it."""
+        if find_mark(view) is not None:
+            message = f"{view.__name__} has two marks"
+            raise TypeError(message)
+        marked: Any = wraps(view)(self.guard(view)) if self.guard else view
+        marked.gatebell_mark = self
+        return cast("View", marked)
+
+
+def find_mark(view: Callable[..., Any]) -> Mark | None:
+    """Return the mark of a view, or None."""
+    return getattr(view, "gatebell_mark", None)
+
+
+class PageBlueprint(Blueprint):
+    """Views for browsers, with session, form tokens and the limits of pages."""
+
+    def __init__(
+        self,
+        name: str,
+        import_name: str,
+        *,
+        url_prefix: str | None = None,
+        leads_to_applications: bool = False,
+    ) -> None:
+        """Take Flask's arguments, and whether applications lead people to these pages."""
+        super().__init__(name, import_name, url_prefix=url_prefix)
+        self._leads_to_applications = leads_to_applications
+
+    def describe(self, mark: Mark) -> Endpoint:
+        """Return what is true of a view with this mark."""
+        usual = Endpoint(
+            access=mark.access,
+            errors=ErrorFormat.PAGE,
+            is_page=True,
+            leads_to_applications=self._leads_to_applications,
+        )
+        return replace(usual, **mark.refinement)
+
+
+class MachineBlueprint(Blueprint):
+    """Views for programs, which read and write no cookie."""
+
+    def __init__(
+        self,
+        name: str,
+        import_name: str,
+        *,
+        errors: ErrorFormat,
+        url_prefix: str | None = None,
+        cross_origin: CorsPolicy | None = None,
+    ) -> None:
+        """Take Flask's arguments, the format of errors, and the policy for all below the prefix."""
+        super().__init__(name, import_name, url_prefix=url_prefix)
+        self._errors = errors
+        self.cross_origin = cross_origin
+
+    def describe(self, mark: Mark) -> Endpoint:
+        """Return what is true of a view with this mark."""
+        usual = Endpoint(
+            access=mark.access,
+            errors=self._errors,
+            is_page=False,
+            cross_origin=self.cross_origin,
+        )
+        return replace(usual, **mark.refinement)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoints:
+    """The endpoints of an application."""
+
+    #: By Flask's name of the endpoint.
+    by_name: Mapping[str, Endpoint]
+    #: How the URLs of interfaces begin, by the format of their errors.
+    beginnings: Mapping[ErrorFormat, tuple[str, ...]]
+
+
+def describe_endpoints(app: Flask) -> None:
+    """Look at every view of the application; raise TypeError for one without a mark."""
+    by_name = {
+        name: _describe(app, name, view)
+        for name, view in app.view_functions.items()
+        if name != _STATIC_FILES
+    }
+    app.extensions[_EXTENSION] = Endpoints(by_name=by_name, beginnings=_beginnings(app, by_name))
+
+
+def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
+    mark = find_mark(view)
+    if mark is None:
+        message = f"{name} does not say who may call it: give it a mark of web/http/access.py"
+        raise TypeError(message)
+    # What is nested in a blueprint is of its kind.
+    blueprint = app.blueprints.get(name.partition(".")[0])
+    if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
+        message = f"{name} is neither a page nor for machines: see web/http/endpoints.py"
+        raise TypeError(message)
+    return blueprint.describe(mark)
+
+
+def _beginnings(
+    app: Flask, by_name: Mapping[str, Endpoint]
+) -> Mapping[ErrorFormat, tuple[str, ...]]:
+    found = {error_format: {*_INTERFACES.get(error_format, ())} for error_format in ErrorFormat}
+    for rule in app.url_map.iter_rules():
+        beginning = rule.rule.partition("<")[0]
+        if rule.endpoint in by_name and beginning != "/":
+            found[by_name[rule.endpoint].errors].add(beginning)
+    del found[ErrorFormat.PAGE]  # the format of all other URLs
+    return {error_format: tuple(beginnings) for error_format, beginnings in found.items()}
+
+
+def endpoints_of(app: Flask) -> Endpoints:
+    """Return the endpoints of an application."""
+    found: Endpoints = app.extensions[_EXTENSION]
+    return found
+
+
+def find_endpoint() -> Endpoint | None:
+    """Return the endpoint of this request, or None if no view takes its URL and method."""
+    return endpoints_of(current_app).by_name.get(request.endpoint or "")
+
+
+def error_format() -> ErrorFormat:
+    """Return the format of errors of this request."""
+    endpoint = find_endpoint()
+    found = endpoint.errors if endpoint else _format_without_view(request.path)
+    asks_for_json = found is ErrorFormat.PAGE and request.path.endswith(".json")
+    return ErrorFormat.MESSAGE if asks_for_json else found
+
+
+def _format_without_view(path: str) -> ErrorFormat:
+    """Return the format where no view takes the URL or the method: that of the URL's interface.
+
+    It is a program that calls an interface, even with a mistyped URL.
+    """
+    formats = endpoints_of(current_app).beginnings.items()
+    return next(
+        (each for each, beginnings in formats if path.startswith(beginnings)), ErrorFormat.PAGE
+    )
+
+
+def page_blueprints(app: Flask) -> tuple[str, ...]:
+    """Return the names of the blueprints with pages; blueprints in them belong to them."""
+    found = app.blueprints.items()
+    return tuple(name for name, blueprint in found if isinstance(blueprint, PageBlueprint))
+
+
+def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
+    """Return the policies of blueprints and views, by regular expressions of their URLs."""
+    of_blueprints = {
+        f"{re.escape(blueprint.url_prefix or '')}/.*": blueprint.cross_origin
+        for blueprint in app.blueprints.values()
+        if isinstance(blueprint, MachineBlueprint) and blueprint.cross_origin
+    }
+    of_views = {
+        rule.rule: mark.refinement["cross_origin"]
+        for rule in app.url_map.iter_rules()
+        if (mark := find_mark(app.view_functions[rule.endpoint]))
+        and "cross_origin" in mark.refinement
+    }
+    return {**of_blueprints, **of_views}
