@@ -7,7 +7,7 @@ import zlib
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 #: Two digits at a time: half the divisions of long numbers.
 _PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
-#: 62**43 is a little more than 2**256.
+#: 62**43 is a little more than 2**256: 32 bytes fit.
 _RANDOM_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 
@@ -30,16 +30,12 @@ def random_credential(prefix: str) -> str:
     The prefix lets secret scanners find it; the checksum lets us refuse a mistyped one
     without asking the database.
     """
-    return _credential(prefix, secrets.randbelow(62**_RANDOM_CHARACTERS))
+    return credential_from(prefix, secrets.token_bytes(32))
 
 
 def credential_from(prefix: str, seed: bytes) -> str:
     """Return a credential of the same form that holds these 32 bytes."""
-    return _credential(prefix, int.from_bytes(seed))
-
-
-def _credential(prefix: str, number: int) -> str:
-    body = prefix + _base62(number, _RANDOM_CHARACTERS)
+    body = prefix + _base62(int.from_bytes(seed), _RANDOM_CHARACTERS)
     return body + _checksum(body)
 
 

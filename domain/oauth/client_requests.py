@@ -18,7 +18,6 @@ from domain.oauth.clients.authentication import (
     ClientRefusedError,
     authenticate_with,
     note_use,
-    require_grant_type,
 )
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found
 from domain.oauth.context import PartOfServer
@@ -164,7 +163,7 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Refuse a client whose registration rules the grant out (RFC 7591 section 2)."""
         del request
-        require_grant_type(client, self.GRANT_TYPE)
+        client.require_grant_type(self.GRANT_TYPE)
 
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
         """Redeem what the client brings."""

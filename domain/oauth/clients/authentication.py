@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import (
@@ -16,15 +15,8 @@ from authlib.oauth2.rfc6749 import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from domain.database.statements import Row
 from domain.oauth.clients import secrets as client_secrets
-from domain.oauth.clients.credential_lookup import (
-    CLIENT_ALONE,
-    CredentialLookup,
-    Found,
-    client_in,
-    has_credential,
-)
+from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_noted
 from domain.oauth.context import OAuthContext
@@ -84,13 +76,14 @@ class Client(ClientMixin):
         """Return whether the response type is code, the only one there is."""
         return response_type == "code"
 
-    def check_grant_type(self, grant_type: str) -> bool:
-        """Return whether the application may use a grant.
+    def require_grant_type(self, grant_type: str) -> None:
+        """Raise unauthorized_client for a grant that the application may not use.
 
-        That is any, unless it registered itself and said what it would use (RFC 7591 section 2).
+        It may use any, unless it registered itself and named some (RFC 7591 section 2).
         """
-        own_words = self.application.client_metadata or {}
-        return grant_type in own_words.get("grant_types", (grant_type,))
+        registered = (self.application.client_metadata or {}).get("grant_types")
+        if registered is not None and grant_type not in registered:
+            raise UnauthorizedClientError("The application is not registered for this grant type.")
 
 
 @dataclass(frozen=True)
@@ -154,31 +147,11 @@ def authenticate_with(
         raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
     if "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
-    rows, is_found = _find(presented.client_id, lookup, request, context)
-    clients = [client_in(row) for row in rows]
-    if not clients or not _is_proven(clients, presented, context):
+    text = None if lookup is None else request.value(lookup.parameter)
+    found = find_client(presented.client_id, text, lookup, context)
+    if not found.clients or not _is_proven(found.clients, presented, context):
         raise _refusal(was_basic=was_basic)
-    found = lookup.credential_in(rows[0]) if lookup is not None and is_found else None
-    return Client(clients[0]), found
-
-
-def _find(
-    client_id: str,
-    lookup: CredentialLookup[Any] | None,
-    request: ProtocolRequest,
-    context: OAuthContext,
-) -> tuple[Sequence[Row], bool]:
-    """Return a row for each live secret of the client, and whether they hold a credential."""
-    values = {"client_id": client_id, "now": context.now}
-    digests = lookup.digests(request.value(lookup.parameter), context.keyring) if lookup else ()
-    if lookup is None or not digests:
-        return context.connection.look_up(CLIENT_ALONE, values), False
-    rows: Sequence[Row] = ()
-    for digest in digests:
-        rows = context.connection.look_up(lookup.statement, {**values, "digest": digest})
-        if not rows or has_credential(rows[0]):
-            break
-    return rows, bool(rows) and has_credential(rows[0])
+    return Client(found.clients[0]), found.credential
 
 
 def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuthContext) -> bool:
@@ -198,12 +171,6 @@ def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuth
         if newest := keyring.anew(secret, proof.secret_digest or b""):
             client_secrets.rekey(proof, newest, run=context.run, now=context.now)
     return True
-
-
-def require_grant_type(client: Client, grant_type: str) -> None:
-    """Raise unauthorized_client for a grant that the registration of the client rules out."""
-    if not client.check_grant_type(grant_type):
-        raise UnauthorizedClientError("The application is not registered for this grant type.")
 
 
 def note_use(client: Client, context: OAuthContext) -> None:

@@ -6,7 +6,7 @@ are those of `found_rows`, in its order: first the client, then the credential.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -23,6 +23,7 @@ from domain.database.statements import Row
 from domain.keyring import Keyring, Kind
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
+from domain.oauth.context import OAuthContext
 from models import (
     AccessToken,
     Application,
@@ -50,15 +51,13 @@ class CredentialLookup(Generic[Found]):
     #: Nothing for codes of devices, which have no prefix.
     kind: Kind | None = None
 
-    def credential_in(self, row: Row) -> Found:
-        """Return the credential in a row that has one."""
-        return self.read(row[_CLIENT_COLUMNS:])
-
-    def digests(self, text: str | None, keyring: Keyring) -> tuple[bytes, ...]:
+    def digests(self, text: str, keyring: Keyring) -> tuple[bytes, ...]:
         """Return what to look for, the likeliest first; nothing if there cannot be such a thing."""
-        if text is None:
-            return ()
-        return keyring.credential_digests(text, self.kind) if self.kind else keyring.digests(text)
+        return (
+            keyring.digests(text)
+            if self.kind is None
+            else keyring.credential_digests(text, self.kind)
+        )
 
 
 _CLIENT = (
@@ -84,18 +83,43 @@ _SECRETS = outerjoin(
 _IS_NAMED = Application.uid == bindparam("client_id")
 
 
-def client_in(row: Row) -> FoundClient:
-    """Return the client in a row of any of these statements."""
-    return FoundClient._make(row[:_CLIENT_COLUMNS])
-
-
-def has_credential(row: Row) -> bool:
-    """Return whether the lookup found more than the client."""
-    return row[_CLIENT_COLUMNS] is not None
-
-
 #: Takes `client_id` and `now`.
 CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
+
+
+class FoundTogether(NamedTuple, Generic[Found]):
+    """A client, once for each of its live secrets, with the credential that it brings."""
+
+    #: Empty for an unknown client.
+    clients: list[FoundClient]
+    #: None without a lookup or a match.
+    credential: Found | None
+
+
+def find_client(
+    client_id: str,
+    text: str | None,
+    lookup: CredentialLookup[Found] | None,
+    context: OAuthContext,
+) -> FoundTogether[Found]:
+    """Look up a client together with the credential that `text` is, in one statement."""
+    digests: tuple[bytes, ...] = ()
+    if lookup is not None and text is not None:
+        digests = lookup.digests(text, context.keyring)
+    values = {"client_id": client_id, "now": context.now}
+    if lookup is None or not digests:
+        alone = context.connection.look_up(CLIENT_ALONE, values)
+        return FoundTogether([FoundClient._make(row) for row in alone], None)
+    found: Found | None = None
+    rows: Sequence[Row] = ()
+    for digest in digests:  # the likeliest first
+        rows = context.connection.look_up(lookup.statement, {**values, "digest": digest})
+        credential = rows[0][_CLIENT_COLUMNS:] if rows else (None,)
+        if credential[0] is not None:
+            found = lookup.read(credential)
+        if found is not None or not rows:
+            break
+    return FoundTogether([FoundClient._make(row[:_CLIENT_COLUMNS]) for row in rows], found)
 
 
 def _with(

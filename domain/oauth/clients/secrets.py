@@ -148,7 +148,7 @@ def note_use(application_id: int, secret_id: int | None, *, run: Run, now: datet
     """Remember that an application was at work, and with which secret; once a minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _NOTE_USE[: 1 if secret_id is None else 2]:
-        run(statement, {**values, "stale": _stale(now), "now": now})
+        run(statement, {**values, "stale": now - _USE_RESOLUTION, "now": now})
 
 
 _REKEY = (
@@ -169,8 +169,4 @@ def rekey(proof: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None
 
 def is_noted(last_used_at: datetime | None, now: datetime) -> bool:
     """Return whether a use need not be written down: one was within the last minute."""
-    return last_used_at is not None and last_used_at > _stale(now)
-
-
-def _stale(now: datetime) -> datetime:
-    return now - _USE_RESOLUTION
+    return last_used_at is not None and last_used_at > now - _USE_RESOLUTION

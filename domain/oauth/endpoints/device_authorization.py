@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
-from domain.oauth.clients.authentication import Client, require_grant_type
+from domain.oauth.clients.authentication import Client
 from domain.oauth.devices.authorizations import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.messages import ProtocolRequest
@@ -23,7 +23,7 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Refuse a client whose registration rules devices out (RFC 7591 section 2)."""
         del request
-        require_grant_type(client, DeviceCodeGrant.GRANT_TYPE)
+        client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
 
     def check(self, asked: ClientRequest[None]) -> str:
         """Return the scopes that the device asks for, if its application may have them."""

@@ -22,7 +22,7 @@ from domain.audit.events import Event, EventKind
 from domain.keyring import Kind
 from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.applications import ApplicationView, find_by_uid, view_of
-from domain.oauth.clients.authentication import Client, require_grant_type
+from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.found_rows import FoundGrant
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
@@ -101,7 +101,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _check_the_rest(self) -> None:
         self.request.refuse_repeated_parameters()
-        require_grant_type(self.request.client, self.GRANT_TYPE)
+        self.request.client.require_grant_type(self.GRANT_TYPE)
         if self.request.required("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
         if (self.request.value("response_mode") or "query") != "query":
