@@ -27,7 +27,6 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.errors import status_of
 from web.http.json_responses import json_response
 from web.http.request_bodies import (
-    ReceivedBody,
     check_declared_length,
     check_media_type,
     read_bounded,
@@ -82,17 +81,18 @@ def _receive(find: _Finder) -> Response:
     delivery = _inbound_delivery(receiver, moment, stopwatch)
     try:
         check_declared_length(limit)
-        key = _check_key(receiver, own=own)
+        authorization = request.headers.get("Authorization")
+        key = receivers.check_key(receiver, authorization, keyring=own.keyring)
         received = read_bounded(limit)
         delivery = replace(delivery, body=received.content, size=len(received.content))
-        _check(receiver, received)
+        receivers.check_open(receiver)
+        check_media_type()
+        received.check()
         result = _store(receiver, key, delivery, own=own)
     except DomainError as error:
         _log_refusal(delivery, error)
         raise
     refusals.flush(own.refusals.due(now=moment), connection=own.connections)
-    if delivery.size > _WORTH_A_CONNECTION:
-        own.connections.close_last_used()
     return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
 
 
@@ -121,17 +121,6 @@ def _inbound_delivery(
     )
 
 
-def _check_key(receiver: Receiver, *, own: Services) -> LiveKey:
-    presented = receivers.presented_key(request.headers.get("Authorization"))
-    return receivers.check_key(receiver, presented, keyring=own.keyring)
-
-
-def _check(receiver: Receiver, received: ReceivedBody) -> None:
-    receivers.check_open(receiver)
-    check_media_type()
-    received.check()
-
-
 def _store(
     receiver: Receiver, key: LiveKey, delivery: InboundDelivery, *, own: Services
 ) -> IntakeResult:
@@ -147,6 +136,8 @@ def _store(
     check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
     receivers.record_use(receiver, key, connection=own.connections, now=delivery.received_at)
     result = receive(parsed, delivery, connection=own.connections)
+    if delivery.size > _WORTH_A_CONNECTION:
+        own.connections.close_last_used()
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))

@@ -71,6 +71,11 @@ def _read_alert(
         *(body, fields.get(Target.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
+    left_out = {
+        "title": title is None,
+        "severity": is_blank(fields.get(Target.SEVERITY)),
+        "started_at": not start.is_given,
+    }
     return IncomingAlert(
         title=title or DEFAULT_TITLE,
         description=short_text(fields.get(Target.DESCRIPTION), 1000),
@@ -92,16 +97,8 @@ def _read_alert(
         generator_url=None,
         parse_warnings=tuple(filter(None, (start.warning, end.warning, warning))),
         item_index=0,
-        left_out=_left_out(
-            title=title is None,
-            severity=is_blank(fields.get(Target.SEVERITY)),
-            started_at=not start.is_given,
-        ),
+        left_out=frozenset(name for name, is_so in left_out.items() if is_so),
     )
-
-
-def _left_out(**is_left_out: bool) -> frozenset[str]:
-    return frozenset(name for name, is_so in is_left_out.items() if is_so)
 
 
 def parse(

@@ -229,15 +229,15 @@ def presented_key(authorization: str | None) -> str | None:
     return password if colon and not user and password else None
 
 
-def check_key(receiver: Receiver, key: str | None, *, keyring: Keyring) -> LiveKey:
-    """Return the accepted key that equals the presented one, or raise WrongKeyError."""
-    found = [
-        live for live in receiver.keys if key is not None and keyring.matches(key, [live.digest])
-    ]
-    if not found:
-        message = "The authorization key is missing or wrong."
-        raise WrongKeyError(message)
-    return found[0]
+def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring) -> LiveKey:
+    """Return the accepted key that an Authorization header presents, or raise WrongKeyError."""
+    key = presented_key(authorization)
+    if key is not None:
+        for live in receiver.keys:
+            if keyring.matches(key, [live.digest]):
+                return live
+    message = "The authorization key is missing or wrong."
+    raise WrongKeyError(message)
 
 
 def check_open(receiver: Receiver) -> None:
