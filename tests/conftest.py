@@ -31,6 +31,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection() -> None:
+    """Do not look for garbage while tests are collected: there is none."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the tests and all that they import from garbage collection."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Ask one service where `one_database` says that the database has no part in it."""
     items[:] = [item for item in items if _is_wanted(item)]
