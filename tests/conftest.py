@@ -47,12 +47,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if _is_wanted(item)]
 
 
-def pytest_collection_finish() -> None:
-    """Leave what is loaded alone: looking for garbage in all of it again and again takes long."""
-    gc.collect()
-    gc.freeze()
-
-
 def _is_wanted(item: pytest.Item) -> bool:
     one, both = (item.get_closest_marker(word) for word in ("one_database", "both_databases"))
     case = getattr(item, "callspec", None)
