@@ -14,7 +14,7 @@ import logging
 import os
 from typing import Any
 
-from web.database.start_checks import CannotStartError, check_if_it_answers
+from web.database.start_checks import CannotStartError, check_if_available
 from web.jobs.heartbeat import start_heartbeat
 from web.logging import logging_configuration
 from web.server.early_signals import hold_signals_while_forking
@@ -87,7 +87,7 @@ def when_ready(_server: Any) -> None:
 def on_starting(_server: Any) -> None:
     """Refuse a wrong secret key, and make room for the counters that the web processes share."""
     try:
-        check_if_it_answers(_settings)
+        check_if_available(_settings)
         for sentence in misspelt_in_environment():
             _log.warning(sentence)
     except CannotStartError as error:

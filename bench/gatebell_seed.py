@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from bench.oauth_shots import CALLBACK, Seed
 from bench.seed_counts import Counts
 from domain.accounts.users import get_user
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.randomness import random_credential, random_hex
 from models import AccessToken, Authorization, DeviceAuthorization
 from tests.support.accounts.people import (
@@ -53,8 +53,12 @@ def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]
             client_secret=server.secret,
             device_client_id=device.client_id,
             scope="read_user",
-            access_tokens=_store_pairs(ours, Kind.ACCESS_TOKEN, counts.access_tokens, session),
-            refresh_tokens=_store_pairs(ours, Kind.REFRESH_TOKEN, counts.refresh_tokens, session),
+            access_tokens=_store_pairs(
+                ours, CredentialType.ACCESS_TOKEN, counts.access_tokens, session
+            ),
+            refresh_tokens=_store_pairs(
+                ours, CredentialType.REFRESH_TOKEN, counts.refresh_tokens, session
+            ),
             codes=_store_codes(ours, counts.codes, session),
             device_codes=_store_device_codes(devices, counts.device_codes, session),
         )
@@ -79,11 +83,16 @@ def _store_grants(family: Family, codes: Sequence[str | None], session: Session)
     return stored.all()
 
 
-def _store_pairs(family: Family, kind: Kind, count: int, session: Session) -> Sequence[str]:
+def _store_pairs(
+    family: Family, kind: CredentialType, count: int, session: Session
+) -> Sequence[str]:
     """Store pairs, each of a grant of its own, and return one half of each."""
     digest = family.keyring.digest
     pairs = [
-        {each: random_credential(each) for each in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN)}
+        {
+            each: random_credential(each)
+            for each in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN)
+        }
         for _ in range(count)
     ]
     grants = _store_grants(family, [None] * count, session)
@@ -92,8 +101,8 @@ def _store_pairs(family: Family, kind: Kind, count: int, session: Session) -> Se
             "authorization_id": grant,
             "application_id": family.application_id,
             "user_id": family.user_id,
-            "digest": digest(pair[Kind.ACCESS_TOKEN]),
-            "refresh_digest": digest(pair[Kind.REFRESH_TOKEN]),
+            "digest": digest(pair[CredentialType.ACCESS_TOKEN]),
+            "refresh_digest": digest(pair[CredentialType.REFRESH_TOKEN]),
             "scopes": _SCOPES,
             "created_at": family.moment,
             "expires_at": family.moment + _LIFETIME,
@@ -105,7 +114,7 @@ def _store_pairs(family: Family, kind: Kind, count: int, session: Session) -> Se
 
 
 def _store_codes(family: Family, count: int, session: Session) -> Sequence[str]:
-    codes = [random_credential(Kind.AUTHORIZATION_CODE) for _ in range(count)]
+    codes = [random_credential(CredentialType.AUTHORIZATION_CODE) for _ in range(count)]
     _store_grants(family, codes, session)
     return codes
 

@@ -8,7 +8,7 @@ from domain.projects.people import get_person
 from web.extensions import db
 from web.http.access import signed_in, viewer
 from web.http.endpoints import PageBlueprint
-from web.http.public_address import below
+from web.http.public_urls import with_base_path
 
 users = PageBlueprint("users", __name__, url_prefix="/-/users")
 
@@ -18,5 +18,5 @@ users = PageBlueprint("users", __name__, url_prefix="/-/users")
 def show(username: str) -> ResponseReturnValue:
     """Show somebody to those who work with them."""
     person = get_person(username, viewer(), session=db.session())
-    avatar = below(avatar_path(person.name or person.username, person.id))
+    avatar = with_base_path(avatar_path(person.name or person.username, person.id))
     return render_template("users/show.html", person=person, avatar=avatar)

@@ -20,7 +20,7 @@ from domain.randomness import credential_from, is_well_formed, random_credential
 _FINGERPRINT_DIGITS = 16
 
 
-class Kind(StrEnum):
+class CredentialType(StrEnum):
     """What a credential is; the value is the prefix that it carries."""
 
     ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix, and so below
@@ -68,20 +68,20 @@ class Keyring:
         ]
         self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
 
-    def issue(self, kind: Kind) -> Credential:
+    def issue(self, credential_type: CredentialType) -> Credential:
         """Make a new random credential."""
-        clear = random_credential(kind)
+        clear = random_credential(credential_type)
         return Credential(clear=clear, digest=self.digest(clear))
 
-    def derived_tokens(self, text: str, kind: Kind) -> tuple[str, ...]:
+    def derived_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
         """Return the credential derived from another one, the same each time.
 
         One for each key of the ring, the newest first. Nobody can tell it from a random one
         without the key, and with the key nobody can tell it without the other credential.
         """
-        origin = f"{kind} after {text}".encode()
-        seeds = (hmac.digest(key, origin, "sha256") for key in self._derivation_keys)
-        return tuple(credential_from(kind, seed) for seed in seeds)
+        message = f"{credential_type} after {text}".encode()
+        seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
+        return tuple(credential_from(credential_type, seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""
@@ -92,11 +92,11 @@ class Keyring:
         encoded = text.encode("utf-8", "surrogatepass")
         return tuple([_digest(each, encoded) for each in self._hashes])
 
-    def credential_digests(self, text: str, kind: Kind) -> tuple[bytes, ...]:
+    def credential_digests(self, text: str, credential_type: CredentialType) -> tuple[bytes, ...]:
         """Return what to look a presented credential up by; nothing if it is malformed."""
-        return self.digests(text) if is_well_formed(text, prefix=kind) else ()
+        return self.digests(text) if is_well_formed(text, prefix=credential_type) else ()
 
-    def anew(self, text: str, digest: bytes) -> bytes | None:
+    def rehashed(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest under the newest key if this one is of an older key."""
         newest = self.digest(text) if len(self._hashes) > 1 else digest
         return None if hmac.compare_digest(newest, digest) else newest

@@ -50,7 +50,7 @@ def check(keyring: Keyring, *, session: Session) -> None:
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
 
 
-def take_up(keyring: Keyring, *, session: Session, now: datetime) -> None:
+def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Note that a program writes with the newest key of the ring from now on.
 
     Raises WrongSecretKeyError if it does not fit. Of two that are first at once with different
@@ -63,10 +63,10 @@ def take_up(keyring: Keyring, *, session: Session, now: datetime) -> None:
     if is_first and not _opens_something(keyring, session=session):
         message = "SECRET_KEY is not the right one for this database: it opens nothing in it."
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
-    note_use(keyring, session=session, now=now)
+    record_use(keyring, session=session, now=now)
 
 
-def note_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Note that the newest key of the ring is written with."""
     session.execute(
         insert_into(SecretKeyUse, session=session)
@@ -77,7 +77,7 @@ def note_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     )
 
 
-def forget_others(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
+def forget_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
     """Forget the keys that the ring lacks, and return their fingerprints."""
     known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
     gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))

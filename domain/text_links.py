@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-_ADDRESS = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
+_URL = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
 #: What ends a sentence rather than an address.
 _AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
-def is_web_address(text: str | None) -> bool:
+def is_web_url(text: str | None) -> bool:
     """Tell whether a text is an http or https address with a host, and nothing a browser runs."""
     if not text or any(character.isspace() for character in text):
         return False
@@ -23,11 +23,11 @@ def is_web_address(text: str | None) -> bool:
 def link_parts(text: str) -> Iterator[tuple[str, bool]]:
     """Cut a text into pieces, and tell of each whether it is a web address."""
     end = 0
-    for found in _ADDRESS.finditer(text):
-        address = found[0].rstrip(_AFTER)
-        if not is_web_address(address):
+    for found in _URL.finditer(text):
+        url = found[0].rstrip(_AFTER)
+        if not is_web_url(url):
             continue
         yield text[end : found.start()], False
-        yield address, True
-        end = found.start() + len(address)
+        yield url, True
+        end = found.start() + len(url)
     yield text[end:], False

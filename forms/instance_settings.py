@@ -13,7 +13,7 @@ _WAS = "was_"
 _LONGEST = 1_000
 
 
-class Changeable(Protocol):
+class SettingField(Protocol):
     """The interface of a setting for the form."""
 
     @property
@@ -70,7 +70,7 @@ class SettingsForm(Form):
                 yield name, text
 
 
-def form_for(settings: Sequence[Changeable]) -> SettingsForm:
+def form_for(settings: Sequence[SettingField]) -> SettingsForm:
     """Return a form with a field for each setting and its value in force."""
     fields: dict[str, Any] = {"names": tuple(each.name for each in settings)}
     for each in settings:
@@ -80,11 +80,11 @@ def form_for(settings: Sequence[Changeable]) -> SettingsForm:
     return made(data=_values(settings))
 
 
-def _values(settings: Sequence[Changeable]) -> Mapping[str, Any]:
+def _values(settings: Sequence[SettingField]) -> Mapping[str, Any]:
     return {each.name: each.text == "true" if each.is_yes_or_no else each.text for each in settings}
 
 
-def _field(setting: Changeable) -> Any:
+def _field(setting: SettingField) -> Any:
     if setting.is_yes_or_no:
         return BooleanField(setting.title)
     if setting.choices:
@@ -102,7 +102,7 @@ def _field(setting: Changeable) -> Any:
 class _Readable:
     """Validates that a text is a valid value of the setting."""
 
-    def __init__(self, setting: Changeable) -> None:
+    def __init__(self, setting: SettingField) -> None:
         self.setting = setting
 
     def __call__(self, _form: Form, field: Field) -> None:

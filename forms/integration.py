@@ -7,7 +7,7 @@ from domain.accounts.names import LONGEST_NAME
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import LONGEST_URL, IntegrationDetails
 from domain.grace_period import GracePeriod
-from domain.text_links import is_web_address
+from domain.text_links import is_web_url
 from forms.base import Form, without_edges
 
 
@@ -32,7 +32,7 @@ class IntegrationForm(Form):
 
     def validate_api_url(self, field: URLField) -> None:
         """Refuse malformed URLs; the domain decides by the type whether one is required."""
-        if field.data and not is_web_address(field.data):
+        if field.data and not is_web_url(field.data):
             message = "A URL starts with https:// or http:// and names a host."
             raise ValidationError(message)
 

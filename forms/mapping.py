@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from wtforms import HiddenField, SelectMultipleField, TextAreaField
 from wtforms.validators import InputRequired
 
-from domain.alerts.reading.mapping import Target
+from domain.alerts.reading.mapping import AlertField
 from forms.base import Form
 
 
@@ -19,15 +19,15 @@ class MappingForm(Form):
     mapped_for = HiddenField()
 
     @property
-    def chosen(self) -> Mapping[Target, Sequence[str]]:
+    def chosen(self) -> Mapping[AlertField, Sequence[str]]:
         """The chosen paths by field, blank ones included."""
-        return {target: self[f"map_{target.value}"].data or () for target in Target}
+        return {field: self[f"map_{field.value}"].data or () for field in AlertField}
 
 
-for _target in Target:
+for _alert_field in AlertField:
     # Two drop-downs with the same name; their choices depend on the sample.
     setattr(
         MappingForm,
-        f"map_{_target.value}",
+        f"map_{_alert_field.value}",
         SelectMultipleField(choices=[], validate_choice=False),
     )

@@ -8,7 +8,7 @@ from forms.base import Form, without_edges
 from forms.two_factor import CodeForm
 
 
-class PasswordProofForm(Form):
+class PasswordConfirmationForm(Form):
     """Confirmation with the current password."""
 
     current_password = PasswordField(
@@ -16,7 +16,7 @@ class PasswordProofForm(Form):
     )
 
 
-class AuthenticatorForm(CodeForm, PasswordProofForm):
+class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
     """The password, and a code that proves that the app has the key."""
 
 
@@ -33,7 +33,7 @@ class PasskeyNameForm(Form):
     )
 
 
-class NewPasskeyForm(PasskeyNameForm, PasswordProofForm):
+class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
     """A name and the password, to request the options for a new passkey."""
 
 

@@ -18,7 +18,7 @@ _IN_MEMORY = "memory://"
 _REDIS = frozenset({"redis", "rediss", "redis+unix"})
 
 
-class Store(Protocol):
+class CounterStore(Protocol):
     """A counter store: a storage of the package `limits`, or this process."""
 
     def incr(self, key: str, expiry: int) -> int:
@@ -58,7 +58,7 @@ class Counters:
     Each process counts for itself then, so that limits still apply, only wider.
     """
 
-    def __init__(self, shared: Store, own: ProcessCounts) -> None:
+    def __init__(self, shared: CounterStore, own: ProcessCounts) -> None:
         """Take the store of RATELIMIT_STORAGE_URI and the fallback."""
         self._shared = shared
         self._own = own
@@ -100,7 +100,7 @@ def open_counters(app: Flask, storage_uri: str) -> Counters:
     return Counters(own if storage_uri == _IN_MEMORY else _shared_store(app, storage_uri), own)
 
 
-def _shared_store(app: Flask, storage_uri: str) -> Store:
+def _shared_store(app: Flask, storage_uri: str) -> CounterStore:
     # Imported here because it loads much that most installations never use.
     from flask_limiter import Limiter  # noqa: PLC0415
     from flask_limiter.util import get_remote_address  # noqa: PLC0415

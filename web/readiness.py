@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.secret_keys import missing_fingerprints
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
-from web.database.schema import Shape, shape_of
+from web.database.schema import SchemaState, schema_state
 from web.extensions import db
 from web.services import now, services
 
@@ -38,8 +38,8 @@ def _write_problem() -> str | None:
 
 
 def _missing_in(connection: Connection) -> str | None:
-    words = {Shape.OLDER: "not migrated", Shape.TOO_NEW: "too new"}
-    if word := words.get(shape_of(connection)):
+    words = {SchemaState.OLDER: "not migrated", SchemaState.TOO_NEW: "too new"}
+    if word := words.get(schema_state(connection)):
         return word
     with Session(connection) as session:
         missing = missing_fingerprints(services().keyring, session=session)

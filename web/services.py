@@ -70,8 +70,8 @@ class LiveSettings:
     def derived(self, make: Callable[[Settings], Made]) -> Made:
         """Return a value derived from the settings in force, computed once for each change."""
         current = self.current()
-        origin, made = self._derived.get(make, (None, None))
-        if origin is not current:
+        made_for, made = self._derived.get(make, (None, None))
+        if made_for is not current:
             made = make(current)
             self._derived[make] = (current, made)
         return cast("Made", made)

@@ -16,7 +16,7 @@ from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import page_blueprints
-from web.http.public_address import PublicAddress, path_of
+from web.http.public_urls import BasePathMiddleware, path_of
 from web.pages.sessions import PageSessions
 from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services
@@ -26,7 +26,7 @@ from web.settings.reader import Settings
 def configure(app: Flask, settings: Settings) -> None:
     """Set Flask's own configuration."""
     is_https = settings.base_url.startswith("https://")
-    app.wsgi_app = PublicAddress(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
+    app.wsgi_app = BasePathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
         # Cookies are limited to the base path.
         APPLICATION_ROOT=path_of(settings.base_url) or "/",

@@ -41,7 +41,7 @@ def end(sign_in_id: int) -> ResponseReturnValue:
     """Sign one browser out."""
     closed = close_sign_in_of(get_current_user().id, sign_in_id, session=db.session())
     words = device_in_words(closed.user_agent)
-    _note({"browser": words, "browser_address": closed.address})
+    _record({"browser": words, "browser_address": closed.address})
     flash(f"You are signed out of {words}.")
     return redirect(url_for("activity.index"))
 
@@ -53,12 +53,12 @@ def end_others() -> ResponseReturnValue:
     me = get_current_user()
     closed = close_other_sign_ins(me.id, but=me.sign_in_id, session=db.session())
     if closed:
-        _note({"browsers": closed})
+        _record({"browsers": closed})
     flash("You are signed out everywhere else.")
     return redirect(url_for("activity.index"))
 
 
-def _note(details: dict[str, str | int | None]) -> None:
+def _record(details: dict[str, str | int | None]) -> None:
     me = get_current_user()
     record_event(
         Event(kind=EventKind.SIGNED_OUT, user_id=me.id, subject="another browser", details=details)

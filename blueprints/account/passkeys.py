@@ -11,7 +11,7 @@ from forms.second_factors import (
     MadePasskeyForm,
     NewPasskeyForm,
     PasskeyNameForm,
-    PasswordProofForm,
+    PasswordConfirmationForm,
 )
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
@@ -25,7 +25,7 @@ from web.sealing.passkey_challenges import (
 )
 from web.services import now, services
 from web.signing_in.factor_changes import finish_adding_factor
-from web.signing_in.password_proof import is_current_password
+from web.signing_in.password_confirmation import is_current_password
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 
@@ -94,7 +94,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
 def remove(passkey_id: int) -> ResponseReturnValue:
     """Ask for the password and remove the passkey."""
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
-    form = PasswordProofForm()
+    form = PasswordConfirmationForm()
     if form.validate_on_submit() and is_current_password(form.current_password.data or ""):
         return _remove(passkey_id, passkey.name)
     if form.is_submitted() and not form.errors:

@@ -22,7 +22,7 @@ from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings, sign_in_limits
 from web.settings.password_rules import password_rules
 from web.signing_in.account_access import end_access
-from web.signing_in.password_proof import is_current_password
+from web.signing_in.password_confirmation import is_current_password
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 

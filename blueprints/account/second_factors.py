@@ -12,7 +12,7 @@ from domain.accounts.factors.second_factors import (
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
-from forms.second_factors import AuthenticatorForm, PasswordProofForm
+from forms.second_factors import AuthenticatorForm, PasswordConfirmationForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
@@ -22,7 +22,7 @@ from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
-from web.signing_in.password_proof import is_current_password
+from web.signing_in.password_confirmation import is_current_password
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
@@ -54,7 +54,7 @@ def authenticator() -> ResponseReturnValue:
 @signed_in
 def remove_authenticator() -> ResponseReturnValue:
     """Ask for the password and remove the app."""
-    form = PasswordProofForm()
+    form = PasswordConfirmationForm()
     if not form.validate_on_submit() or not _is_proved(form):
         page = render_template("second_factors/remove_authenticator.html", form=form)
         return page, 422 if form.errors else 200
@@ -73,7 +73,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
     """Ask for the password and replace the recovery codes."""
     if not has_second_factor(get_current_user().id, session=db.session()):
         return redirect(url_for("account.security"))
-    form = PasswordProofForm()
+    form = PasswordConfirmationForm()
     if not form.validate_on_submit() or not _is_proved(form):
         page = render_template("second_factors/renew_recovery_codes.html", form=form)
         return page, 422 if form.errors else 200
@@ -110,7 +110,7 @@ def download_recovery_codes() -> ResponseReturnValue:
     return file
 
 
-def _is_proved(form: PasswordProofForm) -> bool:
+def _is_proved(form: PasswordConfirmationForm) -> bool:
     """Return whether the form has the current password, with an error at the field if not."""
     is_proved = is_current_password(form.current_password.data or "")
     if not is_proved:
@@ -139,11 +139,11 @@ def _set_up(seed: str, typed: str) -> None:
 
 
 def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
-    address = totp.address_for_apps(
+    uri = totp.provisioning_uri(
         seed, username=get_current_user().username, instance=settings().instance_name
     )
     release_locks(db.session())  # to draw takes a while
-    picture = qr_code(address)
+    picture = qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",
         form=form,

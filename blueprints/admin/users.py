@@ -105,7 +105,7 @@ def new() -> ResponseReturnValue:
 
 
 def _made(made: NewAccount) -> ResponseReturnValue:
-    _note(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
+    _record(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
     keep_one_time_secret(_PASSWORD, made.user.id, made.password)
     flash(f"{made.user.username} has an account now.")
     return _back_to(made.user.id)
@@ -136,7 +136,7 @@ def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
     user = get_account(user_id, session=db.session())
     domain.lock(user, by=get_current_user().id, session=db.session())
-    _note(EventKind.USER_LOCKED, user)
+    _record(EventKind.USER_LOCKED, user)
     flash(f"{user.username} is locked: signed out everywhere, and no token works.")
     return _back_to(user_id)
 
@@ -147,7 +147,7 @@ def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
     user = get_account(user_id, session=db.session())
     domain.unlock(user, session=db.session(), keyring=services().keyring)
-    _note(EventKind.USER_UNLOCKED, user)
+    _record(EventKind.USER_UNLOCKED, user)
     flash(f"{user.username} may come in again.")
     return _back_to(user_id)
 
@@ -171,7 +171,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
         applications="keep_applications" not in request.form,
         tokens="revoke_tokens" in request.form,
     )
-    _note(EventKind.PASSWORD_RESET, user, **ended)
+    _record(EventKind.PASSWORD_RESET, user, **ended)
     forget_first_password(user.username)
     keep_one_time_secret(_PASSWORD, user_id, password)
     flash(f"{user.username} has a new password and is signed out everywhere.")
@@ -197,7 +197,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
     user = get_account(user_id, session=db.session())
     domain.make_administrator(user)
-    _note(EventKind.USER_CHANGED, user, administrator=True)
+    _record(EventKind.USER_CHANGED, user, administrator=True)
     flash(f"{user.username} is an administrator now.")
     return _back_to(user_id)
 
@@ -208,7 +208,7 @@ def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
     user = get_account(user_id, session=db.session())
     domain.unmake_administrator(user, by=get_current_user().id, session=db.session())
-    _note(EventKind.USER_CHANGED, user, administrator=False)
+    _record(EventKind.USER_CHANGED, user, administrator=False)
     flash(f"{user.username} is no administrator any more.")
     return _back_to(user_id)
 
@@ -218,7 +218,7 @@ def _count_tokens(user_id: int) -> int:
     return count_tokens(wanted, session=db.session(), now=now())
 
 
-def _note(kind: EventKind, user: UserRow, **details: object) -> None:
+def _record(kind: EventKind, user: UserRow, **details: object) -> None:
     record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
 
 

@@ -9,7 +9,7 @@ from werkzeug.datastructures import MultiDict
 from domain.accounts.roles import Role
 from domain.alerts.handling.assignments import assign as assign_alert
 from domain.alerts.handling.notes import add_note
-from domain.alerts.handling.status import Change, Outcome, change_statuses
+from domain.alerts.handling.status import StatusChange, StatusChangeResult, change_statuses
 from domain.alerts.handling.status import change_status as change
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.audit.events import Actor
@@ -19,7 +19,7 @@ from forms.alert_query import read_query
 from web.extensions import db
 from web.http.access import get_current_user, project_member
 from web.http.endpoints import PageBlueprint
-from web.pages.filters import counted, visible
+from web.pages.filters import pluralize, visible
 from web.services import now
 
 alert_changes = PageBlueprint(
@@ -34,7 +34,7 @@ def change_several(project: ProjectView) -> ResponseReturnValue:
     """Change the status of the selected alerts, and return to the list."""
     back = MultiDict(parse_qsl(request.form.get("back", "")))
     query = read_query(back, project_id=project.id)
-    wanted = Change(status=request.form.get("status", ""), by=_me())
+    wanted = StatusChange(status=request.form.get("status", ""), by=_me())
     iids = [int(text) for text in request.form.getlist("iid") if _is_iid(text)]
     outcome = change_statuses(project.id, iids, wanted, session=db.session(), now=now())
     _flash_outcome(outcome, wanted.status)
@@ -45,9 +45,9 @@ def _is_iid(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= LARGEST_IID  # noqa: PLR2004 - 32 bits
 
 
-def _flash_outcome(outcome: Outcome, status: str) -> None:
+def _flash_outcome(outcome: StatusChangeResult, status: str) -> None:
     if outcome.done:
-        flash(f"{counted(len(outcome.done), 'alert')} {_is(outcome.done)} {status} now.")
+        flash(f"{pluralize(len(outcome.done), 'alert')} {_is(outcome.done)} {status} now.")
     if outcome.conflicts:
         names = ", ".join(f"#{iid} “{visible(title)}”" for iid, title in outcome.conflicts)
         flash(
@@ -67,7 +67,7 @@ def _is(done: tuple[int, ...]) -> str:
 @project_member(at_least=Role.DEVELOPER)
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
-    wanted = Change(status=request.form.get("status", ""), by=_me())
+    wanted = StatusChange(status=request.form.get("status", ""), by=_me())
     try:
         change(project.id, iid, wanted, session=db.session(), now=now())
     except ConflictError as error:

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request, url_for
 
 from domain.accounts.roles import Role
 from domain.alerts.handling.alert_detail import get_alert
-from domain.alerts.handling.status import Change, change_status
+from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.listing.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import read_cursor
 from domain.clock import written
@@ -22,7 +22,7 @@ from web.extensions import db
 from web.http.access import bearer as with_bearer
 from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
-from web.http.public_address import public
+from web.http.public_urls import public_url
 from web.services import now, reading
 
 alerts = Blueprint(
@@ -73,7 +73,7 @@ def show(bearer: Bearer, reference: str, iid: int) -> Response:
 def change(bearer: Bearer, reference: str, iid: int) -> Response:
     """Give an alert another status."""
     project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    wanted = Change(status=read.text(read.all_parameters(), "status"), by=actor_of(bearer))
+    wanted = StatusChange(status=read.text(read.all_parameters(), "status"), by=actor_of(bearer))
     change_status(project.id, iid, wanted, session=db.session(), now=now())
     return json_response(_shown(project.id, iid))
 
@@ -103,5 +103,5 @@ def _as_json(row: AlertRow) -> dict[str, Any]:
         "hosts": list(row.hosts),
         "integration": row.integration_name,
         "assignee": row.assignee,
-        "web_url": public(path),
+        "web_url": public_url(path),
     }

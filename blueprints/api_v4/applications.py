@@ -49,7 +49,7 @@ def create(bearer: Bearer) -> Response:
         now=now(),
         require_https=settings().require_https_redirect_uris,
     )
-    _note(EventKind.APPLICATION_REGISTERED, registered.application)
+    _record(EventKind.APPLICATION_REGISTERED, registered.application)
     return _shown_once(registered.application, registered.secret)
 
 
@@ -59,7 +59,7 @@ def delete(bearer: Bearer, application_id: int) -> Response:
     """Delete an application of the instance with all its tokens."""
     _require_administrator(bearer)
     application = domain.get_instance_wide(application_id, session=db.session())
-    _note(EventKind.APPLICATION_REMOVED, application)
+    _record(EventKind.APPLICATION_REMOVED, application)
     domain.remove(application.id, session=db.session())
     return Response(status=204)
 
@@ -73,7 +73,7 @@ def renew(bearer: Bearer, application_id: int) -> Response:
     secret = renew_secret(
         application.id, session=db.session(), keyring=services().keyring, now=now()
     )
-    _note(EventKind.SECRET_RENEWED, application)
+    _record(EventKind.SECRET_RENEWED, application)
     return _shown_once(application, secret)
 
 
@@ -100,7 +100,7 @@ def _details() -> ApplicationDetails:
     )
 
 
-def _note(kind: EventKind, application: ApplicationView) -> None:
+def _record(kind: EventKind, application: ApplicationView) -> None:
     record_event(
         Event(kind=kind, subject=application.name, details={"application_id": application.uid})
     )

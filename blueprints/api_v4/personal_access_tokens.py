@@ -8,7 +8,10 @@ from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens import tokens as domain
-from domain.oauth.personal_tokens.made_by_applications import check_may_rotate, source_of
+from domain.oauth.personal_tokens.made_by_applications import (
+    check_may_rotate,
+    find_parent_authorization,
+)
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.scopes import BY_NAME
@@ -109,8 +112,8 @@ def create(bearer: Bearer, user_id: int) -> Response:
         message = "Only administrators create tokens for others."
         raise ForbiddenError(message)
     keyring, session = services().keyring, db.session()
-    source = source_of(bearer, session=session)
-    details = replace(token_details(read.all_parameters()), source=source)
+    parent = find_parent_authorization(bearer, session=session)
+    details = replace(token_details(read.all_parameters()), parent=parent)
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
     record_event(made.token.event(EventKind.TOKEN_ISSUED))
     return one_time_secret_response(made.token.as_json(), made.clear, 201)

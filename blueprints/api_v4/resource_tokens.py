@@ -8,7 +8,10 @@ from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth.personal_tokens import resource_tokens as domain
-from domain.oauth.personal_tokens.made_by_applications import check_may_rotate, source_of
+from domain.oauth.personal_tokens.made_by_applications import (
+    check_may_rotate,
+    find_parent_authorization,
+)
 from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenRequest
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
@@ -75,7 +78,9 @@ def create(bearer: Bearer, kind: str, reference: str) -> Response:
         message = "A bot makes no access tokens."
         raise ForbiddenError(message)
     level = read.whole_number(given, "access_level")
-    details = replace(token_details(given), source=source_of(bearer, session=db.session()))
+    details = replace(
+        token_details(given), parent=find_parent_authorization(bearer, session=db.session())
+    )
     wanted = TokenRequest(details=details, role=_role(level), granted_by=scope.role)
     made = domain.create_resource_token(
         scope.namespace, wanted, session=db.session(), keyring=services().keyring, now=now()

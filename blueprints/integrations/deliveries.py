@@ -39,7 +39,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     given = list_query("show", "status", "before")
     wanted = domain.DeliveryFilter(
         integration_id=integration_id,
-        show=domain.read_show(given.get("show")),
+        show=domain.read_selection(given.get("show")),
         status_code=domain.read_status(given.get("status")),
     )
     return render_template(
@@ -47,7 +47,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         project=project,
         integration=integration,
         wanted=wanted,
-        shows=tuple(domain.Show),
+        shows=tuple(domain.DeliverySelection),
         refusals=domain.count_refusals(integration_id, session=db.session()),
         warnings=warnings_of(integration_id, session=db.session()),
         recent=domain.RECENT,
@@ -77,13 +77,13 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
         raise DisabledReceiverError("This integration is turned off; turn it on first.")
     body = domain.get_body(integration_id, delivery_id, session=db.session())
     new_id = _receive(_inbound_delivery(integration, body), delivery_id)
-    address = url_for(
+    url = url_for(
         "deliveries.show",
         project_path=project.path,
         integration_id=integration_id,
         delivery_id=new_id,
     )
-    return redirect(address)
+    return redirect(url)
 
 
 def _receive(delivery: InboundDelivery, earlier_id: int) -> int:

@@ -11,7 +11,7 @@ from domain.errors import ConflictError
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
-from web.alerts.integration_audit import note_change
+from web.alerts.integration_audit import record_change
 from web.extensions import db
 from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
@@ -45,7 +45,7 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     except ConflictError as error:
         form.object_to("", str(error))
         return _page(project, integration, form)
-    note_change(f"key replaced; the old one: {form.chosen.words}", project, integration)
+    record_change(f"key replaced; the old one: {form.chosen.words}", project, integration)
     flash(_SAID.get(form.chosen, "The key is replaced. The old one works for a while yet."))
     return _back(project, integration_id)
 
@@ -71,12 +71,12 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     integration, form = integration_of(project, integration_id), EndKeyForm()
     if form.validate_on_submit():
         domain.end_previous_key(integration.id, seen=form.seen.data or "", session=db.session())
-        note_change("previous key ended", project, integration)
+        record_change("previous key ended", project, integration)
         flash("The previous key is refused from now on.")
     return _back(project, integration_id)
 
 
-def _keys(integration: IntegrationView) -> domain.Keys:
+def _keys(integration: IntegrationView) -> domain.IntegrationKeys:
     return domain.keys_of(
         integration.id, session=db.session(), keyring=services().keyring, now=now()
     )
@@ -84,10 +84,8 @@ def _keys(integration: IntegrationView) -> domain.Keys:
 
 def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     path = project.path
-    address = url_for(
-        "integration_keys.credentials", project_path=path, integration_id=integration_id
-    )
-    return redirect(address)
+    url = url_for("integration_keys.credentials", project_path=path, integration_id=integration_id)
+    return redirect(url)
 
 
 def _page(

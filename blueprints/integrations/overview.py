@@ -12,7 +12,7 @@ from domain.alerts.integrations import integrations as domain
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integration import NewIntegrationForm
-from web.alerts.integration_audit import note_change
+from web.alerts.integration_audit import record_change
 from web.extensions import db
 from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
@@ -44,7 +44,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _new_page(form, project)
-    note_change("created", project, created)
+    record_change("created", project, created)
     flash("The integration is saved.")
     return redirect(_first_page(created, project))
 
@@ -81,7 +81,7 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration; its alerts stay."""
     integration = integration_of(project, integration_id)
     domain.remove_integration(integration.id, session=db.session())
-    note_change("deleted", project, integration)
+    record_change("deleted", project, integration)
     flash(f"{integration.name} is deleted; its alerts stay.")
     return redirect(url_for("integrations.index", project_path=project.path))
 

@@ -23,7 +23,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm
 from forms.mapping import MappingForm
-from web.alerts.integration_audit import note_change
+from web.alerts.integration_audit import record_change
 from web.extensions import db
 from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
@@ -67,7 +67,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _page(project, integration, form, _editor_of(integration))
-    note_change("changed", project, integration_of(project, integration_id))
+    record_change("changed", project, integration_of(project, integration_id))
     flash("The integration is saved.")
     return _back(project, integration_id)
 
@@ -83,7 +83,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         editor = _Editor(form=form, draft=draft, mapping_preview=preview)
         return _page(project, integration, _form_of(integration, is_posted=False), editor)
     samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
-    note_change("mapping saved", project, integration)
+    record_change("mapping saved", project, integration)
     flash("The mapping is saved. What comes from now on is read by it.")
     return _back(project, integration_id)
 
@@ -105,7 +105,7 @@ def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
     """Delete sample and mapping."""
     integration = integration_of(project, integration_id)
     samples.remove_mapping(integration_id, session=db.session())
-    note_change("mapping removed", project, integration)
+    record_change("mapping removed", project, integration)
     flash("The mapping is removed: fields are fed by the keys of their own names.")
     return _back(project, integration_id)
 
@@ -175,10 +175,10 @@ def _mapping_preview(integration: IntegrationView, draft: MappingDraft) -> Mappi
 
 def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     path = project.path
-    address = url_for(
+    url = url_for(
         "integration_settings.configure", project_path=path, integration_id=integration_id
     )
-    return redirect(address)
+    return redirect(url)
 
 
 def _page(

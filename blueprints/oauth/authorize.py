@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.oauth import authorization
-from domain.oauth.authorization import CheckedRequest, Step
+from domain.oauth.authorization import AuthorizationStep, CheckedRequest
 from domain.oauth.clients.applications import ApplicationView
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.clients.views import get_page
@@ -21,7 +21,7 @@ from domain.oauth.server import AuthorizationServer
 from web.extensions import csrf, db
 from web.http.access import get_current_user, open_to_anyone
 from web.http.endpoints import PageBlueprint
-from web.oauth.authorization_url import address_for, asked_now, when_asked
+from web.oauth.authorization_url import authorization_url, read_asked_at, with_asked_at
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
 from web.sealing.consent_forms import consume, open_consent_form, seal_consent_form
 from web.services import now
@@ -37,7 +37,7 @@ def consent() -> ResponseReturnValue:
         return ""
     server = authorization_server()
     asked = request_in_query()
-    asked.asked_at = when_asked(request.args)
+    asked.asked_at = read_asked_at(request.args)
     try:
         asked = open_pushed(asked, server.context)
         checked = authorization.check_request(asked, server)
@@ -57,20 +57,20 @@ def consent_by_post() -> ResponseReturnValue:
     It comes from an application's own origin and can hold no token of ours; nothing is done here
     but to go on to where it is answered.
     """
-    return redirect(address_for(request.form.to_dict(flat=False)), code=303)
+    return redirect(authorization_url(request.form.to_dict(flat=False)), code=303)
 
 
 @authorize.post("/authorize/decision")
 @open_to_anyone
 def decide() -> ResponseReturnValue:
     """Take the user's answer to the question that the page showed, once."""
-    question = open_consent_form(request.form.get("request", ""))
+    form = open_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
-        return redirect(url_for("sessions.sign_in", next=address_for(question.parameters)))
-    if not consume(question, sign_in_id=get_current_user().sign_in_id):
+        return redirect(url_for("sessions.sign_in", next=authorization_url(form.parameters)))
+    if not consume(form, sign_in_id=get_current_user().sign_in_id):
         # Pressed twice, or after going back: what counts is a page that was not answered yet.
-        return redirect(address_for({**question.parameters, "prompt": ["consent"]}), code=303)
-    return _answer(request_from(question.parameters))
+        return redirect(authorization_url({**form.parameters, "prompt": ["consent"]}), code=303)
+    return _answer(request_from(form.parameters))
 
 
 def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
@@ -94,33 +94,33 @@ def _visitors_approval() -> Approval:
 
 
 def _follow(
-    step: Step, checked: CheckedRequest, server: AuthorizationServer
+    step: AuthorizationStep, checked: CheckedRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     match step:
-        case Step.SIGN_IN | Step.SIGN_IN_AGAIN:
-            return _to_sign_in(checked, is_known=step is Step.SIGN_IN_AGAIN)
-        case Step.ASK:
+        case AuthorizationStep.SIGN_IN | AuthorizationStep.SIGN_IN_AGAIN:
+            return _to_sign_in(checked, is_known=step is AuthorizationStep.SIGN_IN_AGAIN)
+        case AuthorizationStep.CONSENT:
             return _ask(checked, server)
-        case Step.APPROVE:
+        case AuthorizationStep.ISSUE_CODE:
             return send(authorization.finish(checked, _approval(), server=server))
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
     """Redirect to the sign-in, which leads back here; no URL signs a user out by itself."""
     asked = request.args.to_dict(flat=False)
-    way_back = address_for(asked_now(asked) if checked.may_need_new_sign_in else asked)
+    return_url = authorization_url(with_asked_at(asked) if checked.may_need_new_sign_in else asked)
     again = "yes" if is_known else None
-    return redirect(url_for("sessions.sign_in", again=again, next=way_back))
+    return redirect(url_for("sessions.sign_in", again=again, next=return_url))
 
 
 def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturnValue:
-    question = authorization.question_about(checked, user_id=get_current_user().id, server=server)
+    prompt = authorization.consent_prompt(checked, user_id=get_current_user().id, server=server)
     destination = destination_of(checked.redirect_uri)
     return render_template(
         "authorize/consent.html",
         application=get_page(checked.application_id, session=db.session(), now=now()),
-        new_scopes=scope_views(question.new, new=question.new),
-        granted_scopes=scope_views(question.granted),
+        new_scopes=scope_views(prompt.new, new=prompt.new),
+        granted_scopes=scope_views(prompt.granted),
         redirect_host=destination.words,
         is_insecure_redirect=destination.is_insecure,
         request_token=seal_consent_form(
@@ -134,13 +134,15 @@ def _refuse(
 ) -> ResponseReturnValue:
     """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
     answer = server.handle_error_response(asked, error) if error.redirect_uri else None
-    if answer and authorization.may_be_told(asked, is_signed_in=current_user.is_authenticated):
+    if answer and authorization.may_redirect_error(
+        asked, is_signed_in=current_user.is_authenticated
+    ):
         return send(answer)
     page = render_template(
         "authorize/error.html",
         title="This request cannot be trusted",
         error=error,
-        way_back=dict(answer.headers)["Location"] if answer else None,
+        return_url=dict(answer.headers)["Location"] if answer else None,
         destination=destination_of(error.redirect_uri) if answer else None,
         mismatch=_mismatch(error),
     )

@@ -15,7 +15,7 @@ from forms.device import UserCodeForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, signed_in
 from web.http.endpoints import PageBlueprint
-from web.http.public_address import public
+from web.http.public_urls import public_url
 from web.oauth.binding import oauth_context
 from web.pages.qr_codes import qr_code
 from web.sealing.device_forms import open_device_form, seal_device_form
@@ -79,8 +79,8 @@ def show_to_phone() -> ResponseReturnValue:
     if code is None:
         form.object_to("user_code", "A code has eight letters. Compare it with the device.")
         return _phone_page(form), 422
-    address = public(url_for("device.enter", user_code=shown(code)))
-    return render_template("device/scan.html", address=address, picture=qr_code(address))
+    url = public_url(url_for("device.enter", user_code=shown(code)))
+    return render_template("device/scan.html", url=url, picture=qr_code(url))
 
 
 @device.get("/decision")

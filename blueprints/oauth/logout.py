@@ -8,14 +8,19 @@ from domain.accounts.signing_in.sessions import close_sign_in
 from domain.audit.events import Event, EventKind
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import logout as domain
-from domain.oauth.endpoints.logout import LogoutRequest, Step
+from domain.oauth.endpoints.logout import LogoutRequest, LogoutStep
 from domain.oauth.messages import ProtocolError, ProtocolRequest
 from web.extensions import csrf, db
 from web.http.access import get_current_user, open_to_anyone
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.oauth.binding import request_in_form, request_in_query, send
-from web.sealing.logout_requests import carry, open_carried, open_question, seal_question
+from web.sealing.logout_requests import (
+    open_confirmation,
+    open_request,
+    seal_confirmation,
+    seal_request,
+)
 from web.services import settings
 
 logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applications=True)
@@ -29,7 +34,7 @@ def ask() -> ResponseReturnValue:
         return ""
     carried = request.args.get("request")
     try:
-        asked = open_carried(carried) if carried else _checked(request_in_query())
+        asked = open_request(carried) if carried else _checked(request_in_query())
     except ProtocolError as error:
         return _refuse(error)
     return _follow(asked)
@@ -44,10 +49,12 @@ def decide() -> ResponseReturnValue:
     The latter comes from another origin and can hold no token of ours; the former is sealed.
     """
     if "decision" not in request.form:
-        return _carry_over()
+        return _redirect_to_page()
     if not current_user.is_authenticated:
         return redirect(url_for("logout.ask"))
-    asked = open_question(request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id)
+    asked = open_confirmation(
+        request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
+    )
     if request.form["decision"] != "sign_out":
         return redirect(url_for("home.index"))
     return _sign_out(asked)
@@ -57,24 +64,24 @@ def _checked(asked: ProtocolRequest) -> LogoutRequest:
     return domain.check_logout(asked, issuer=settings().base_url, session=db.session())
 
 
-def _carry_over() -> ResponseReturnValue:
+def _redirect_to_page() -> ResponseReturnValue:
     try:
         asked = _checked(request_in_form())
     except ProtocolError as error:
         return _refuse(error)
-    return redirect(url_for("logout.ask", request=carry(asked)), code=303)
+    return redirect(url_for("logout.ask", request=seal_request(asked)), code=303)
 
 
 def _follow(asked: LogoutRequest) -> ResponseReturnValue:
     user_id = current_user.id if current_user.is_authenticated else None
     match domain.next_step(asked, user_id=user_id):
-        case Step.SIGN_OUT:
+        case LogoutStep.SIGN_OUT:
             return _sign_out(asked)
-        case Step.ASK:
+        case LogoutStep.ASK:
             return _ask(asked)
-        case Step.GO_BACK:
-            return _go_back(asked)
-        case Step.SAY_SO:
+        case LogoutStep.REDIRECT:
+            return _return(asked)
+        case LogoutStep.SHOW_DONE:
             return _page("done", asked)
 
 
@@ -89,16 +96,16 @@ def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
     close_sign_in(get_current_user().sign_in_id, session=db.session())
     logout_user()
     session.clear()
-    return _go_back(asked)
+    return _return(asked)
 
 
-def _go_back(asked: LogoutRequest) -> ResponseReturnValue:
-    location = domain.way_back(asked)
-    return send(domain.go_back(location)) if location else _page("done", asked)
+def _return(asked: LogoutRequest) -> ResponseReturnValue:
+    location = domain.return_url(asked)
+    return send(domain.redirect_to(location)) if location else _page("done", asked)
 
 
 def _ask(asked: LogoutRequest) -> ResponseReturnValue:
-    return _page("ask", asked, seal_question(asked, sign_in_id=get_current_user().sign_in_id))
+    return _page("ask", asked, seal_confirmation(asked, sign_in_id=get_current_user().sign_in_id))
 
 
 def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
@@ -106,8 +113,8 @@ def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
         "authorize/logout.html",
         state=state,
         application_name=asked.application_name,
-        is_somebody_else=asked.user_id is not None,
-        way_back=domain.way_back(asked),
+        is_another_user=asked.user_id is not None,
+        return_url=domain.return_url(asked),
         destination=destination_of(asked.redirect_uri) if asked.redirect_uri else None,
         request_token=ticket,
     )

@@ -9,7 +9,7 @@ from domain.oauth import discovery as documents
 from web.http.access import open_to_anyone
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.public_address import path_of
+from web.http.public_urls import path_of
 from web.services import oauth_policy, settings
 
 metadata = MachineBlueprint(

@@ -72,7 +72,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
         form.object_to("name", str(error))
         return _list_page(project, form)
     flash("The environment is made. Alerts that name it show up here.")
-    return redirect(_address(project, made.reference))
+    return redirect(_environment_url(project, made.reference))
 
 
 @environments.get("/<path:reference>")
@@ -109,10 +109,10 @@ def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
         name = domain.delete_environment(project.id, environment_id, session=db.session())
     except ConflictError as error:
         flash(str(error), "error")
-        return redirect(_address(project, f"~{environment_id}"))
+        return redirect(_environment_url(project, f"~{environment_id}"))
     flash(f"{name} is deleted; its alerts stay.")
     return redirect(url_for("environments.index", project_path=project.path))
 
 
-def _address(project: ProjectView, reference: str) -> str:
+def _environment_url(project: ProjectView, reference: str) -> str:
     return url_for("environments.show", project_path=project.path, reference=reference)

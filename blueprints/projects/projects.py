@@ -29,7 +29,7 @@ from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
-from web.http.public_address import this_page
+from web.http.public_urls import current_path
 from web.http.routes import reserved_names
 from web.pages.namespaces import integration_context
 from web.services import now
@@ -81,7 +81,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
         if current_user.is_authenticated or not can_be_path(full_path):
             raise
-        return redirect(url_for("sessions.sign_in", next=this_page()))
+        return redirect(url_for("sessions.sign_in", next=current_path()))
 
 
 def _show(full_path: str) -> ResponseReturnValue:

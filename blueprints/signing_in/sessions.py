@@ -71,7 +71,7 @@ def check_in() -> ResponseReturnValue:
     except TooManyAttemptsError as error:
         return _too_many(form, error)
     if user is None:
-        _note_failure(_id_of(attempt.login), "password")
+        _record_failure(_id_of(attempt.login), "password")
         form.object_to("password", WRONG)
         return _page(form), 422
     if has_second_factor(user.id, session=db.session()):
@@ -93,7 +93,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
     """Sign in with a passkey alone."""
     form = SignInForm(formdata=None)
     try:
-        return sign_in_as(_proof_by_passkey())
+        return sign_in_as(_authentication_by_passkey())
     except PasskeyRefusedError as error:
         form.object_to("", str(error))
         return _page(form), 422
@@ -113,7 +113,7 @@ def sign_out() -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
 
 
-def _proof_by_passkey() -> Authentication:
+def _authentication_by_passkey() -> Authentication:
     """Return the user of a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
     database = db.session()
     reply = take_response(PasskeyResponseForm().credential.data or "", purpose=_PURPOSE)
@@ -123,18 +123,18 @@ def _proof_by_passkey() -> Authentication:
         user_id=user.id if user else None, address=request.remote_addr, limits=sign_in_limits()
     )
     try:
-        proof = prove_with_passkey(
+        assertion = prove_with_passkey(
             attempt, reply, REQUIRED, session=database, keyring=services().keyring, now=now()
         )
     except PasskeyRefusedError:
-        _note_failure(owner_id, "passkey")
+        _record_failure(owner_id, "passkey")
         raise
     if user is None:
         raise PasskeyRefusedError
-    return Authentication(user=user, methods=by_passkey(proof))
+    return Authentication(user=user, methods=by_passkey(assertion))
 
 
-def _note_failure(user_id: int | None, what: str) -> None:
+def _record_failure(user_id: int | None, what: str) -> None:
     """Record a failure, without an unknown login: it may be a password in the wrong field."""
     record_event(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
     release_locks(db.session())  # nobody waits for the page that says so

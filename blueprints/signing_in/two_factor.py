@@ -64,7 +64,7 @@ def check_code() -> ResponseReturnValue:
     except (InvalidError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
     if kind is CodeKind.RECOVERY:
-        _note_recovery(pending)
+        _record_recovery(pending)
     return _go_on(pending, BY_PASSWORD_AND_CODE)
 
 
@@ -90,7 +90,7 @@ def check_passkey() -> ResponseReturnValue:
         reply = take_response(
             PasskeyResponseForm().credential.data or "", purpose=_purpose(pending)
         )
-        proof = prove_with_passkey(
+        assertion = prove_with_passkey(
             _attempt(pending),
             reply,
             PREFERRED,
@@ -100,7 +100,7 @@ def check_passkey() -> ResponseReturnValue:
         )
     except (PasskeyRefusedError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
-    return _go_on(pending, by_password_and_passkey(proof))
+    return _go_on(pending, by_password_and_passkey(assertion))
 
 
 def _purpose(pending: PendingSignIn) -> str:
@@ -144,18 +144,18 @@ def _refused(
         form.object_to("code", str(error))
         return _page(form, pending), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | PasskeyRefusedError):
-        _note_failure(pending, error)
+        _record_failure(pending, error)
         form.code.data = ""  # nobody corrects a digit of a spent code
     form.object_to(error.field, str(error))
     return _page(form, pending), 422
 
 
-def _note_failure(pending: PendingSignIn, error: InvalidError) -> None:
+def _record_failure(pending: PendingSignIn, error: InvalidError) -> None:
     wrong = {"wrong": "passkey" if isinstance(error, PasskeyRefusedError) else "code"}
     record_event(Event(kind=EventKind.SECOND_FACTOR_FAILED, user_id=pending.user.id, details=wrong))
 
 
-def _note_recovery(pending: PendingSignIn) -> None:
+def _record_recovery(pending: PendingSignIn) -> None:
     left = factors_of(pending.user.id, session=db.session()).recovery_codes_left
     record_event(
         Event(

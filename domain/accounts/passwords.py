@@ -59,7 +59,7 @@ def prepare_password(password: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class PasswordCheckResult:
     """The result of a password check."""
 
     is_right: bool
@@ -67,10 +67,10 @@ class Verdict:
     is_hash_outdated: bool
 
 
-_WRONG = Verdict(is_right=False, is_hash_outdated=False)
+_WRONG = PasswordCheckResult(is_right=False, is_hash_outdated=False)
 
 
-def check_password(password: str, password_hash: str | None, cost: HashCost) -> Verdict:
+def check_password(password: str, password_hash: str | None, cost: HashCost) -> PasswordCheckResult:
     """Check a password against a hash.
 
     Without a hash (unknown user, or an account without a password) the same work is done and the
@@ -88,7 +88,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
             continue
         is_prepared = form == prepare_password(password)
         is_outdated = not is_prepared or _hasher(cost).check_needs_rehash(known)
-        return Verdict(is_right=is_real, is_hash_outdated=is_outdated)
+        return PasswordCheckResult(is_right=is_real, is_hash_outdated=is_outdated)
     return _WRONG
 
 

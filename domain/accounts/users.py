@@ -144,19 +144,19 @@ class SignInAttempt:
     #: its own, so that guesses from elsewhere do not lock it out.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
-    def limits_for(self, user: User | None) -> "CountedLimits":
+    def limits_for(self, user: User | None) -> "AttemptCounters":
         """Return the counters for an attempt on this account."""
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
-            return CountedLimits(own=known, shared=None)
+            return AttemptCounters(own=known, shared=None)
         # One counter for the account, whether the name or the e-mail address was typed.
         subject = _subject(user.username if user else self.login)
         account_limit = replace(self.account_limit, subject=subject)
-        return CountedLimits(own=account_limit, shared=self.address_limit)
+        return AttemptCounters(own=account_limit, shared=self.address_limit)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountedLimits:
+class AttemptCounters:
     """The counters of one sign-in attempt."""
 
     #: Reset by a successful attempt.

@@ -19,7 +19,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.reading.text import storable
 from domain.database.paging import Page
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.projects.access import MOST_COUNTED
+from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
 from models.folding import fold, searchable
 
@@ -42,7 +42,7 @@ class EnvironmentView:
     id: int
     name: str
     created_at: datetime
-    #: Exact up to MOST_COUNTED; a larger value means that there are at least that many.
+    #: Exact up to COUNT_LIMIT; a larger value means that there are at least that many.
     open_alerts: int = 0
 
     @property
@@ -129,7 +129,7 @@ def _with_open_alerts() -> Select[Any]:
                 Alert.status == status,
             )
             .correlate(Environment)
-            .limit(MOST_COUNTED)
+            .limit(COUNT_LIMIT)
             .subquery()
         )
         .correlate(Environment)

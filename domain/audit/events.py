@@ -62,7 +62,7 @@ class Actor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class EventSource:
     """The actor and the source of a request; `actor` is None for clients and commands."""
 
     actor: Actor | None = None
@@ -85,10 +85,10 @@ class Event:
     actor: Actor | None = None
 
 
-def store_event(event: Event, origin: Origin, *, session: Session, now: datetime) -> None:
+def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
     """Add an event to the session; it is stored if and only if the transaction commits."""
-    actor = event.actor or origin.actor
-    address, agent = origin.address, origin.user_agent
+    actor = event.actor or source.actor
+    address, agent = source.address, source.user_agent
     session.add(
         AuditEvent(
             created_at=now,
@@ -100,7 +100,7 @@ def store_event(event: Event, origin: Origin, *, session: Session, now: datetime
             details=dict(event.details or {}),
             address=_storable(address or "", 64) or None,
             user_agent=_storable(agent or "", 255) or None,
-            request_id=origin.request_id,
+            request_id=source.request_id,
         )
     )
 

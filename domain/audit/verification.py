@@ -39,7 +39,7 @@ def head_of(seal: AuditSeal) -> Head:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verification:
     """The result of a verification."""
 
     #: Sealed events, and those that are not sealed yet.
@@ -51,30 +51,30 @@ class Verdict:
     faults: tuple[str, ...]
 
 
-def verify(*, session: Session, key: bytes, noted: Head | None = None) -> Verdict:
-    """Verify every event and every seal; `noted` has to be one of the seals, or older than all.
+def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Verification:
+    """Verify every event and every seal; `recorded` has to be one of the seals, or older than all.
 
-    The removal of the newest seals together with their events is only detected with a `noted` head.
+    Without a `recorded` head, the removal of the newest seals with their events is not detected.
     """
     faults: list[str] = []
     sealed = seals = 0
     previous: AuditSeal | None = None
-    is_noted = noted is None
+    is_present = recorded is None
     for seal in _seals(session):
         faults += _faults_of_chain(seal, previous, key=key)
         count, found = _faults_of_events(seal, session=session, key=key)
         faults += found
         sealed, seals, previous = sealed + count, seals + 1, seal
-        is_noted |= head_of(seal) == noted
-    if noted is not None and not is_noted:
-        faults += _fault_of_note(noted, session=session)
+        is_present |= head_of(seal) == recorded
+    if recorded is not None and not is_present:
+        faults += _fault_of_head(recorded, session=session)
     strays = select(func.count(AuditEvent.id)).where(
         AuditEvent.seal_id.is_not(None), AuditEvent.seal_id.not_in(select(AuditSeal.id))
     )
     if stray := session.scalar(strays):
         faults.append(f"{stray} events name a seal that is not there.")
     waiting = select(func.count(AuditEvent.id)).where(AuditEvent.seal_id.is_(None))
-    return Verdict(
+    return Verification(
         sealed=sealed,
         unsealed=session.scalar(waiting) or 0,
         seals=seals,
@@ -140,8 +140,8 @@ def _is_as_sealed(event: AuditEvent, *, key: bytes) -> bool:
     return hmac.compare_digest(event.erased_digest, now)
 
 
-def _fault_of_note(noted: Head, *, session: Session) -> list[str]:
+def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
-    if oldest is not None and noted.id < oldest:
+    if oldest is not None and recorded.id < oldest:
         return []  # Its events grew too old, and so did it.
-    return [f"Seal {noted} was there once, and is not there now."]
+    return [f"Seal {recorded} was there once, and is not there now."]

@@ -10,9 +10,9 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.clients.applications import is_unchecked
+from domain.oauth.clients.applications import is_unverified
 from domain.oauth.clients.authentication import Client
-from domain.oauth.consent.approvals import Approval, Question, question_for, remember
+from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
 from domain.oauth.consent.pushed_requests import consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
@@ -20,7 +20,7 @@ from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.server import AuthorizationServer
 from models import Application
 
-#: Words of `prompt` that want the question in any case: the page that asks it says which account
+#: Values of `prompt` that require the consent page: the page that asks it says which account
 #: is meant, and lets the user take another.
 _ASKING = frozenset({"consent", "select_account"})
 #: Words of `prompt` that are done with by signing in.
@@ -50,13 +50,13 @@ class AskedEachTimeError(ConsentRequiredError):
     )
 
 
-class Step(Enum):
+class AuthorizationStep(Enum):
     """What comes next."""
 
     SIGN_IN = "sign in"
     SIGN_IN_AGAIN = "sign in again"
-    ASK = "ask"
-    APPROVE = "approve"
+    CONSENT = "consent"
+    ISSUE_CODE = "issue a code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class CheckedRequest:
             return True
         return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
 
-    def wants_question(self, auth_time: datetime) -> bool:
+    def requires_prompt(self, auth_time: datetime) -> bool:
         """Return whether the client wants the user asked, whatever they approved before."""
         done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
         return bool((self.prompts & _ASKING) - done)
@@ -114,13 +114,13 @@ def _application_of(checked: CheckedRequest) -> Application:
     return application
 
 
-def may_be_told(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
+def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
     Where registration is open, anybody can register a client, and a link to this service would
     lead to its redirect URI. A user who is signed in is known to use this service.
     """
-    return is_signed_in or not is_unchecked(request.client.application)
+    return is_signed_in or not is_unverified(request.client.application)
 
 
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
@@ -141,34 +141,38 @@ def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
     return server.context.policy.pushed_requests.is_required or is_own_wish
 
 
-def question_about(
+def consent_prompt(
     checked: CheckedRequest, *, user_id: int, server: AuthorizationServer
-) -> Question:
+) -> ConsentPrompt:
     """Return what the user has to be asked."""
-    return question_for(
+    return consent_prompt_for(
         _application_of(checked), checked.scopes, user_id=user_id, session=server.context.session
     )
 
 
 def next_step(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
-) -> Step:
+) -> AuthorizationStep:
     """Decide what comes next; `approval` is the signed-in user, if there is one.
 
     Raises LoginRequiredError or ConsentRequiredError where prompt=none forbids a page.
     """
     is_silent = "none" in checked.prompts
     if approval is None:
-        return _unless_silent(Step.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent)
+        return _unless_silent(
+            AuthorizationStep.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent
+        )
     if checked.needs_new_sign_in(approval.auth_time, server.context.now):
-        return _unless_silent(Step.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent)
+        return _unless_silent(
+            AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
+        )
     _check_hint(checked, approval.user_id, server)
-    question = question_about(checked, user_id=approval.user_id, server=server)
-    if question.is_needed or checked.wants_question(approval.auth_time):
+    prompt = consent_prompt(checked, user_id=approval.user_id, server=server)
+    if prompt.is_needed or checked.requires_prompt(approval.auth_time):
         keeps_secret = _application_of(checked).confidential
         error = ConsentRequiredError if keeps_secret else AskedEachTimeError
-        return _unless_silent(Step.ASK, error, checked, is_silent=is_silent)
-    return Step.APPROVE
+        return _unless_silent(AuthorizationStep.CONSENT, error, checked, is_silent=is_silent)
+    return AuthorizationStep.ISSUE_CODE
 
 
 def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
@@ -188,8 +192,8 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
 
 
 def _unless_silent(
-    step: Step, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
-) -> Step:
+    step: AuthorizationStep, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
+) -> AuthorizationStep:
     if is_silent:
         raise error(redirect_uri=checked.redirect_uri)
     return step

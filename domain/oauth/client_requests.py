@@ -17,15 +17,15 @@ from domain.oauth.clients.authentication import (
     Client,
     ClientRefusedError,
     authenticate_with,
-    note_use,
+    record_use,
 )
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found
-from domain.oauth.context import PartOfServer
+from domain.oauth.context import ServerComponent
 from domain.oauth.messages import NO_STORE, ProtocolRequest
 from domain.oauth.presented_tokens.dpop import (
     InvalidProofError,
     Proof,
-    Target,
+    ProofTarget,
     consume_proof,
     find_proof,
 )
@@ -60,7 +60,7 @@ class ClientRequest(Generic[Found]):
         return self.found
 
 
-class ClientEndpoint(PartOfServer, ABC, Generic[Found, Checked]):
+class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
     """What a grant or an endpoint adds to the phases that all requests of clients share."""
 
     #: None where a request brings no credential beside that of its client.
@@ -72,7 +72,7 @@ class ClientEndpoint(PartOfServer, ABC, Generic[Found, Checked]):
     #: The status of a response that is no error.
     STATUS: ClassVar[int] = 200
     #: The application counts as used by a request that succeeds.
-    NOTES_USE: ClassVar[bool] = True
+    RECORDS_USE: ClassVar[bool] = True
 
     @final
     def respond(self, request: ProtocolRequest) -> ResponseParts:
@@ -96,8 +96,8 @@ class ClientEndpoint(PartOfServer, ABC, Generic[Found, Checked]):
             # No earlier: a request without a client and a credential stores no used proofs.
             consume_proof(proof, self._context)
         body = self.perform(asked, checked)
-        if client is not None and self.NOTES_USE:
-            note_use(client, self._context)
+        if client is not None and self.RECORDS_USE:
+            record_use(client, self._context)
         return self.STATUS, body, NO_STORE
 
     # The hooks
@@ -137,7 +137,7 @@ class ClientEndpoint(PartOfServer, ABC, Generic[Found, Checked]):
         if self.PROOF_PATH is None:
             return None
         context = self._context
-        target = Target("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
+        target = ProofTarget("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
         proof = find_proof(request, target, now=context.now)
         is_bound = client is not None and client.application.require_dpop
         if proof is None and is_bound and self.ISSUES_TOKENS:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from domain.accounts.signing_in.attempts import SignInLimits
-from domain.accounts.signing_in.sessions import Browser
+from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import Event
 from domain.database.statements import KeptConnection, Run
 from domain.keyring import Keyring
@@ -90,7 +90,7 @@ class OAuthContext:
     now: datetime
     policy: OAuthPolicy
     #: Where the request comes from.
-    origin: Browser
+    source: RequestSource
     #: Writes an audit event in the same transaction, with who did it and from where.
     record_event: Callable[[Event], None]
 
@@ -100,7 +100,7 @@ class OAuthContext:
         return self.session.execute if self.has_begun() else self.connection.all
 
 
-class PartOfServer:
+class ServerComponent:
     """A grant or an endpoint: it works with the collaborators of its server's request."""
 
     server: Any

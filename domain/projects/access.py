@@ -16,7 +16,7 @@ from models.folding import fold
 PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
 #: Alerts are counted up to this number; one more stands for "or more".
-MOST_COUNTED = 10_000
+COUNT_LIMIT = 10_000
 
 
 def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[int, Role]]:
@@ -177,12 +177,12 @@ def _sorted_views(
 
 
 def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    """Count open alerts by project, up to MOST_COUNTED."""
+    """Count open alerts by project, up to COUNT_LIMIT."""
     first = (
         select(literal(1))
         .where(Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged")))
         .correlate(Project)
-        .limit(MOST_COUNTED + 1)
+        .limit(COUNT_LIMIT + 1)
         .subquery()
     )
     count = select(func.count()).select_from(first).correlate(Project).scalar_subquery()

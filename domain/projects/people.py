@@ -21,7 +21,7 @@ class Membership:
     path: str
     role: Role
 
-    def meets(self, other: "Membership") -> bool:
+    def is_common(self, other: "Membership") -> bool:
         """Return whether both roles apply to a common group or project, with inheritance."""
         mine, theirs = f"{self.path}/", f"{other.path}/"
         return mine.startswith(theirs) or theirs.startswith(mine)
@@ -57,7 +57,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     sees_all = is_you or viewer.is_admin
     if not sees_all:
         mine = _memberships(viewer.user_id or 0, session=session)
-        theirs = tuple(each for each in theirs if any(map(each.meets, mine)))
+        theirs = tuple(each for each in theirs if any(map(each.is_common, mine)))
     if not (theirs or sees_all):
         raise NotFoundError(message)
     return PersonView(

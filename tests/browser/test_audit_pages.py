@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, Origin, store_event
+from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
 from tests.support.accounts.people import Person, database_of, make_user, now, sign_in
@@ -27,8 +27,8 @@ def admin(live_sqlite: LiveGatebell) -> Person:
                 ),
                 Event(kind=kind, user_id=user.id, subject=NASTY, details={NASTY[:40]: NASTY}),
             ):
-                origin = Origin(actor=actor, address="2001:db8:1234:5678:9abc:def0:1234:5678")
-                store_event(event, origin, session=session, now=now())
+                source = EventSource(actor=actor, address="2001:db8:1234:5678:9abc:def0:1234:5678")
+                store_event(event, source, session=session, now=now())
     return person
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.keyring import Keyring, Kind, UndecipherableError
+from domain.keyring import CredentialType, Keyring, UndecipherableError
 from domain.randomness import is_well_formed, random_credential, random_hex, random_password
 
 OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
@@ -21,7 +21,7 @@ def test_a_credential_says_what_it_is_and_carries_256_random_bits_and_a_checksum
 
 
 def test_every_kind_has_a_prefix_of_its_own() -> None:
-    prefixes = [kind.value for kind in Kind]
+    prefixes = [kind.value for kind in CredentialType]
     assert len(set(prefixes)) == len(prefixes)
     assert {"gba-", "gbr-", "gbs-", "gbp-", "gbk-"} <= set(prefixes)
 
@@ -39,40 +39,40 @@ def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> 
 def test_any_text_can_be_asked_about(text: str) -> None:
     assert not is_well_formed(text, prefix="gba-")
     assert not is_well_formed("gba-" + text[:49].ljust(49), prefix="gba-")
-    assert Keyring(NEW).credential_digests(text, Kind.ACCESS_TOKEN) == ()
+    assert Keyring(NEW).credential_digests(text, CredentialType.ACCESS_TOKEN) == ()
 
 
 def test_a_credential_of_one_kind_is_not_looked_up_as_another() -> None:
     keyring = Keyring(NEW)
-    token = keyring.issue(Kind.ACCESS_TOKEN)
-    assert keyring.credential_digests(token.clear, Kind.ACCESS_TOKEN) == (token.digest,)
-    assert keyring.credential_digests(token.clear, Kind.REFRESH_TOKEN) == ()
+    token = keyring.issue(CredentialType.ACCESS_TOKEN)
+    assert keyring.credential_digests(token.clear, CredentialType.ACCESS_TOKEN) == (token.digest,)
+    assert keyring.credential_digests(token.clear, CredentialType.REFRESH_TOKEN) == ()
 
 
 @pytest.mark.rfc("rfc6749-10.3-b")
 def test_what_is_stored_depends_on_the_key_and_does_not_hold_the_credential() -> None:
-    token = Keyring(OLD).issue(Kind.ACCESS_TOKEN)
+    token = Keyring(OLD).issue(CredentialType.ACCESS_TOKEN)
     assert len(token.digest) == 32
     assert token.digest != Keyring(NEW).digest(token.clear)
     assert token.clear.encode() not in token.digest
 
 
 def test_a_credential_is_not_shown_by_its_repr() -> None:
-    token = Keyring(OLD).issue(Kind.ACCESS_TOKEN)
+    token = Keyring(OLD).issue(CredentialType.ACCESS_TOKEN)
     assert token.clear not in repr(token)
 
 
 def test_after_a_rotation_what_older_keys_made_is_still_known() -> None:
-    token, sealed = Keyring(OLD).issue(Kind.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
+    token, sealed = Keyring(OLD).issue(CredentialType.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
     rotated = Keyring(NEW, OLD)
-    assert token.digest in rotated.credential_digests(token.clear, Kind.CLIENT_SECRET)
+    assert token.digest in rotated.credential_digests(token.clear, CredentialType.CLIENT_SECRET)
     assert rotated.matches(token.clear, [None, token.digest])
     assert rotated.decrypt(sealed) == "a key"
     assert Keyring(NEW).decrypt(rotated.encrypt("new")) == "new"
 
 
 def test_without_the_older_key_nothing_of_it_is_known() -> None:
-    token, sealed = Keyring(OLD).issue(Kind.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
+    token, sealed = Keyring(OLD).issue(CredentialType.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
     assert not Keyring(NEW).matches(token.clear, [token.digest])
     with pytest.raises(UndecipherableError):
         Keyring(NEW).decrypt(sealed)

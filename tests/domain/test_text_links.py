@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.text_links import is_web_address, link_parts
+from domain.text_links import is_web_url, link_parts
 
 #: Nothing of this leads to the web, whatever a browser makes of it.
 NO_ADDRESSES = (
@@ -25,13 +25,13 @@ NO_ADDRESSES = (
 @pytest.mark.spec("J5")
 @pytest.mark.parametrize("text", NO_ADDRESSES)
 def test_what_does_not_lead_to_the_web_is_no_address(text: str) -> None:
-    assert not is_web_address(text)
+    assert not is_web_url(text)
 
 
 def test_an_address_has_a_scheme_of_the_web_and_a_host() -> None:
-    assert is_web_address("https://runbooks.example/disk?a=b#c")
-    assert is_web_address("HTTP://runbooks.example")
-    assert not is_web_address(None)
+    assert is_web_url("https://runbooks.example/disk?a=b#c")
+    assert is_web_url("HTTP://runbooks.example")
+    assert not is_web_url(None)
 
 
 def test_of_a_text_the_addresses_become_links_without_what_ends_a_sentence() -> None:

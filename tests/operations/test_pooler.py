@@ -11,7 +11,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.database.transaction_pooler import transaction_pooler
 from tests.support.service.live import SECRET_KEY, LiveGatebell
 from web.database.pooler import connections_are_shared
-from web.database.start_checks import CannotStartError, check_if_it_answers
+from web.database.start_checks import CannotStartError, check_if_available
 from web.settings.reader import read_settings
 
 
@@ -31,7 +31,7 @@ def test_a_pooler_of_transactions_is_refused_and_none_is_not(
         )
         # As the web server and the worker do; that they ask is shown by a wrong key.
         with pytest.raises(CannotStartError, match="a pooler gives the connections to others"):
-            check_if_it_answers(read_settings(live.environment))
+            check_if_available(read_settings(live.environment))
         done = run(live, "make run")
         assert done.returncode != 0
         assert "DATABASE_URL: a pooler gives the connections to others" in done.stderr

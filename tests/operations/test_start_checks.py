@@ -15,7 +15,7 @@ from sqlalchemy import text
 from tests.support.service.live import ROOT, Done, LiveGatebell
 from web.database.engine import open_engine
 from web.database.schema import IncompatibleSchemaError, migrate
-from web.database.start_checks import CannotStartError, check_if_it_answers
+from web.database.start_checks import CannotStartError, check_if_available
 from web.server.migrate import main as make_migrate
 from web.settings.reader import Settings, SettingsError, read_settings
 
@@ -118,7 +118,7 @@ def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
     )
     # As the web server and the worker do; that they ask is shown by a wrong key.
     with pytest.raises(CannotStartError, match="a newer release has migrated the database to 9999"):
-        check_if_it_answers(settings)
+        check_if_available(settings)
     done = run(live, "make run")
     assert done.returncode != 0
     assert "a newer release has migrated the database to 9999" in done.stderr

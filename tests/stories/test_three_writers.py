@@ -14,12 +14,12 @@ import pytest
 from flask import Flask
 from sqlalchemy import Table, select
 
-from domain.alerts.handling.status import Change, change_statuses
+from domain.alerts.handling.status import StatusChange, change_statuses
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.listing.search import find_matches, search_words
 from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
-from domain.alerts.reading.mapping import FieldMapping, Target
+from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.storing import intake
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.audit.events import Actor
@@ -31,7 +31,7 @@ from web.extensions import db
 from web.settings.reader import Settings, read_settings
 
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
-MAPPING = FieldMapping({Target.SEVERITY: (("prio",),), Target.RUNBOOK: (("book",),)})
+MAPPING = FieldMapping({AlertField.SEVERITY: (("prio",),), AlertField.RUNBOOK: (("book",),)})
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TITLES = ("CPU 80%", "CPU 100% DEAD", "Zürich — 磁盘\x00", "", None)
 SEVERITIES = ("low", "critical", "Medium", "warning", "unknown", "", None, 3)
@@ -76,7 +76,7 @@ class House:
 
     def change(self, status: str, iid: int, moment: datetime) -> object:
         """Change the status of an alert as a user."""
-        change = Change(status=status, by=Actor(id=1, name="alice"))
+        change = StatusChange(status=status, by=Actor(id=1, name="alice"))
         with self.app.app_context():
             done = change_statuses(1, [iid], change, session=db.session(), now=moment)
             db.session.commit()

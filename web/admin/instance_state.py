@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
-from web.admin.security_warnings import Risk, risks_of
+from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.setting_changes import settings_now
 from web.extensions import db
 from web.readiness import readiness_problem
@@ -32,7 +32,7 @@ class InstanceState:
     is_worker_alive: bool
     #: The first administrator's user name while the generated password is still in use.
     first_password_of: str | None
-    risks: tuple[Risk, ...]
+    risks: tuple[SecurityWarning, ...]
 
 
 def state_of_the_instance() -> InstanceState:
@@ -48,7 +48,7 @@ def state_of_the_instance() -> InstanceState:
         worker_seen_at=seen_at,
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
-        risks=tuple(risks_of(settings)),
+        risks=tuple(security_warnings(settings)),
     )
 
 

@@ -14,7 +14,7 @@ _SHORT_PASSWORD = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Risk:
+class SecurityWarning:
     """A setting with an insecure value."""
 
     setting: str
@@ -26,8 +26,8 @@ class Risk:
         return title_of(self.setting)
 
 
-def _is_on_loopback(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
+def _is_on_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
     try:
@@ -91,8 +91,8 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
 )
 
 
-def risks_of(settings: Settings) -> Iterator[Risk]:
+def security_warnings(settings: Settings) -> Iterator[SecurityWarning]:
     """Return the risks of the settings in force, the worst first."""
     for setting, is_risky, words in _RISKS:
         if is_risky(settings):
-            yield Risk(setting=setting, words=words)
+            yield SecurityWarning(setting=setting, words=words)

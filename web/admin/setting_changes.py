@@ -41,7 +41,7 @@ def store_setting(name: str, text: str, *, session: Session, now: datetime) -> d
             index_elements=[InstanceSetting.name], set_={"value": text, "updated_at": now}
         )
     )
-    _note(setting.name, before=before, after=value)
+    _record(setting.name, before=before, after=value)
     return {"name": setting.name, "value": value}
 
 
@@ -59,11 +59,11 @@ def forget_setting(name: str, *, session: Session) -> dict[str, Any]:
     )
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
-        _note(setting.name, before=before, after=value, back="to what the start gives")
+        _record(setting.name, before=before, after=value, back="to what the start gives")
     return {"name": setting.name, "value": value}
 
 
-def _note(name: str, *, before: object, after: object, **more: str) -> None:
+def _record(name: str, *, before: object, after: object, **more: str) -> None:
     """Record a change with its values; settings that can change at run time are never secret."""
     details = {"old": before, "new": after, **more}
     record_event(Event(kind=EventKind.SETTING_CHANGED, subject=name, details=details))

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from web.pages.filters import duration, file_size
-from web.settings.fields import About, Source, about
+from web.settings.fields import SettingMetadata, Source, about
 from web.settings.reader import Settings, SettingsError, names_in_environment, read_change
 from web.settings.sections import sections
 
@@ -25,7 +25,7 @@ _UNITS = frozenset({"seconds", "ms", "bytes", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
 
 
-class Origin(Enum):
+class ValueSource(Enum):
     """The source of the value in force; the value is its name for people."""
 
     DEFAULT = "Default"
@@ -48,7 +48,7 @@ class SettingView:
     text: str
     #: The value that applies without a stored one.
     words_without_change: str
-    origin: Origin
+    source: ValueSource
     is_live: bool
     may_be_empty: bool
     choices: tuple[str, ...]
@@ -69,7 +69,7 @@ class SettingView:
     @property
     def is_changed_here(self) -> bool:
         """Whether a stored value replaces that of the environment."""
-        return self.origin is Origin.CHANGED_HERE
+        return self.source is ValueSource.CHANGED_HERE
 
     def read(self, text: str) -> Any:
         """Parse a text as a value; raise ValueError with a sentence if it is invalid."""
@@ -123,7 +123,7 @@ def _view(
     at_start = getattr(environment, setting.name)
     change = _change(setting.name, stored)
     value = at_start if change is None else change
-    origin = Origin.ENVIRONMENT if setting.name in given else Origin.DEFAULT
+    source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
     is_secret = known.source is Source.SECRET
     return SettingView(
         name=setting.name,
@@ -133,7 +133,7 @@ def _view(
         words=_in_words(value, known),
         text="" if is_secret else _as_written(value),
         words_without_change=_in_words(at_start, known),
-        origin=origin if change is None else Origin.CHANGED_HERE,
+        source=source if change is None else ValueSource.CHANGED_HERE,
         is_live=known.source is Source.LIVE,
         may_be_empty=known.kind.may_be_empty or setting.default == "",
         choices=known.kind.choices,
@@ -163,7 +163,7 @@ def _as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _in_words(value: Any, known: About) -> str:
+def _in_words(value: Any, known: SettingMetadata) -> str:
     if known.source is Source.SECRET:
         return "Set" if value else "Not set"
     if isinstance(value, bool):

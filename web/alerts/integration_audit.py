@@ -6,7 +6,7 @@ from domain.projects.views import ProjectView
 from web.http.audit_events import record_event
 
 
-def note_change(change: str, project: ProjectView, integration: IntegrationView) -> None:
+def record_change(change: str, project: ProjectView, integration: IntegrationView) -> None:
     """Record an audit event; `change` describes it in a few words."""
     details = {
         "change": change,

@@ -42,7 +42,7 @@ def verify_command(*, head: Head | None) -> None:
     """Check that nobody changed, added or removed events in the database; leave 1 if so."""
     session = _reading_session()
     key = audit_key(session=session, keyring=services().keyring, now=now())
-    verdict = verify(session=session, key=key, noted=head)
+    verdict = verify(session=session, key=key, recorded=head)
     session.rollback()
     answer = {
         "intact": not verdict.faults,

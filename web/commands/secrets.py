@@ -5,7 +5,7 @@ from typing import Any
 from flask.cli import AppGroup
 
 from domain.errors import ConflictError
-from domain.secret_keys import forget_others, note_use
+from domain.secret_keys import forget_missing_keys, record_use
 from domain.upkeep.rekeying import Rotation, reencrypt, rotation
 from web.commands.transaction import one_transaction, with_any_key
 from web.extensions import db
@@ -47,8 +47,8 @@ def reencrypt_command() -> dict[str, Any]:
 def forget_command() -> dict[str, Any]:
     """Forget lost keys: start anew with SECRET_KEY; what other keys made is void."""
     session, keyring = db.session(), services().keyring
-    gone = forget_others(keyring, session=session)
-    note_use(keyring, session=session, now=now())
+    gone = forget_missing_keys(keyring, session=session)
+    record_use(keyring, session=session, now=now())
     return {"forgotten": list(gone)}
 
 

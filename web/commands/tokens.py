@@ -37,7 +37,7 @@ def create_token_command(*, user: str, name: str, scopes: str, days: int | None)
         keyring=services().keyring,
         now=now(),
     )
-    _note(EventKind.TOKEN_ISSUED, token.token)
+    _record(EventKind.TOKEN_ISSUED, token.token)
     return {"token": token.clear, "expires_at": written(token.token.expires_at)}
 
 
@@ -57,10 +57,10 @@ def list_tokens_command(*, user: str) -> dict[str, Any]:
 def revoke_token_command(*, token_id: int) -> dict[str, Any]:
     """Make the personal access token ID worthless at once; ask `tokens list` for the number."""
     token = revoke_token(token_id, owner_id=None, session=db.session(), now=now())
-    _note(EventKind.TOKEN_REVOKED, token)
+    _record(EventKind.TOKEN_REVOKED, token)
     return token.as_json()
 
 
-def _note(kind: EventKind, token: TokenView) -> None:
+def _record(kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
     record_event(Event(kind=kind, user_id=token.user_id, subject=token.name, details=details))

@@ -11,7 +11,7 @@ from flask.cli import with_appcontext
 from sqlalchemy.exc import DataError, DBAPIError
 
 from domain.errors import DomainError, InvalidError
-from domain.secret_keys import take_up
+from domain.secret_keys import register_use
 from web.extensions import db
 from web.logging import without_secrets
 from web.services import now, services
@@ -43,7 +43,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 def _take_up_key() -> None:
     try:
-        take_up(services().keyring, session=db.session(), now=now())
+        register_use(services().keyring, session=db.session(), now=now())
         # Committed first: the work may take long, and other hosts take up keys meanwhile.
         db.session.commit()
     except DBAPIError as error:

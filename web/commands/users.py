@@ -82,7 +82,7 @@ def lock_command(*, name: str) -> dict[str, Any]:
     """Keep the user NAME out at once: signed out everywhere, and no password or token works."""
     user = get_user(name, session=db.session())
     lock(user, by=None, session=db.session())
-    return _noted(EventKind.USER_LOCKED, user)
+    return _recorded(EventKind.USER_LOCKED, user)
 
 
 @users.command("unlock")
@@ -92,7 +92,7 @@ def unlock_command(*, name: str) -> dict[str, Any]:
     """Let the user NAME in again, also after too many wrong passwords."""
     user = get_user(name, session=db.session())
     unlock(user, session=db.session(), keyring=services().keyring)
-    return _noted(EventKind.USER_UNLOCKED, user)
+    return _recorded(EventKind.USER_UNLOCKED, user)
 
 
 @users.command("reset-password")
@@ -119,7 +119,7 @@ def reset_password_command(
     )
     forget_first_password(user.username)
     ended = end_access(user.id, applications=not keep_applications, tokens=revoke_tokens)
-    return {**_noted(EventKind.PASSWORD_RESET, user, **ended), "password": password}
+    return {**_recorded(EventKind.PASSWORD_RESET, user, **ended), "password": password}
 
 
 @users.command("export")
@@ -156,6 +156,6 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
     return {"users": [each.as_json() for each in page.items], "next": page.next_before}
 
 
-def _noted(kind: EventKind, user: UserRow, **details: object) -> dict[str, Any]:
+def _recorded(kind: EventKind, user: UserRow, **details: object) -> dict[str, Any]:
     record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details or None))
     return {"id": user.id, "username": user.username, "state": user.state}

@@ -13,7 +13,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from domain.threads import ThreadExecutor, serves_in_greenlets
 from web.database.sqlite import DeadlineSqliteConnection
-from web.database.wal_keeper import KEPT_BYTES
+from web.database.wal_truncation import KEPT_BYTES
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 

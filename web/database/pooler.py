@@ -5,7 +5,7 @@ The service needs connections of its own for prepared statements and locks.
 
 import psycopg
 
-from web.database.queue_tables import address_of
+from web.database.queue_tables import psycopg_url
 from web.settings.reader import Settings
 
 _WHO = "SELECT pg_backend_pid()"
@@ -15,10 +15,10 @@ def connections_are_shared(settings: Settings) -> bool:
     """Return whether two connections share a server process, or one changes it."""
     if settings.uses_sqlite:
         return False
-    address, timeout = address_of(settings), settings.database_connect_timeout_seconds
+    url, timeout = psycopg_url(settings), settings.database_connect_timeout_seconds
     with (
-        psycopg.connect(address, autocommit=True, connect_timeout=timeout) as one,
-        psycopg.connect(address, autocommit=True, connect_timeout=timeout) as other,
+        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as one,
+        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as other,
     ):
         return _meet(one, other)
 

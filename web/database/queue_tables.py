@@ -31,7 +31,7 @@ class QueueRefusedError(Exception):
 def queue_on_postgres(settings: Settings) -> SqlHuey:
     """Return the queue without creating its tables."""
     database = PostgresqlDatabase(
-        address_of(settings),
+        psycopg_url(settings),
         prefer_psycopg3=True,
         connect_timeout=settings.database_connect_timeout_seconds,
         options=f"-c search_path={SCHEMA}",
@@ -39,7 +39,7 @@ def queue_on_postgres(settings: Settings) -> SqlHuey:
     return SqlHuey("gatebell", database=database, results=False, create_tables=False)
 
 
-def address_of(settings: Settings) -> str:
+def psycopg_url(settings: Settings) -> str:
     """Return the database URL for psycopg."""
     url = make_url(settings.database_url).set(drivername="postgresql")
     return url.render_as_string(hide_password=False)
@@ -54,7 +54,7 @@ def make_queue_tables(settings: Settings) -> None:
         return
     timeout = settings.database_connect_timeout_seconds
     # Two processes that create the same table at once would fail, even with IF NOT EXISTS.
-    with psycopg.connect(address_of(settings), connect_timeout=timeout) as connection:
+    with psycopg.connect(psycopg_url(settings), connect_timeout=timeout) as connection:
         _lock(connection)
         may_make_tables = _ensure_schema(connection)
         connection.commit()

@@ -29,7 +29,7 @@ class IncompatibleSchemaError(Exception):
     """A newer release has migrated the database incompatibly."""
 
 
-class Shape(Enum):
+class SchemaState(Enum):
     """The state of the schema compared with this code."""
 
     OLDER = "older"
@@ -49,11 +49,11 @@ def migrate(settings: Settings) -> None:
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     try:
         with _migration_lock(settings, engine), engine.begin() as connection:
-            shape = shape_of(connection)
+            shape = schema_state(connection)
             refuse_too_new(shape, connection)
-            if shape is Shape.NEWER:
+            if shape is SchemaState.NEWER:
                 _log.warning(_NEWER, _revision(connection), newest_known_revision())
-            elif shape is Shape.OLDER:
+            elif shape is SchemaState.OLDER:
                 _upgrade(connection)
     finally:
         engine.dispose()
@@ -89,7 +89,7 @@ def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
         yield
 
 
-def shape_of(connection: Connection) -> Shape:
+def schema_state(connection: Connection) -> SchemaState:
     """Return the state of the database's schema.
 
     During a rolling update, or after a rollback, old code works on a newer schema. Migrations only
@@ -97,15 +97,19 @@ def shape_of(connection: Connection) -> Shape:
     """
     current = _revision(connection)
     if current == newest_known_revision():
-        return Shape.RIGHT
+        return SchemaState.RIGHT
     if current is None or current in _known_revisions():
-        return Shape.OLDER
-    return Shape.NEWER if _oldest_supported(connection) in _known_revisions() else Shape.TOO_NEW
+        return SchemaState.OLDER
+    return (
+        SchemaState.NEWER
+        if _oldest_supported(connection) in _known_revisions()
+        else SchemaState.TOO_NEW
+    )
 
 
-def refuse_too_new(shape: Shape, connection: Connection) -> None:
+def refuse_too_new(shape: SchemaState, connection: Connection) -> None:
     """Raise IncompatibleSchemaError if this code cannot use the schema."""
-    if shape is Shape.TOO_NEW:
+    if shape is SchemaState.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
         message = (
             f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "

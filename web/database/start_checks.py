@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from domain.clock import system_clock
 from domain.keyring import Keyring
-from domain.secret_keys import WrongSecretKeyError, take_up
+from domain.secret_keys import WrongSecretKeyError, register_use
 from web.database.engine import open_engine
 from web.database.pooler import connections_are_shared
 from web.database.queue_tables import QueueRefusedError
-from web.database.schema import IncompatibleSchemaError, Shape, refuse_too_new, shape_of
+from web.database.schema import IncompatibleSchemaError, SchemaState, refuse_too_new, schema_state
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
@@ -36,7 +36,7 @@ class CannotStartError(Exception):
     """The service cannot start for an external reason; the text is one sentence."""
 
 
-class DatabaseAwayError(CannotStartError):
+class DatabaseUnavailableError(CannotStartError):
     """The database is unavailable."""
 
 
@@ -50,15 +50,15 @@ def reasons_in_a_sentence() -> Iterator[None]:
     except (SQLAlchemyError, psycopg.Error, PeeweeException) as error:
         reason = without_secrets(str(error).strip().partition("\n")[0])
         message = f"DATABASE_URL: the database cannot be used: {reason}"
-        raise DatabaseAwayError(message) from error
+        raise DatabaseUnavailableError(message) from error
 
 
-def require_shape(settings: Settings) -> None:
+def require_schema(settings: Settings) -> None:
     """Raise CannotStartError unless the database has a schema that this code can use."""
     with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
-        shape = shape_of(connection)
+        shape = schema_state(connection)
         refuse_too_new(shape, connection)
-    if shape is Shape.OLDER:
+    if shape is SchemaState.OLDER:
         raise CannotStartError(_NOT_MIGRATED)
 
 
@@ -70,7 +70,7 @@ def require_own_connections(settings: Settings) -> None:
         raise CannotStartError(_POOLED)
 
 
-def take_up_secret_key(settings: Settings) -> None:
+def register_secret_key(settings: Settings) -> None:
     """Register the secret key; raise CannotStartError if it is the wrong one."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with (
@@ -79,24 +79,24 @@ def take_up_secret_key(settings: Settings) -> None:
         Session(engine) as session,
         session.begin(),
     ):
-        take_up(keyring, session=session, now=system_clock())
+        register_use(keyring, session=session, now=system_clock())
 
 
-def check_if_it_answers(settings: Settings) -> None:
+def check_if_available(settings: Settings) -> None:
     """Run the checks for programs that can wait for an unavailable or unmigrated database.
 
     Raises CannotStartError for what does not resolve by waiting.
     """
     try:
         with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
-            shape = shape_of(connection)
+            shape = schema_state(connection)
             refuse_too_new(shape, connection)
-        if shape is Shape.OLDER:
+        if shape is SchemaState.OLDER:
             _log.warning(_NOT_MIGRATED)
         else:
             require_own_connections(settings)
-            take_up_secret_key(settings)
-    except DatabaseAwayError as error:
+            register_secret_key(settings)
+    except DatabaseUnavailableError as error:
         _log.warning(str(error))
 
 

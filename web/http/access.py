@@ -18,7 +18,7 @@ from domain.oauth.presented_tokens.bearer import (
     Refusal,
     get_access_token_bearer,
     get_bearer,
-    note_use,
+    record_use,
 )
 from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
@@ -31,7 +31,7 @@ from web.http.bearer_token import (
 )
 from web.http.endpoints import Mark
 from web.http.key_proofs import check_key
-from web.http.public_address import this_page
+from web.http.public_urls import current_path
 from web.http.rate_limits import check_api_rate
 from web.services import now, services, settings
 
@@ -109,7 +109,7 @@ checks_its_key = Mark(access="a sender with an integration key")
 
 
 def _to_sign_in() -> ResponseReturnValue:
-    return redirect(url_for("sessions.sign_in", next=this_page()))
+    return redirect(url_for("sessions.sign_in", next=current_path()))
 
 
 def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ administrator_afresh = Mark(
 
 def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
     flash("This needs a fresh sign-in: prove that it is you, then do it once more.", "warning")
-    begin = url_for("admin.users.show", user_id=user_id) if user_id else this_page()
+    begin = url_for("admin.users.show", user_id=user_id) if user_id else current_path()
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 
@@ -213,7 +213,7 @@ def _bearer(accepted: tuple[str, ...]) -> Bearer:
         raise
     check_api_rate(found.user_id)
     found.require(*accepted)
-    note_use(found, address=request.remote_addr, connection=connection, now=moment)
+    record_use(found, address=request.remote_addr, connection=connection, now=moment)
     g.bearer = found
     return found
 
@@ -251,5 +251,5 @@ def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
     )
     check_key(found, token, now=moment)
     found.require(*accepted)
-    note_use(found, address=request.remote_addr, connection=connection, now=moment)
+    record_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

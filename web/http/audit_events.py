@@ -5,15 +5,15 @@ from dataclasses import replace
 from flask import g, has_request_context, request
 from flask_login import current_user
 
-from domain.audit.events import Actor, Event, Origin, store_event
+from domain.audit.events import Actor, Event, EventSource, store_event
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 from web.services import now
 
 
-def origin() -> Origin:
+def event_source() -> EventSource:
     """Return the actor and the source of the current request."""
-    return Origin(
+    return EventSource(
         actor=_actor(),
         address=request.remote_addr,
         user_agent=request.user_agent.string,
@@ -39,6 +39,6 @@ def record_event(event: Event) -> None:
     """
     if not has_request_context():
         by_command = replace(event, details={**(event.details or {}), "by": "command"})
-        store_event(by_command, Origin(), session=db.session(), now=now())
+        store_event(by_command, EventSource(), session=db.session(), now=now())
         return
-    store_event(event, origin(), session=db.session(), now=now())
+    store_event(event, event_source(), session=db.session(), now=now())

@@ -38,7 +38,7 @@ from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.oauth_errors import advice, explained
-from web.http.public_address import below
+from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods
 from web.http.transactions import roll_back
 from web.services import settings
@@ -305,7 +305,7 @@ def _page(
         title=title,
         message=sentence,
         advice=advice,
-        plain_list=below(request.path) if words is _UNKNOWN_QUERY else None,
+        plain_list=with_base_path(request.path) if words is _UNKNOWN_QUERY else None,
         request_id=g.get("request_id", ""),
     )
     response = make_response(html, status)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from flask import request
 
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.oauth.presented_tokens.dpop import Target
+from domain.oauth.presented_tokens.dpop import ProofTarget
 from domain.oauth.presented_tokens.key_binding import PresentedToken, check_bound
 from web.services import services, settings
 
@@ -20,7 +20,7 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
     # The public URL from BASE_URL, never from the Host header.
     url = f"{settings().base_url}{quote(request.path)}"
     presented = PresentedToken(
-        target=Target(request.method, url, token),
+        target=ProofTarget(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )

@@ -15,8 +15,8 @@ from flask import Flask, Response, after_this_request, request
 from flask_login import current_user
 from limits import RateLimitItem, parse_many
 
-from domain.addresses import client_of
 from domain.errors import TooManyRequestsError
+from domain.ip_addresses import client_prefix
 from web.http.endpoints import page_blueprints
 from web.services import now, services, settings
 
@@ -144,4 +144,4 @@ def _check_page() -> None:
 
 def _address() -> str:
     """Return the client's IP address as a subject; only trusted proxies can set it."""
-    return client_of(request.remote_addr or "")
+    return client_prefix(request.remote_addr or "")

@@ -17,7 +17,7 @@ from werkzeug.routing import (
 
 from domain.database.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
-from web.http.public_address import path_of
+from web.http.public_urls import path_of
 from web.services import settings
 
 #: Reserved besides the first segments of routes, because they look like parts of the service.

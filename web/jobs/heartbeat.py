@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
 from domain.programs.hosts import REPORT_INTERVAL, HostReport, record_host_report
-from domain.secret_keys import note_use
+from domain.secret_keys import record_use
 from web.database.clocks import clock_lead_ms, warn_of_lead
 from web.database.engine import open_engine
 from web.database.schema import newest_known_revision
@@ -54,6 +54,6 @@ def beat(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
                 seen_at=clock(),
             )
             record_host_report(report, session=session)
-            note_use(keyring, session=session, now=clock())
+            record_use(keyring, session=session, now=clock())
     finally:
         engine.dispose()

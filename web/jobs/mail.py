@@ -25,7 +25,7 @@ from domain.mail.smtp import (
     PermanentMailError,
     Sender,
 )
-from domain.oauth.personal_tokens.expiry_notices import Sign, queue_expiry_notices
+from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
 from models import InstanceSetting
 from web.database.engine import open_engine
 from web.settings.reader import Settings, override, settings_from_environment
@@ -58,7 +58,9 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
-        sign = Sign(instance_name=current.instance_name, base_url=current.base_url, ahead=ahead)
+        sign = NoticeSettings(
+            instance_name=current.instance_name, base_url=current.base_url, ahead=ahead
+        )
         written = queue_expiry_notices(sign, session=session, now=clock())
     _log.info("mail queued", extra={"count": written})
     return written

@@ -17,8 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from domain.programs.job_turns import WORKER_HEARTBEAT
 from web.audit_stream import log_audit_events
 from web.database.queue_tables import make_queue_tables, queue_on_postgres
-from web.database.start_checks import CannotStartError, check_if_it_answers, reasons_in_a_sentence
-from web.database.wal_keeper import start_wal_keeper
+from web.database.start_checks import CannotStartError, check_if_available, reasons_in_a_sentence
+from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
 from web.jobs.heartbeat import start_heartbeat
@@ -103,13 +103,13 @@ def main() -> None:
     try:
         settings = settings_from_environment()
         configure_logging(settings)
-        check_if_it_answers(settings)
+        check_if_available(settings)
         with reasons_in_a_sentence():
             queue = open_queue(settings)
     except (SettingsError, CannotStartError) as error:
         sys.exit(str(error))
     start_heartbeat(settings, "worker")
-    start_wal_keeper(settings)
+    start_wal_truncation(settings)
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     log_audit_events()

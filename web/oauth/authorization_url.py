@@ -35,20 +35,20 @@ class LongRequestError(DomainError):
         super().__init__("The authorization request of the application is too long.")
 
 
-def address_for(parameters: Mapping[str, Sequence[str]]) -> str:
+def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
     """Return the URL, with every value of every parameter, or raise LongRequestError."""
-    address = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
-    if len(address) > _LONGEST:
+    url = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
+    if len(url) > _LONGEST:
         raise LongRequestError
-    return address
+    return url
 
 
-def asked_now(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+def with_asked_at(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     """Return the parameters with the present moment as the one at which they were asked."""
     return {**parameters, _ASKED_AT: [seal(now().isoformat(), purpose=_PURPOSE)]}
 
 
-def when_asked(parameters: MultiDict[str, str]) -> datetime | None:
+def read_asked_at(parameters: MultiDict[str, str]) -> datetime | None:
     """Return the moment that came along, unless it is not one of ours."""
     try:
         moment = unseal(parameters.get(_ASKED_AT, ""), purpose=_PURPOSE, lifetime=_LIFETIME)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
-from domain.accounts.signing_in.sessions import Browser
+from domain.accounts.signing_in.sessions import RequestSource
 from domain.oauth.context import OAuthContext
 from domain.oauth.json_bodies import parameters_in
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
@@ -43,7 +43,7 @@ def oauth_context() -> OAuthContext:
         keyring=own.keyring,
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
-        origin=_origin(),
+        source=_source(),
         record_event=record_event,
     )
 
@@ -52,11 +52,11 @@ def _has_begun() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def _origin() -> Browser:
+def _source() -> RequestSource:
     if not has_request_context():  # a command of the operator's, for example
-        return Browser(address=None, user_agent=None)
+        return RequestSource(address=None, user_agent=None)
     agent = request.environ.get("HTTP_USER_AGENT", "")
-    return Browser(address=request.remote_addr, user_agent=agent)
+    return RequestSource(address=request.remote_addr, user_agent=agent)
 
 
 def authorization_server() -> AuthorizationServer:
@@ -106,7 +106,7 @@ def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
     return {name: values.getlist(name) for name in values}
 
 
-class _RedirectToTheLetter(Response):
+class _VerbatimRedirect(Response):
     """Redirects to the URI of the application as registered; Werkzeug would rewrite it."""
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
@@ -120,7 +120,7 @@ def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
     """Return the HTTP response for a response of the protocol."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
-        return redirect(location, code=oauth_response.status, Response=_RedirectToTheLetter)
+        return redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
     body = oauth_response.body
     if not isinstance(body, str) and "error" in body:
         body = explained(body)

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Flask, g, request, url_for
 from flask_login import current_user
 
-from web.http.public_address import this_page
+from web.http.public_urls import current_path
 from web.services import now, settings
 
 
@@ -47,7 +47,7 @@ def _context() -> dict[str, Any]:
         "now": now(),
         "instance_name": settings().instance_name,
         "project": g.get("project"),
-        "this_page": this_page,
+        "current_path": current_path,
     }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
-from domain.projects.access import MOST_COUNTED
-from domain.text_links import is_web_address, link_parts
+from domain.projects.access import COUNT_LIMIT
+from domain.text_links import is_web_url, link_parts
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -37,20 +37,20 @@ _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
 _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
 
 
-def counted(number: int, word: str, plural: str | None = None) -> str:
+def pluralize(number: int, word: str, plural: str | None = None) -> str:
     """Return a number with a noun: `1 alert`, `1,204 alerts`."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
 def capped(number: int) -> str:
     """Return a count that may be capped: `1,204`, `10,000+`."""
-    return f"{number:,}" if number <= MOST_COUNTED else f"{MOST_COUNTED:,}+"
+    return f"{number:,}" if number <= COUNT_LIMIT else f"{COUNT_LIMIT:,}+"
 
 
 def duration(seconds: float) -> str:
     """Return a duration in its largest unit, rounded down: `3 minutes`."""
     length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
-    return counted(int(seconds // length), word)
+    return pluralize(int(seconds // length), word)
 
 
 def relative_time(moment: datetime, now: datetime) -> str:
@@ -75,7 +75,7 @@ def machine_time(moment: datetime) -> str:
 def file_size(size: int) -> str:
     """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`."""
     if size < _KIBI:
-        return counted(size, "byte")
+        return pluralize(size, "byte")
     if size < _KIBI * _KIBI:
         return f"{size / _KIBI:.1f} KiB"
     return f"{size / _KIBI / _KIBI:.1f} MiB"
@@ -135,7 +135,7 @@ def init_app(app: Flask) -> None:
         return url_for("static", filename=filename, v=version_of(filename))
 
     filters: dict[str, Callable[..., Any]] = {
-        "counted": counted,
+        "pluralize": pluralize,
         "capped": capped,
         "link_parts": link_parts,
         "duration": duration,
@@ -151,5 +151,5 @@ def init_app(app: Flask) -> None:
         "initial": initial,
     }
     app.jinja_env.filters.update(filters)
-    app.jinja_env.tests["web_link"] = is_web_address
+    app.jinja_env.tests["web_link"] = is_web_url
     app.jinja_env.globals["asset"] = asset

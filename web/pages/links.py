@@ -36,5 +36,5 @@ def _link(**cursor: int | str | None) -> str | None:
         if name not in {"before", "after"} and not name.startswith("_")
     ]
     # Appended as a query: as arguments of `url_for` its names could match parts of the path.
-    address = url_for(request.endpoint or "", **(request.view_args or {}))
-    return f"{address}?{urlencode(kept + list(cursor.items()))}"
+    url = url_for(request.endpoint or "", **(request.view_args or {}))
+    return f"{url}?{urlencode(kept + list(cursor.items()))}"

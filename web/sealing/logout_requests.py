@@ -14,28 +14,28 @@ from web.sealing.consent_forms import ExpiredFormError
 from web.sealing.sealer import BrokenSealError, seal, unseal
 
 _CARRIED, _CARRIED_FOR = "logout", timedelta(minutes=5)
-_QUESTION, _OPEN_FOR = "logout question", timedelta(hours=1)
+_CONFIRMATION, _OPEN_FOR = "logout question", timedelta(hours=1)
 
 
-def carry(asked: LogoutRequest) -> str:
+def seal_request(asked: LogoutRequest) -> str:
     """Seal a request for a redirect."""
     return seal(asdict(asked), purpose=_CARRIED)
 
 
-def open_carried(sealed_text: str) -> LogoutRequest:
+def open_request(sealed_text: str) -> LogoutRequest:
     """Return the request, or raise ExpiredFormError."""
     return LogoutRequest(**_opened(sealed_text, _CARRIED, _CARRIED_FOR))
 
 
-def seal_question(asked: LogoutRequest, *, sign_in_id: int) -> str:
+def seal_confirmation(asked: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a request for the confirmation by one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
-    return seal(sealed, purpose=_QUESTION)
+    return seal(sealed, purpose=_CONFIRMATION)
 
 
-def open_question(sealed_text: str, *, sign_in_id: int) -> LogoutRequest:
+def open_confirmation(sealed_text: str, *, sign_in_id: int) -> LogoutRequest:
     """Return the request, or raise ExpiredFormError."""
-    sealed = _opened(sealed_text, _QUESTION, _OPEN_FOR)
+    sealed = _opened(sealed_text, _CONFIRMATION, _OPEN_FOR)
     if sealed["sign_in"] != sign_in_id:
         raise ExpiredFormError
     return LogoutRequest(**sealed["asked"])

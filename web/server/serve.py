@@ -13,9 +13,9 @@ from web.database.schema import migrate
 from web.database.start_checks import (
     CannotStartError,
     reasons_in_a_sentence,
+    register_secret_key,
     require_own_connections,
-    require_shape,
-    take_up_secret_key,
+    require_schema,
 )
 from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
@@ -63,8 +63,8 @@ def _prepare(settings: Settings) -> None:
             migrate(settings)
             make_queue_tables(settings)
     else:
-        require_shape(settings)
-    take_up_secret_key(settings)
+        require_schema(settings)
+    register_secret_key(settings)
     with reasons_in_a_sentence():
         first = ensure_first_administrator(settings)
     if first:

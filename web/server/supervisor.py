@@ -49,7 +49,7 @@ class _Run:
         self._started_at = monotonic()
         return self.process.pid
 
-    def rest(self) -> None:
+    def schedule_restart(self) -> None:
         """Schedule the next start after a pause that grows with each restart."""
         assert self.process is not None  # noqa: S101 - it has just ended
         if monotonic() - self._started_at >= _LONG_LIFE_SECONDS:
@@ -82,7 +82,7 @@ class Supervisor:
         The exit status is 0 only if all programs stopped as told.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._note)
+            signal.signal(number, self._remember_signal)
         ended = self._wait_for_an_end()
         if ended:
             sys.stderr.write(f"The {ended} process ended by itself; stopping everything.\n")
@@ -90,7 +90,7 @@ class Supervisor:
         self._watchdog.close()
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._told_to_stop.is_set():
             self._told_twice.set()
         self._told_to_stop.set()
@@ -114,7 +114,7 @@ class Supervisor:
             return True
         self._watchdog.remove(run.process.pid)
         if run.program.is_restarted:
-            run.rest()
+            run.schedule_restart()
         return run.program.is_restarted
 
     def _stop(self) -> list[int]:

@@ -20,7 +20,7 @@ class Source(Enum):
 
 
 @dataclass(frozen=True)
-class About:
+class SettingMetadata:
     """The metadata of a setting."""
 
     kind: kinds.Kind[Any]
@@ -39,7 +39,7 @@ class About:
 
 def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
     """Define a setting that is only read at the start."""
-    about = About(kind, doc, Source.ENVIRONMENT)
+    about = SettingMetadata(kind, doc, Source.ENVIRONMENT)
     return field(default=default, metadata={"about": about})
 
 
@@ -51,28 +51,28 @@ def live(
     narrower: kinds.Kind[Value] | None = None,
 ) -> Value:
     """Define a setting that can change at run time, optionally within narrower bounds."""
-    about = About(kind, doc, Source.LIVE, narrower=narrower)
+    about = SettingMetadata(kind, doc, Source.LIVE, narrower=narrower)
     return field(default=default, metadata={"about": about})
 
 
 def secret(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
     """Define a secret setting, which is never shown."""
-    about = About(kind, doc, Source.SECRET)
+    about = SettingMetadata(kind, doc, Source.SECRET)
     return field(default=default, repr=False, metadata={"about": about})
 
 
-def made(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
+def computed(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
     """Define a setting with a computed default."""
-    about = About(kind, doc, Source.ENVIRONMENT, default_in_words)
+    about = SettingMetadata(kind, doc, Source.ENVIRONMENT, default_in_words)
     return cast("Value", field(metadata={"about": about}))
 
 
-def made_secret(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
+def computed_secret(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
     """Define a secret setting with a computed default."""
-    about = About(kind, doc, Source.SECRET, default_in_words)
+    about = SettingMetadata(kind, doc, Source.SECRET, default_in_words)
     return cast("Value", field(repr=False, metadata={"about": about}))
 
 
-def about(setting: Field[Any]) -> About:
+def about(setting: Field[Any]) -> SettingMetadata:
     """Return the metadata of a setting."""
-    return cast("About", setting.metadata["about"])
+    return cast("SettingMetadata", setting.metadata["about"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from web.settings import kinds
-from web.settings.fields import fixed, live, made, made_secret, secret
+from web.settings.fields import computed, computed_secret, fixed, live, secret
 
 _MIB = 1024 * 1024
 _DAY = 86_400
@@ -20,7 +20,7 @@ class Settings:
 
     host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on.")
     port: int = fixed(8000, kinds.whole_number(1, 65_535), "Port to listen on.")
-    base_url: str = made(
+    base_url: str = computed(
         "http://HOST:PORT",
         kinds.base_url(),
         "Address under which people and clients reach the service; also the issuer.",
@@ -34,10 +34,10 @@ class Settings:
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
     )
 
-    instance_path: Path = made(  # noqa: RUF009 - makes a field
+    instance_path: Path = computed(  # noqa: RUF009 - makes a field
         "./instance", kinds.directory(), "Directory for the files that the service keeps."
     )
-    database_url: str = made_secret(
+    database_url: str = computed_secret(
         "sqlite:///gatebell.db",
         kinds.database_url(),
         "The database; a relative SQLite file lies in INSTANCE_PATH.",
@@ -67,7 +67,7 @@ class Settings:
         "How long to wait for a lock of SQLite.",
     )
 
-    secret_key: str = made_secret(
+    secret_key: str = computed_secret(
         "made once in INSTANCE_PATH/secret_key; with Postgres it has to be given",
         kinds.long_secret(),
         "Signs, hashes and encrypts; the same on every machine that shares the database.",

@@ -7,7 +7,12 @@ from flask import redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
-from domain.accounts.signing_in.sessions import Authentication, Browser, close_sign_in, open_sign_in
+from domain.accounts.signing_in.sessions import (
+    Authentication,
+    RequestSource,
+    close_sign_in,
+    open_sign_in,
+)
 from domain.audit.events import Event, EventKind
 from web.extensions import db
 from web.http.access import get_current_user, load_current_user
@@ -20,7 +25,7 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
     """Open a sign-in for an authenticated user, and redirect to the requested page."""
     token = open_sign_in(
         authentication,
-        Browser(address=request.remote_addr, user_agent=request.user_agent.string),
+        RequestSource(address=request.remote_addr, user_agent=request.user_agent.string),
         session=db.session(),
         keyring=services().keyring,
         now=now(),

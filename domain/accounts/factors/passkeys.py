@@ -130,9 +130,9 @@ def use_passkey(
     passkey = _find(credential_id_of(reply), session)
     if passkey is None or passkey.user_id != user_id:
         raise PasskeyRefusedError
-    proof = verify_assertion(reply, _known(passkey), verification)
-    _count_use(passkey, proof, session=session, now=now)
-    return proof
+    assertion = verify_assertion(reply, _known(passkey), verification)
+    _count_use(passkey, assertion, session=session, now=now)
+    return assertion
 
 
 def _consume_challenge(
@@ -147,16 +147,18 @@ def _consume_challenge(
         raise PasskeyRefusedError
 
 
-def _count_use(passkey: Passkey, proof: Assertion, *, session: Session, now: datetime) -> None:
+def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now: datetime) -> None:
     """Store the signature counter; of two responses with the same counter, one is refused."""
     # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
-        Passkey.sign_count == 0 if proof.sign_count == 0 else Passkey.sign_count < proof.sign_count
+        Passkey.sign_count == 0
+        if assertion.sign_count == 0
+        else Passkey.sign_count < assertion.sign_count
     )
     claim = (
         update(Passkey)
         .where(Passkey.id == passkey.id, grows)
-        .values(sign_count=proof.sign_count, last_used_at=now)
+        .values(sign_count=assertion.sign_count, last_used_at=now)
         .returning(Passkey.id)
     )
     if session.scalar(claim) is None:

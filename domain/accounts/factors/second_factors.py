@@ -10,7 +10,7 @@ from models import Passkey, RecoveryCode, TotpDevice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Factors:
+class SecondFactors:
     """The second factors of a user."""
 
     #: When the authenticator app was set up; None without one.
@@ -40,14 +40,14 @@ def has_second_factor(user_id: int, *, session: Session) -> bool:
     return bool(session.scalar(select(or_(has_app, has_passkey))))
 
 
-def factors_of(user_id: int, *, session: Session) -> Factors:
+def factors_of(user_id: int, *, session: Session) -> SecondFactors:
     """Return the second factors of a user."""
     app_since = select(TotpDevice.confirmed_at).where(TotpDevice.user_id == user_id)
     passkeys = select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
     codes_left = select(func.count(RecoveryCode.id)).where(
         RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None)
     )
-    return Factors(
+    return SecondFactors(
         app_since=session.scalar(app_since),
         passkeys=tuple(session.scalars(passkeys)),
         recovery_codes_left=session.scalar(codes_left) or 0,

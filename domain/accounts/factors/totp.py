@@ -29,7 +29,7 @@ def new_seed() -> str:
     return random_letters(_BASE32, _SEED_LETTERS)
 
 
-def address_for_apps(seed: str, *, username: str, instance: str) -> str:
+def provisioning_uri(seed: str, *, username: str, instance: str) -> str:
     """Return the otpauth URI for the QR code."""
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 

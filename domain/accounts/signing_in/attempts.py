@@ -7,7 +7,7 @@ from datetime import timedelta
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost
 from domain.accounts.users import SignInAttempt
-from domain.addresses import client_of
+from domain.ip_addresses import client_prefix
 from models.folding import fold
 
 
@@ -64,7 +64,7 @@ class SignInLimits:
     def address_limit(self, address: str | None) -> AttemptLimit:
         """Return the limit for an IP address, over all steps of signing in."""
         return AttemptLimit(
-            subject=f"sign-in address {client_of(address or '')}",
+            subject=f"sign-in address {client_prefix(address or '')}",
             attempts=self.per_address,
             window=self.window,
         )

@@ -126,11 +126,11 @@ def prove_with_passkey(
     _claim(limits, session, keyring, now)
     if attempt.user_id is None:
         raise PasskeyRefusedError
-    proof = use_passkey(
+    assertion = use_passkey(
         attempt.user_id, reply, verification, session=session, keyring=keyring, now=now
     )
     _clear(limits, session, keyring)
-    return proof
+    return assertion
 
 
 def _claim(

@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 from domain.accounts.factors.passkey_ceremonies import Assertion
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.errors import NotFoundError
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
 
 
 @dataclass(frozen=True, kw_only=True)
-class Browser:
+class RequestSource:
     """The IP address and the user agent of a request."""
 
     address: str | None
@@ -37,23 +37,23 @@ BY_PASSWORD = ("pwd",)
 BY_PASSWORD_AND_CODE = ("pwd", "otp", "mfa")
 
 
-def by_password_and_passkey(proof: Assertion) -> tuple[str, ...]:
+def by_password_and_passkey(assertion: Assertion) -> tuple[str, ...]:
     """Return the `amr` values for a password followed by a passkey."""
-    return ("pwd", _key(proof), "mfa")
+    return ("pwd", _key(assertion), "mfa")
 
 
-def by_passkey(proof: Assertion) -> tuple[str, ...]:
+def by_passkey(assertion: Assertion) -> tuple[str, ...]:
     """Return the `amr` values for a passkey with user verification."""
-    return (_key(proof), "user", "mfa")
+    return (_key(assertion), "user", "mfa")
 
 
-def _key(proof: Assertion) -> str:
-    return "hwk" if proof.is_bound_to_device else "swk"
+def _key(assertion: Assertion) -> str:
+    return "hwk" if assertion.is_bound_to_device else "swk"
 
 
 def open_sign_in(
-    proof: Authentication,
-    browser: Browser,
+    authentication: Authentication,
+    browser: RequestSource,
     *,
     session: Session,
     keyring: Keyring,
@@ -61,19 +61,19 @@ def open_sign_in(
     lifetime: timedelta,
 ) -> str:
     """Store a sign-in of the user and return the token for the cookie."""
-    credential = keyring.issue(Kind.SIGN_IN)
+    credential = keyring.issue(CredentialType.SIGN_IN)
     session.add(
         SignIn(
             token_digest=credential.digest,
-            user_id=proof.user.id,
+            user_id=authentication.user.id,
             created_at=now,
             expires_at=now + lifetime,
             address=browser.address,
             user_agent=(browser.user_agent or "")[:255] or None,
-            methods=" ".join(proof.methods),
+            methods=" ".join(authentication.methods),
         )
     )
-    proof.user.last_sign_in_at = now
+    authentication.user.last_sign_in_at = now
     return credential.clear
 
 
@@ -81,7 +81,7 @@ def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[SignIn, User] | None:
     """Return the live sign-in of this token and its active user, or None."""
-    digests = keyring.credential_digests(token, Kind.SIGN_IN)
+    digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
     row = session.execute(
@@ -151,7 +151,7 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
     return OpenSignIns(items=items, total=total)
 
 
-def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> Browser:
+def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
     """Delete one sign-in of a user and return its browser, or raise NotFoundError."""
     mine = SignIn.user_id == user_id, SignIn.id == sign_in_id
     closed = session.execute(
@@ -160,7 +160,7 @@ def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> Brow
     if closed is None:
         message = "That browser is signed out already."
         raise NotFoundError(message)
-    return Browser(address=closed.address, user_agent=closed.user_agent)
+    return RequestSource(address=closed.address, user_agent=closed.user_agent)
 
 
 def close_all_sign_ins(user_id: int, *, session: Session) -> None:

@@ -22,7 +22,7 @@ _OVER_LIMIT = (429, 503)
 RECENT = 1_000
 
 
-class Show(StrEnum):
+class DeliverySelection(StrEnum):
     """A selection of deliveries, by its value in the URL."""
 
     ALL = "all"
@@ -38,18 +38,18 @@ class Show(StrEnum):
 
 
 _LABELS = {
-    Show.ALL: "All",
-    Show.ACCEPTED: "Accepted",
-    Show.REFUSED: "Refused",
-    Show.WARNINGS: "With remarks",
-    Show.TESTS: "Tests",
+    DeliverySelection.ALL: "All",
+    DeliverySelection.ACCEPTED: "Accepted",
+    DeliverySelection.REFUSED: "Refused",
+    DeliverySelection.WARNINGS: "With remarks",
+    DeliverySelection.TESTS: "Tests",
 }
 
-_CONDITIONS: Mapping[Show, ColumnElement[bool]] = {
-    Show.ACCEPTED: Delivery.status_code < _REFUSED_FROM,
-    Show.REFUSED: Delivery.status_code >= _REFUSED_FROM,
-    Show.WARNINGS: cast(Delivery.parse_warnings, Text) != "[]",
-    Show.TESTS: Delivery.is_test.is_(True),
+_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
+    DeliverySelection.ACCEPTED: Delivery.status_code < _REFUSED_FROM,
+    DeliverySelection.REFUSED: Delivery.status_code >= _REFUSED_FROM,
+    DeliverySelection.WARNINGS: cast(Delivery.parse_warnings, Text) != "[]",
+    DeliverySelection.TESTS: Delivery.is_test.is_(True),
 }
 
 
@@ -58,7 +58,7 @@ class DeliveryFilter:
     """A filter on the deliveries of an integration; without a status code it matches any."""
 
     integration_id: int
-    show: Show = Show.ALL
+    show: DeliverySelection = DeliverySelection.ALL
     status_code: int | None = None
 
 
@@ -101,12 +101,14 @@ class Refusals:
     last_shed_at: datetime | None
 
 
-def read_show(text: str | None) -> Show:
+def read_selection(text: str | None) -> DeliverySelection:
     """Return the selection of that name, or raise QueryError."""
     try:
-        return Show(text or Show.ALL)
+        return DeliverySelection(text or DeliverySelection.ALL)
     except ValueError as error:
-        raise QueryError(f"show must be one of {', '.join(Show)}.", field="show") from error
+        raise QueryError(
+            f"show must be one of {', '.join(DeliverySelection)}.", field="show"
+        ) from error
 
 
 def read_status(text: str | None) -> int | None:

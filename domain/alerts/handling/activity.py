@@ -30,7 +30,7 @@ class NoteKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changed:
+class FieldChange:
     """A field of an alert before and after a report; None for no value."""
 
     #: The name that pages show.
@@ -50,7 +50,7 @@ class ActivityView:
     user_name: str
     text: str
     created_at: datetime
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
 
 
 def add_entry(
@@ -94,12 +94,12 @@ def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[Activ
     return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
 
 
-def _read_changes(changes: Mapping[str, Any]) -> tuple[Changed, ...]:
+def _read_changes(changes: Mapping[str, Any]) -> tuple[FieldChange, ...]:
     return tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes)
 
 
-def _changed(name: str, old: Any, new: Any) -> Changed:
+def _changed(name: str, old: Any, new: Any) -> FieldChange:
     if name == "severity":
         words = SEVERITIES[old].value, SEVERITIES[new].value
-        return Changed(field="severity", old=words[0], new=words[1], is_rise=new < old)
-    return Changed(field=name.replace("_", " "), old=old, new=new)
+        return FieldChange(field="severity", old=words[0], new=words[1], is_rise=new < old)
+    return FieldChange(field=name.replace("_", " "), old=old, new=new)

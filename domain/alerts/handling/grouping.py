@@ -11,7 +11,7 @@ from typing import Any
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import FieldMapping, Target
+from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.payload_fields import flatten
 
 Fields = tuple[tuple[str, str], ...]
@@ -59,13 +59,16 @@ def explain(
 
 
 def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_Rule]:
-    given, name = mapping.fields(part).get(Target.FINGERPRINT), mapping.sources[Target.FINGERPRINT]
+    given, name = (
+        mapping.fields(part).get(AlertField.FINGERPRINT),
+        mapping.sources[AlertField.FINGERPRINT],
+    )
     if fingerprint.is_fingerprint(given):
         sentence = f"Reports with the same {name} are the same alert."
         yield fingerprint.of_value(given), sentence, {name: given}
-    steady = mapping.steady_part(part)
+    stable = mapping.stable_part(part)
     sentence = f"Reports that are the same but for {mapping.volatile} are the same alert."
-    yield fingerprint.of_payload(steady), sentence, steady
+    yield fingerprint.of_payload(stable), sentence, stable
 
 
 def _metrics_rules(part: Mapping[str, Any], item: IncomingAlert) -> Iterator[_Rule]:

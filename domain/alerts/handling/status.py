@@ -22,7 +22,7 @@ MOST_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class StatusChange:
     """The status that a user gives to alerts."""
 
     status: str
@@ -36,7 +36,7 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class StatusChangeResult:
     """The result of a change of several alerts."""
 
     #: Numbers (iid) of the alerts with the new status, including those that had it before.
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def change_status(
-    project_id: int, iid: int, change: Change, *, session: Session, now: datetime
+    project_id: int, iid: int, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
     """Change the status of an alert; raise ConflictError or NotFoundError."""
     outcome = change_statuses(project_id, [iid], change, session=session, now=now)
@@ -59,8 +59,8 @@ def change_status(
 
 
 def change_statuses(
-    project_id: int, iids: Sequence[int], change: Change, *, session: Session, now: datetime
-) -> Outcome:
+    project_id: int, iids: Sequence[int], change: StatusChange, *, session: Session, now: datetime
+) -> StatusChangeResult:
     """Change the status of alerts one by one; a conflict of one does not affect the others."""
     if len(iids) > MOST_AT_ONCE:
         message = f"Choose at most {MOST_AT_ONCE} alerts at once."
@@ -78,13 +78,13 @@ def change_statuses(
     refused = {
         alert.iid for alert in alerts if not _changed(alert, change, session=session, now=now)
     }
-    return Outcome(
+    return StatusChangeResult(
         done=tuple(alert.iid for alert in alerts if alert.iid not in refused),
         conflicts=tuple((alert.iid, alert.title) for alert in alerts if alert.iid in refused),
     )
 
 
-def _changed(alert: Alert, change: Change, *, session: Session, now: datetime) -> bool:
+def _changed(alert: Alert, change: StatusChange, *, session: Session, now: datetime) -> bool:
     if alert.status == change.status:
         return True
     try:

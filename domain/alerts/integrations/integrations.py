@@ -11,9 +11,9 @@ from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.errors import InvalidError, NotFoundError
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.randomness import random_hex
-from domain.text_links import is_web_address
+from domain.text_links import is_web_url
 from models import Delivery, Integration, Project
 
 #: The API URL of a Prometheus integration that was given none. The URL is stored and never called.
@@ -99,7 +99,7 @@ def create_integration(
         raise InvalidError(message, field="type")
     name = _checked_name(details.name, integration_type, is_first=not same)
     _check(integration_type, details, [other for other in others if other.active])
-    key = keyring.issue(Kind.INTEGRATION_KEY)
+    key = keyring.issue(CredentialType.INTEGRATION_KEY)
     integration = Integration(
         project_id=context.project_id,
         type=integration_type.value,
@@ -173,7 +173,7 @@ def _check(
     integration_type: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
     is_external = integration_type is IntegrationType.EXTERNAL
-    if integration_type in _URL_REQUIRED and not is_web_address(details.api_url):
+    if integration_type in _URL_REQUIRED and not is_web_url(details.api_url):
         raise InvalidError(_URL_REQUIRED[integration_type], field="api_url")
     if len(details.api_url or "") > LONGEST_URL:
         message = f"A URL may have at most {LONGEST_URL} characters."

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.integrations.integrations import get_integration_row
 from domain.errors import ConflictError
 from domain.grace_period import GracePeriod
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from models import Integration
 
 
@@ -23,7 +23,7 @@ class PreviousKey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
+class IntegrationKeys:
     """The keys that an integration accepts now."""
 
     clear: str = field(repr=False)
@@ -33,7 +33,9 @@ class Keys:
     previous: PreviousKey | None
 
 
-def keys_of(integration_id: int, *, session: Session, keyring: Keyring, now: datetime) -> Keys:
+def keys_of(
+    integration_id: int, *, session: Session, keyring: Keyring, now: datetime
+) -> IntegrationKeys:
     """Return the accepted keys of an integration; only the current one in clear text.
 
     Raise NotFoundError.
@@ -41,7 +43,7 @@ def keys_of(integration_id: int, *, session: Session, keyring: Keyring, now: dat
     integration = get_integration_row(integration_id, session=session)
     expires_at = integration.previous_key_expires_at
     is_live = integration.previous_key_digest is not None and expires_at and expires_at > now
-    return Keys(
+    return IntegrationKeys(
         clear=keyring.decrypt(integration.key_ciphertext),
         last_used_at=integration.key_last_used_at,
         mark=_mark(integration),
@@ -73,7 +75,7 @@ def reset_key(
     current key: a second reset at the same time would end the grace period of the first. Raise
     NotFoundError.
     """
-    key = keyring.issue(Kind.INTEGRATION_KEY)
+    key = keyring.issue(CredentialType.INTEGRATION_KEY)
     values: dict[str, Any] = {
         "key_digest": key.digest,
         "key_ciphertext": keyring.encrypt(key.clear),

@@ -30,7 +30,7 @@ class SamplePreview:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reread:
+class DeliveryReading:
     """What a mapping reads from a delivery."""
 
     title: str
@@ -47,8 +47,8 @@ class Comparison:
 
     delivery_id: int
     received_at: datetime
-    present: Reread
-    proposed: Reread
+    present: DeliveryReading
+    proposed: DeliveryReading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +128,11 @@ def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Deliv
 
 def _reread(
     deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: Reading
-) -> tuple[Reread, ...]:
+) -> tuple[DeliveryReading, ...]:
     alerts = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
     groups = _groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
-        Reread(
+        DeliveryReading(
             title=alert.title if alert else "",
             severity=alert.severity.value if alert else "unknown",
             ended_at=alert.ended_at if alert else None,

@@ -12,7 +12,7 @@ MOST_BRANCHES = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Branch:
+class SampleNode:
     """A field of a sample with the fields inside it."""
 
     #: The key, or the position in an array as `[0]`.
@@ -21,21 +21,21 @@ class Branch:
     json_type: str
     #: The beginning of the value as JSON; for arrays and objects their number of items.
     gist: str
-    branches: tuple["Branch", ...]
+    branches: tuple["SampleNode", ...]
 
 
-def tree_of(payload: Mapping[str, Any]) -> tuple[Branch, ...]:
+def tree_of(payload: Mapping[str, Any]) -> tuple[SampleNode, ...]:
     """Return the tree of a sample in its own order, with at most 500 fields."""
     return _branches_of(payload, iter(range(MOST_BRANCHES)))
 
 
-def _branches_of(value: Any, room: Iterator[int]) -> tuple[Branch, ...]:
+def _branches_of(value: Any, room: Iterator[int]) -> tuple[SampleNode, ...]:
     found = []
     for name, child in _children_of(value):
         if next(room, None) is None:
             break
         found.append(
-            Branch(
+            SampleNode(
                 name=name,
                 json_type=json_type_of(child),
                 gist=_gist(child),

@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from domain.alerts.integrations.integrations import IntegrationView, get_integration_row
-from domain.alerts.integrations.sample_tree import Branch, tree_of
+from domain.alerts.integrations.sample_tree import SampleNode, tree_of
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.reading.mapping import (
     UNMAPPED,
+    AlertField,
     FieldMapping,
     Path,
     SampleValue,
-    Target,
     read_path,
     stored_value,
     values_of,
@@ -29,18 +29,18 @@ from domain.errors import InvalidError
 LARGEST_SAMPLE = 64 * 1024
 
 #: The label of each mapped field on the page.
-TARGET_LABELS: Mapping[Target, str] = {
-    Target.TITLE: "Title",
-    Target.DESCRIPTION: "Description",
-    Target.START_TIME: "Start time",
-    Target.END_TIME: "End time: resolves the alert",
-    Target.SERVICE: "Service",
-    Target.MONITORING_TOOL: "Monitoring tool",
-    Target.HOSTS: "Hosts",
-    Target.SEVERITY: "Severity",
-    Target.FINGERPRINT: "Fingerprint: groups reports",
-    Target.ENVIRONMENT: "Environment",
-    Target.RUNBOOK: "Runbook",
+FIELD_LABELS: Mapping[AlertField, str] = {
+    AlertField.TITLE: "Title",
+    AlertField.DESCRIPTION: "Description",
+    AlertField.START_TIME: "Start time",
+    AlertField.END_TIME: "End time: resolves the alert",
+    AlertField.SERVICE: "Service",
+    AlertField.MONITORING_TOOL: "Monitoring tool",
+    AlertField.HOSTS: "Hosts",
+    AlertField.SEVERITY: "Severity",
+    AlertField.FINGERPRINT: "Fingerprint: groups reports",
+    AlertField.ENVIRONMENT: "Environment",
+    AlertField.RUNBOOK: "Runbook",
 }
 
 
@@ -53,7 +53,7 @@ class Sample:
     values: tuple[SampleValue, ...]
 
     @property
-    def tree(self) -> tuple[Branch, ...]:
+    def tree(self) -> tuple[SampleNode, ...]:
         """The fields as a tree, nested as in the payload."""
         return tree_of(self.payload)
 
@@ -64,10 +64,10 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetChoice:
+class FieldChoice:
     """A row of the mapping table: a field and the paths that it is read from."""
 
-    target: Target
+    field: AlertField
     #: Paths as forms carry them, empty where nothing is chosen.
     first: str
     fallback: str
@@ -75,7 +75,7 @@ class TargetChoice:
     @property
     def label(self) -> str:
         """The label of the field."""
-        return TARGET_LABELS[self.target]
+        return FIELD_LABELS[self.field]
 
 
 def read_sample(text: str, *, nesting_limit: int) -> Sample:
@@ -91,29 +91,29 @@ def read_sample(text: str, *, nesting_limit: int) -> Sample:
     return Sample(text=text, payload=payload, values=values_of(payload))
 
 
-def choices_of(mapping: FieldMapping) -> tuple[TargetChoice, ...]:
+def choices_of(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
     """Return the rows of the mapping table for a mapping, one for each field."""
     rows = []
-    for target in Target:
-        first, fallback, *_ = (*map(written, mapping.paths.get(target, ())), "", "")
-        rows.append(TargetChoice(target=target, first=first, fallback=fallback))
+    for field in AlertField:
+        first, fallback, *_ = (*map(written, mapping.paths.get(field, ())), "", "")
+        rows.append(FieldChoice(field=field, first=first, fallback=fallback))
     return tuple(rows)
 
 
-def read_choices(chosen: Mapping[Target, Sequence[str]], sample: Sample) -> FieldMapping:
+def read_choices(chosen: Mapping[AlertField, Sequence[str]], sample: Sample) -> FieldMapping:
     """Return the mapping with the chosen paths; raise InvalidError if one is not in the sample.
 
     `chosen` has for each field the path that it is read from and the fallback; blank means none.
     """
     offered = {value.written for value in sample.values}
-    paths: dict[Target, tuple[Path, ...]] = {}
-    for target, texts in chosen.items():
+    paths: dict[AlertField, tuple[Path, ...]] = {}
+    for field, texts in chosen.items():
         named = [text for text in dict.fromkeys(texts) if text]
         if not offered.issuperset(named):
-            message = f"{TARGET_LABELS[target]}: choose a field of the sample."
+            message = f"{FIELD_LABELS[field]}: choose a field of the sample."
             raise InvalidError(message, field="mapping")
         if named:
-            paths[target] = tuple(map(read_path, named))
+            paths[field] = tuple(map(read_path, named))
     return FieldMapping(paths)
 
 
@@ -143,7 +143,7 @@ class MappingDraft:
     is_new_sample: bool = False
 
     @property
-    def choices(self) -> tuple[TargetChoice, ...]:
+    def choices(self) -> tuple[FieldChoice, ...]:
         """The rows of the mapping table."""
         return choices_of(self.mapping)
 
@@ -160,7 +160,7 @@ def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingD
 
 
 def read_draft(
-    text: str, chosen: Mapping[Target, Sequence[str]], *, mapped_for: str, nesting_limit: int
+    text: str, chosen: Mapping[AlertField, Sequence[str]], *, mapped_for: str, nesting_limit: int
 ) -> MappingDraft:
     """Return the draft that was posted; raise InvalidError naming the field.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.search import Matches, find_matches, search_words
+from domain.alerts.listing.search import SearchResult, find_matches, search_words
 from domain.alerts.reading.incoming import Severity
 from models import Alert, Assignment, User
 from models.folding import fold
@@ -40,7 +40,7 @@ class AlertFilter:
     assignee: str | None = None
     integration_id: int | None = None
     #: The alerts that match `search`; set by `looked_up`.
-    matches: Matches | None = None
+    matches: SearchResult | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -54,7 +54,7 @@ class AlertFilter:
         )
 
 
-def urgency() -> ColumnElement[int]:
+def severity_order() -> ColumnElement[int]:
     """Return the expression of the index on severity; in descending order critical is first."""
     return -Alert.severity
 
@@ -72,7 +72,7 @@ def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """Return the SQL conditions of a filter that was `looked_up`, without that on the status."""
     found = [_of_project(wanted)]
     if wanted.severity is not None:
-        found.append(urgency() == -wanted.severity.rank)
+        found.append(severity_order() == -wanted.severity.rank)
     for column, value in (
         (Alert.environment, wanted.environment),
         (Alert.service, wanted.service),

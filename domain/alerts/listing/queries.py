@@ -39,7 +39,7 @@ from domain.alerts.listing.sort_orders import (
     write_cursor,
 )
 from domain.database.paging import Page
-from domain.projects.access import MOST_COUNTED
+from domain.projects.access import COUNT_LIMIT
 from models import Alert, Assignment, Integration, Project, User
 
 LARGEST_IID = 2**31 - 1
@@ -219,7 +219,7 @@ def open_alerts(
 def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
     """Return the number of alerts by status; every status is a key.
 
-    A number above MOST_COUNTED means at least that many. If too many alerts match the search to be
+    A number above COUNT_LIMIT means at least that many. If too many alerts match the search to be
     counted, the result is empty.
     """
     wanted = looked_up(wanted, session=session)
@@ -232,7 +232,7 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
             .select_from(Alert)
             .where(*conditions, Alert.status == status)
             .order_by(*_counting_order(wanted))
-            .limit(MOST_COUNTED + 1)
+            .limit(COUNT_LIMIT + 1)
             .subquery()
         )
         for status in STATUSES

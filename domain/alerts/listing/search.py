@@ -56,7 +56,7 @@ _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matches:
+class SearchResult:
     """The alerts of a project that match a search."""
 
     #: The SQL condition on an alert.
@@ -89,10 +89,10 @@ def _without_accents(text: str) -> str:
     return normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
 
 
-def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> Matches:
+def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> SearchResult:
     """Find the alerts of a project that have, for each word, one that begins with it."""
     if not words:
-        return Matches(condition=literal(value=False), are_many=False)
+        return SearchResult(condition=literal(value=False), are_many=False)
     # Words have no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
@@ -100,14 +100,14 @@ def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -
     return _on_sqlite(" AND ".join(f'"{word}"*' for word in words), project_id, session=session)
 
 
-def _on_postgres(terms: str, project_id: int, *, session: Session) -> Matches:
+def _on_postgres(terms: str, project_id: int, *, session: Session) -> SearchResult:
     query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
     if not _are_frequent(query, project_id, session=session):
         ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
         if len(ids) <= MOST_NAMED:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return Matches(condition=Alert.id == any_(named), are_many=False)
-    return Matches(condition=_has(query, Alert.id.expression), are_many=True)
+            return SearchResult(condition=Alert.id == any_(named), are_many=False)
+    return SearchResult(condition=_has(query, Alert.id.expression), are_many=True)
 
 
 def _has(query: ColumnElement[Any], alert_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -143,7 +143,7 @@ def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Sessio
     return bool(found >= _FEWEST_OF_SAMPLE and found * total > 2 * MOST_NAMED * _SAMPLE)
 
 
-def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
+def _on_sqlite(terms: str, project_id: int, *, session: Session) -> SearchResult:
     matching = select(_ROW).select_from(_SEARCH).where(_ANYWHERE.op("MATCH")(terms))
     few = (
         matching.join(Alert, Alert.id == _ROW)
@@ -154,6 +154,6 @@ def _on_sqlite(terms: str, project_id: int, *, session: Session) -> Matches:
     )
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
-        return Matches(condition=Alert.id.in_(ids), are_many=False)
+        return SearchResult(condition=Alert.id.in_(ids), are_many=False)
     # `+ 0` here as well: the list is read in its order instead of being sorted.
-    return Matches(condition=(Alert.id + 0).in_(matching), are_many=True)
+    return SearchResult(condition=(Alert.id + 0).in_(matching), are_many=True)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, literal, tuple_
 from sqlalchemy.sql import operators
 
-from domain.alerts.listing.filters import urgency
+from domain.alerts.listing.filters import severity_order
 from domain.database.paging import LARGEST_ID
 from domain.errors import QueryError
 from models import Alert
@@ -64,7 +64,7 @@ SORT_ORDERS = {
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", urgency(), largest=_LARGEST_RANK), _STARTED, _ID),
+            (SortKey("urgency", severity_order(), largest=_LARGEST_RANK), _STARTED, _ID),
         ),
         SortOrder(
             "last_event",

@@ -11,13 +11,13 @@ from typing import Any
 
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.incoming import (
+    AlertState,
     IncomingAlert,
     NoValidItem,
     ParsedBody,
     RefusedItem,
-    State,
 )
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, Target
+from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
 from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
 from domain.alerts.reading.text import (
     excerpt,
@@ -38,7 +38,7 @@ _UNGROUPED = "none: grouping is off"
 
 
 def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str | None:
-    names = _ENVIRONMENT[:1] if Target.ENVIRONMENT in mapping.paths else _ENVIRONMENT
+    names = _ENVIRONMENT[:1] if AlertField.ENVIRONMENT in mapping.paths else _ENVIRONMENT
     return first_text(map(fields.get, names), 255)
 
 
@@ -46,7 +46,7 @@ def _identify(
     body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
     """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
-    name = mapping.sources[Target.FINGERPRINT]
+    name = mapping.sources[AlertField.FINGERPRINT]
     if fingerprint.is_fingerprint(given):
         return fingerprint.of_value(given), f"the {name} field", None
     warning = None
@@ -55,42 +55,44 @@ def _identify(
     if not automatic_fingerprint:
         return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"
-    return fingerprint.of_payload(mapping.steady_part(body)), made_of, warning
+    return fingerprint.of_payload(mapping.stable_part(body)), made_of, warning
 
 
 def _read_alert(
     body: Mapping[str, Any], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
 ) -> IncomingAlert:
     fields, sources = mapping.fields(body), mapping.sources
-    severity, severity_reason = read_severity(fields.get(Target.SEVERITY), GENERIC_WORDS)
-    start = read_start(fields.get(Target.START_TIME), name=sources[Target.START_TIME], now=now)
-    end = read_end(fields.get(Target.END_TIME), name=sources[Target.END_TIME])
+    severity, severity_reason = read_severity(fields.get(AlertField.SEVERITY), GENERIC_WORDS)
+    start = read_start(
+        fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
+    )
+    end = read_end(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
     started_at, end = in_order(start, end)
-    title = short_text(fields.get(Target.TITLE), 200)
+    title = short_text(fields.get(AlertField.TITLE), 200)
     identity, made_of, warning = _identify(
-        *(body, fields.get(Target.FINGERPRINT), mapping),
+        *(body, fields.get(AlertField.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
     left_out = {
         "title": title is None,
-        "severity": is_blank(fields.get(Target.SEVERITY)),
+        "severity": is_blank(fields.get(AlertField.SEVERITY)),
         "started_at": not start.is_given,
     }
     return IncomingAlert(
         title=title or DEFAULT_TITLE,
-        description=short_text(fields.get(Target.DESCRIPTION), 1000),
+        description=short_text(fields.get(AlertField.DESCRIPTION), 1000),
         severity=severity,
-        state=State.FIRING if end.time is None else State.RECOVERY,
+        state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
-        service=short_text(fields.get(Target.SERVICE), 100),
-        monitoring_tool=short_text(fields.get(Target.MONITORING_TOOL), 100),
-        hosts=texts_within(fields.get(Target.HOSTS), 255),
+        service=short_text(fields.get(AlertField.SERVICE), 100),
+        monitoring_tool=short_text(fields.get(AlertField.MONITORING_TOOL), 100),
+        hosts=texts_within(fields.get(AlertField.HOSTS), 255),
         environment=_read_environment(fields, mapping),
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity_reason,
-        runbook=whole_text(fields.get(Target.RUNBOOK)),
+        runbook=whole_text(fields.get(AlertField.RUNBOOK)),
         query=None,
         markdown=None,
         y_label=None,

@@ -23,7 +23,7 @@ class Severity(StrEnum):
         self.rank = len(type(self).__members__)
 
 
-class State(StrEnum):
+class AlertState(StrEnum):
     """Whether an item reports that an alert fires or that it is over."""
 
     FIRING = "firing"
@@ -41,7 +41,7 @@ class IncomingAlert:
     title: str
     description: str | None
     severity: Severity
-    state: State
+    state: AlertState
     #: Timezone-aware, in UTC, as is ended_at.
     started_at: datetime
     ended_at: datetime | None

@@ -25,7 +25,7 @@ _DEEPEST_PATH = 100
 _MOST_PATHS = 2
 
 
-class Target(StrEnum):
+class AlertField(StrEnum):
     """A field of an alert that can be mapped, by its name in the generic format."""
 
     TITLE = "title"
@@ -40,34 +40,36 @@ class Target(StrEnum):
     ENVIRONMENT = "platform_environment_name"
     RUNBOOK = "runbook"
 
-    #: The hash of its text: so a Target is a key of the payload itself.
+    #: The hash of its text: so that it is a key of the payload itself.
     __hash__ = str.__hash__
 
 
 #: Fields that differ between reports of the same alert.
-VOLATILE = (Target.START_TIME, Target.END_TIME, Target.HOSTS)
+VOLATILE = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
     """The path of each mapped field and, optionally, a fallback path."""
 
-    paths: Mapping[Target, tuple[Path, ...]] = field(default_factory=dict)
+    paths: Mapping[AlertField, tuple[Path, ...]] = field(default_factory=dict)
     #: The source of each field as a text for people. Computed once, since each alert needs it.
-    sources: Mapping[Target, str] = field(init=False, repr=False, compare=False)
+    sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: The sources of the VOLATILE fields as a text for people.
     volatile: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute the texts."""
-        sources = {target: self._source(target) for target in Target}
+        sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
-        object.__setattr__(self, "volatile", ", ".join(sources[target] for target in VOLATILE))
+        object.__setattr__(
+            self, "volatile", ", ".join(sources[alert_field] for alert_field in VOLATILE)
+        )
 
-    def _source(self, target: Target) -> str:
-        if target not in self.paths:
-            return target.value
-        return " or else ".join(map(shown, self.paths[target]))
+    def _source(self, alert_field: AlertField) -> str:
+        if alert_field not in self.paths:
+            return alert_field.value
+        return " or else ".join(map(shown, self.paths[alert_field]))
 
     def fields(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the payload with the value of each mapped field under the field's own name.
@@ -77,19 +79,22 @@ class FieldMapping:
         """
         if not self.paths:
             return payload
-        return {**payload, **{target: self._value(payload, target) for target in self.paths}}
+        return {
+            **payload,
+            **{alert_field: self._value(payload, alert_field) for alert_field in self.paths},
+        }
 
-    def _value(self, payload: Mapping[str, Any], target: Target) -> Any:
-        found = (resolve(payload, path) for path in self.paths[target])
+    def _value(self, payload: Mapping[str, Any], alert_field: AlertField) -> Any:
+        found = (resolve(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 
-    def steady_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    def stable_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the payload without the values that differ between reports of the same alert."""
-        steady: Any = {name: payload[name] for name in payload if name not in VOLATILE}
-        for target in VOLATILE:
-            for path in self.paths.get(target, ()):
-                steady = _without(steady, path)
-        rest: Mapping[str, Any] = steady
+        stable: Any = {name: payload[name] for name in payload if name not in VOLATILE}
+        for alert_field in VOLATILE:
+            for path in self.paths.get(alert_field, ()):
+                stable = _without(stable, path)
+        rest: Mapping[str, Any] = stable
         return rest
 
 
@@ -100,56 +105,56 @@ UNMAPPED = FieldMapping()
 def resolve(payload: Any, path: Path) -> Any:
     """Return the value that a path leads to, or None if there is none."""
     value = payload
-    for step in path:
-        match value, step:
+    for segment in path:
+        match value, segment:
             case dict(), str():
-                value = value.get(step)
-            case list(), int() if step < len(value):
-                value = value[step]
+                value = value.get(segment)
+            case list(), int() if segment < len(value):
+                value = value[segment]
             case _:
                 return None
     return value
 
 
 def _without(value: Any, path: Path) -> Any:
-    step, *rest = path
-    match value, step:
-        case dict(), str() if step in value:
-            changed = {name: value[name] for name in value if name != step}
-            return {**changed, step: _without(value[step], tuple(rest))} if rest else changed
-        case list(), int() if step < len(value):
+    segment, *rest = path
+    match value, segment:
+        case dict(), str() if segment in value:
+            changed = {name: value[name] for name in value if name != segment}
+            return {**changed, segment: _without(value[segment], tuple(rest))} if rest else changed
+        case list(), int() if segment < len(value):
             # The index stays occupied, so that the items after it keep theirs.
-            here = _without(value[step], tuple(rest)) if rest else None
-            return [*value[:step], here, *value[step + 1 :]]
+            here = _without(value[segment], tuple(rest)) if rest else None
+            return [*value[:segment], here, *value[segment + 1 :]]
     return value
 
 
 def shown(path: Path) -> str:
     """Return a path as pages show it."""
     text = ""
-    for step in path:
-        if isinstance(step, str) and _PLAIN_KEY.fullmatch(step):
-            text += f".{step}" if text else step
+    for segment in path:
+        if isinstance(segment, str) and _PLAIN_KEY.fullmatch(segment):
+            text += f".{segment}" if text else segment
         else:
-            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+            text += f"[{json.dumps(segment, ensure_ascii=False)}]"
     return text
 
 
 def read_path(text: str) -> Path:
     """Parse a path that `written` returned; raise InvalidError if it is malformed."""
     try:
-        steps = json.loads(text)
+        segments = json.loads(text)
     except (ValueError, RecursionError):
-        steps = None
-    if not (isinstance(steps, list) and 0 < len(steps) <= _DEEPEST_PATH):
+        segments = None
+    if not (isinstance(segments, list) and 0 < len(segments) <= _DEEPEST_PATH):
         raise InvalidError("Choose a field of the sample.")
-    if not all(_is_step(step) for step in steps):
+    if not all(_is_segment(segment) for segment in segments):
         raise InvalidError("Choose a field of the sample.")
-    return tuple(steps)
+    return tuple(segments)
 
 
-def _is_step(step: Any) -> bool:
-    return isinstance(step, str) or (type(step) is int and step >= 0)
+def _is_segment(segment: Any) -> bool:
+    return isinstance(segment, str) or (type(segment) is int and segment >= 0)
 
 
 def written(path: Path) -> str:
@@ -161,12 +166,12 @@ def read_mapping(stored: Any) -> FieldMapping:
     """Read a mapping from its stored value; raise InvalidError if it is malformed."""
     if not isinstance(stored, dict):
         raise InvalidError("A mapping names the path of each field.")
-    paths: dict[Target, tuple[Path, ...]] = {}
+    paths: dict[AlertField, tuple[Path, ...]] = {}
     for name, given in stored.items():
-        target = _target(name)
+        alert_field = _alert_field(name)
         if not (isinstance(given, list) and 0 < len(given) <= _MOST_PATHS):
             raise InvalidError("A field has one path, and one to fall back to.", field=name)
-        paths[target] = tuple(read_path(json.dumps(path)) for path in given)
+        paths[alert_field] = tuple(read_path(json.dumps(path)) for path in given)
     return FieldMapping(paths)
 
 
@@ -190,9 +195,9 @@ def mapping_of_json(text: str | None) -> FieldMapping:
     return stored_mapping(json.loads(text)) if text else UNMAPPED
 
 
-def _target(name: str) -> Target:
+def _alert_field(name: str) -> AlertField:
     try:
-        return Target(name)
+        return AlertField(name)
     except ValueError as error:
         raise InvalidError(f"{excerpt(name)} is no field of an alert.") from error
 
@@ -200,7 +205,8 @@ def _target(name: str) -> Target:
 def stored_value(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
     """Return a mapping as the JSON column stores it."""
     return {
-        target.value: [list(path) for path in mapping.paths[target]] for target in mapping.paths
+        alert_field.value: [list(path) for path in mapping.paths[alert_field]]
+        for alert_field in mapping.paths
     }
 
 
@@ -244,8 +250,8 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
             children = tuple(enumerate(value))
     if path and not isinstance(value, dict):
         yield path, value
-    for step, child in children:
-        yield from _walk((*path, step), child)
+    for segment, child in children:
+        yield from _walk((*path, segment), child)
 
 
 _JSON_TYPES: Mapping[type, str] = {

@@ -12,12 +12,12 @@ from urllib.parse import unquote_to_bytes
 
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.incoming import (
+    AlertState,
     IncomingAlert,
     MissingAttributes,
     NoValidItem,
     ParsedBody,
     RefusedItem,
-    State,
 )
 from domain.alerts.reading.severity import METRICS_WORDS, read_severity
 from domain.alerts.reading.text import (
@@ -28,7 +28,7 @@ from domain.alerts.reading.text import (
     texts_within,
     whole_text,
 )
-from domain.alerts.reading.times import End, Start, in_order, read_end, read_start
+from domain.alerts.reading.times import AlertEnd, AlertStart, in_order, read_end, read_start
 
 REQUIRED = (
     "alerts",
@@ -83,7 +83,7 @@ def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> st
     return title
 
 
-def _read_end(item: Mapping[str, Any], *, now: datetime) -> End:
+def _read_end(item: Mapping[str, Any], *, now: datetime) -> AlertEnd:
     """Return the end of an item: endsAt if it is past, else now if its own status is resolved.
 
     Alertmanager sets endsAt in the future for firing alerts; the status of the group is ignored.
@@ -93,7 +93,7 @@ def _read_end(item: Mapping[str, Any], *, now: datetime) -> End:
         return end
     status = item.get("status")
     is_resolved = isinstance(status, str) and status.strip().lower() == "resolved"
-    return End(now if is_resolved else None, end.warning)
+    return AlertEnd(now if is_resolved else None, end.warning)
 
 
 def _identify(item: Mapping[str, Any], labels: Mapping[str, Any], title: str) -> tuple[bytes, str]:
@@ -146,7 +146,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
         title=title,
         description=short_text(annotations.get("description"), 1000),
         severity=severity,
-        state=State.FIRING if end.time is None else State.RECOVERY,
+        state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
         service=short_text(labels.get("service"), 100),
@@ -169,7 +169,7 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
     )
 
 
-def _left_out(labels: Mapping[str, Any], start: Start) -> frozenset[str]:
+def _left_out(labels: Mapping[str, Any], start: AlertStart) -> frozenset[str]:
     names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
     return frozenset(name for name, is_left_out in names.items() if is_left_out)
 

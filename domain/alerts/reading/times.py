@@ -67,7 +67,7 @@ _Reading = tuple[datetime, _Guess | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class AlertStart:
     """The start of an alert in UTC, with a parse warning if it is a guess."""
 
     time: datetime
@@ -77,14 +77,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class AlertEnd:
     """The end of an alert in UTC, if it has one, with a parse warning if it is a guess."""
 
     time: datetime | None
     warning: str | None
 
 
-_NO_END = End(None, None)
+_NO_END = AlertEnd(None, None)
 
 
 def written_time(moment: datetime) -> str:
@@ -184,30 +184,32 @@ def _warning_on(guess: _Guess | None, value: Any, name: str) -> str | None:
     return f"{name} {guess.value.format(excerpt(value))}" if guess else None
 
 
-def read_start(value: Any, *, name: str, now: datetime) -> Start:
+def read_start(value: Any, *, name: str, now: datetime) -> AlertStart:
     """Read the start of an alert; `now` is used if it is absent or cannot be read."""
     if is_blank(value):
-        return Start(now, None, is_given=False)
+        return AlertStart(now, None, is_given=False)
     time, guess = _reading(value)
     if time is None or time == ZERO_TIME:
         trouble = f"{name} could not be read: {excerpt(value)}"
-        return Start(now, f"{trouble}, so the time of arrival is used.", is_given=False)
-    return Start(time, _warning_on(guess, value, name))
+        return AlertStart(now, f"{trouble}, so the time of arrival is used.", is_given=False)
+    return AlertStart(time, _warning_on(guess, value, name))
 
 
-def read_end(value: Any, *, name: str) -> End:
+def read_end(value: Any, *, name: str) -> AlertEnd:
     """Read the end of an alert; an absent, zero or unreadable value is no end."""
     if is_blank(value):
         return _NO_END
     time, guess = _reading(value)
     if time is None:
-        return End(None, f"{name} could not be read: {excerpt(value)}, so it counts as absent.")
+        return AlertEnd(
+            None, f"{name} could not be read: {excerpt(value)}, so it counts as absent."
+        )
     if time == ZERO_TIME:
         return _NO_END
-    return End(time, _warning_on(guess, value, name))
+    return AlertEnd(time, _warning_on(guess, value, name))
 
 
-def in_order(start: Start, end: End) -> tuple[datetime, End]:
+def in_order(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
     """Return the start and the end of an alert, with the end not before the start.
 
     If the sender gave only an end that is before the time of arrival, the start is the end.
@@ -217,4 +219,4 @@ def in_order(start: Start, end: End) -> tuple[datetime, End]:
     if not start.is_given:
         return end.time, end
     warnings = filter(None, (end.warning, END_BEFORE_START))
-    return start.time, End(start.time, " ".join(warnings))
+    return start.time, AlertEnd(start.time, " ".join(warnings))

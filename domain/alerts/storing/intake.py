@@ -15,7 +15,7 @@ index on open fingerprints rejects the batch, and `transact` runs it again.
 
 from collections.abc import Sequence
 
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, State
+from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody
 from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake_result import IntakeResult, result_of
@@ -46,7 +46,7 @@ def _is_single_alert(parsed: ParsedBody) -> bool:
     return (
         len(parsed.alerts) == 1
         and not parsed.refused
-        and parsed.alerts[0].state is State.FIRING
+        and parsed.alerts[0].state is AlertState.FIRING
         and parsed.alerts[0].fingerprint is not None
     )
 

@@ -114,7 +114,7 @@ class ApplicationDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registered:
+class RegisteredApplication:
     """A new application and its secret, which is stored only as a hash."""
 
     application: ApplicationView
@@ -175,7 +175,7 @@ def register(
     keyring: Keyring,
     now: datetime,
     require_https: bool = False,
-) -> Registered:
+) -> RegisteredApplication:
     """Store a new application and return it with its secret; raise InvalidError with the field."""
     application, secret = store_application(
         details,
@@ -185,7 +185,7 @@ def register(
         now=now,
         require_https=require_https,
     )
-    return Registered(application=view_of(application), secret=secret)
+    return RegisteredApplication(application=view_of(application), secret=secret)
 
 
 def store_application(
@@ -235,7 +235,7 @@ def is_trusted(application: Application) -> bool:
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
-def is_unchecked(application: Application) -> bool:
+def is_unverified(application: Application) -> bool:
     """Return whether it registered itself without an account and no administrator trusted it."""
     registered_itself = application.client_metadata is not None
     is_nobodys = registered_itself and application.is_instance_wide
@@ -293,7 +293,7 @@ def remove(application_id: int, *, session: Session) -> None:
 
 def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that this owner registered for themselves, or raise NotFoundError."""
-    return _get(application_id, own_by(owner_id), session=session)
+    return _get(application_id, owned_by(owner_id), session=session)
 
 
 def get_instance_wide(application_id: int, *, session: Session) -> ApplicationView:
@@ -306,7 +306,7 @@ def get_any(application_id: int, *, session: Session) -> ApplicationView:
     return _get(application_id, true(), session=session)
 
 
-def own_by(owner_id: int) -> ColumnElement[bool]:
+def owned_by(owner_id: int) -> ColumnElement[bool]:
     """Return the condition that a user owns an application; those of the instance have no owner."""
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from domain.oauth.clients import secrets as client_secrets
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
 from domain.oauth.clients.found_rows import FoundClient
-from domain.oauth.clients.secrets import is_noted
+from domain.oauth.clients.secrets import is_recent_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.scopes import FREE, in_order
@@ -87,7 +87,7 @@ class Client(ClientMixin):
 
 
 @dataclass(frozen=True)
-class Presented:
+class PresentedClient:
     """What a request says about its client."""
 
     client_id: str | None
@@ -95,27 +95,27 @@ class Presented:
     method: Method
 
 
-def presented_by(request: ProtocolRequest) -> Presented:
+def presented_client(request: ProtocolRequest) -> PresentedClient:
     """Read client credentials from the header or the form; two at once are invalid_request."""
     basic = _basic_credentials(request.headers.get("Authorization"))
     client_id, secret = request.value("client_id"), request.value("client_secret")
     if basic is None:
         method = Method.POST if secret else Method.NONE
-        return Presented(client_id, secret, method)
+        return PresentedClient(client_id, secret, method)
     basic_id, basic_secret = basic
     if secret and basic_secret:
         raise InvalidRequestError("Client credentials are given both as Basic and in the body.")
     if client_id is not None and client_id != basic_id:
         raise InvalidRequestError("The client_id of the body is not the one of the header.")
     if basic_secret:
-        return Presented(basic_id, basic_secret, Method.BASIC)
+        return PresentedClient(basic_id, basic_secret, Method.BASIC)
     # Clients of public applications send Basic with an empty password: that counts as none.
-    return Presented(basic_id, secret, Method.POST if secret else Method.NONE)
+    return PresentedClient(basic_id, secret, Method.POST if secret else Method.NONE)
 
 
 def names_no_client(request: ProtocolRequest) -> bool:
     """Return whether a request says nothing at all of a client."""
-    presented = presented_by(request)
+    presented = presented_client(request)
     return presented.client_id is None and presented.secret is None
 
 
@@ -141,7 +141,7 @@ def authenticate_with(
 
     With it comes the credential that a lookup finds, if one is wanted and finds something.
     """
-    presented = presented_by(request)
+    presented = presented_client(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
     if not presented.client_id:
         raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
@@ -154,7 +154,9 @@ def authenticate_with(
     return Client(found.clients[0]), found.credential
 
 
-def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuthContext) -> bool:
+def _is_proven(
+    rows: Sequence[FoundClient], presented: PresentedClient, context: OAuthContext
+) -> bool:
     """Return whether the client is authenticated; a secret that is sent must be a live one."""
     if presented.secret is None:
         return not rows[0].confidential
@@ -163,21 +165,21 @@ def _is_proven(rows: Sequence[FoundClient], presented: Presented, context: OAuth
     matching = [row for row in rows if keyring.matches(secret, [row.secret_digest])]
     if not matching:
         return False
-    proof = matching[0]
+    match = matching[0]
     # That it cannot be written down just now is no reason to refuse the request.
     with suppress(DBAPIError):
-        if not is_noted(proof.secret_last_used_at, context.now):
-            client_secrets.note_use(proof.id, proof.secret_id, run=context.run, now=context.now)
-        if newest := keyring.anew(secret, proof.secret_digest or b""):
-            client_secrets.rekey(proof, newest, run=context.run, now=context.now)
+        if not is_recent_use(match.secret_last_used_at, context.now):
+            client_secrets.record_use(match.id, match.secret_id, run=context.run, now=context.now)
+        if newest := keyring.rehashed(secret, match.secret_digest or b""):
+            client_secrets.rekey(match, newest, run=context.run, now=context.now)
     return True
 
 
-def note_use(client: Client, context: OAuthContext) -> None:
+def record_use(client: Client, context: OAuthContext) -> None:
     """Remember that the application was at work; to the minute, to spare writes."""
     application = client.application
-    if not is_noted(application.last_used_at, context.now):
-        client_secrets.note_use(application.id, None, run=context.run, now=context.now)
+    if not is_recent_use(application.last_used_at, context.now):
+        client_secrets.record_use(application.id, None, run=context.run, now=context.now)
 
 
 class ClientRefusedError(InvalidClientError):

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute
 
 from domain.database.statements import Row
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
 from domain.oauth.context import OAuthContext
@@ -49,14 +49,14 @@ class CredentialLookup(Generic[Found]):
     #: Makes the credential of the columns that follow those of the client.
     read: Callable[[Sequence[Any]], Found]
     #: Nothing for codes of devices, which have no prefix.
-    kind: Kind | None = None
+    credential_type: CredentialType | None = None
 
     def digests(self, text: str, keyring: Keyring) -> tuple[bytes, ...]:
         """Return what to look for, the likeliest first; nothing if there cannot be such a thing."""
         return (
             keyring.digests(text)
-            if self.kind is None
-            else keyring.credential_digests(text, self.kind)
+            if self.credential_type is None
+            else keyring.credential_digests(text, self.credential_type)
         )
 
 
@@ -178,19 +178,19 @@ ASKED_ACCESS_TOKEN = CredentialLookup(
     statement=_BY_ACCESS_TOKEN,
     parameter="token",
     read=FoundPair._make,
-    kind=Kind.ACCESS_TOKEN,
+    credential_type=CredentialType.ACCESS_TOKEN,
 )
 ASKED_REFRESH_TOKEN = CredentialLookup(
     statement=_BY_REFRESH_TOKEN,
     parameter="token",
     read=FoundPair._make,
-    kind=Kind.REFRESH_TOKEN,
+    credential_type=CredentialType.REFRESH_TOKEN,
 )
 REFRESH_TOKEN = CredentialLookup(
     statement=_BY_REFRESH_TOKEN,
     parameter="refresh_token",
     read=FoundPair._make,
-    kind=Kind.REFRESH_TOKEN,
+    credential_type=CredentialType.REFRESH_TOKEN,
 )
 
 _OF_GRANT = (
@@ -221,7 +221,7 @@ AUTHORIZATION_CODE = CredentialLookup(
     ),
     parameter="code",
     read=FoundGrant._make,
-    kind=Kind.AUTHORIZATION_CODE,
+    credential_type=CredentialType.AUTHORIZATION_CODE,
 )
 
 _OF_DEVICE = (

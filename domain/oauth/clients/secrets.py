@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from domain.database.statements import Run
 from domain.errors import NotFoundError
 from domain.grace_period import GracePeriod
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.oauth.clients.found_rows import FoundClient
 from models import Application, ApplicationSecret
 
@@ -94,7 +94,7 @@ def renew_secret(
         .values(expires_at=now + grace_period.length)
         .execution_options(synchronize_session=False)
     )
-    credential = keyring.issue(Kind.CLIENT_SECRET)
+    credential = keyring.issue(CredentialType.CLIENT_SECRET)
     session.add(
         ApplicationSecret(application_id=application_id, digest=credential.digest, created_at=now)
     )
@@ -133,7 +133,7 @@ def _hold(application_id: int, *, session: Session) -> None:
 
 
 #: The application is written first, as a renewal locks it first: so none waits for the other.
-_NOTE_USE = tuple(
+_RECORD_USE = tuple(
     update(row)
     .where(
         row.id == bindparam(key),
@@ -144,10 +144,10 @@ _NOTE_USE = tuple(
 )
 
 
-def note_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
+def record_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
     """Remember that an application was at work, and with which secret; once a minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
-    for statement in _NOTE_USE[: 1 if secret_id is None else 2]:
+    for statement in _RECORD_USE[: 1 if secret_id is None else 2]:
         run(statement, {**values, "stale": now - _USE_RESOLUTION, "now": now})
 
 
@@ -161,12 +161,12 @@ _REKEY = (
 )
 
 
-def rekey(proof: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
+def rekey(found: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
     """Store the hash of a secret that was just presented under the newest key."""
-    values = {"secret_id": proof.secret_id, "former": proof.secret_digest}
+    values = {"secret_id": found.secret_id, "former": found.secret_digest}
     run(_REKEY, {**values, "newest": newest, "moment": now})
 
 
-def is_noted(last_used_at: datetime | None, now: datetime) -> bool:
+def is_recent_use(last_used_at: datetime | None, now: datetime) -> bool:
     """Return whether a use need not be written down: one was within the last minute."""
     return last_used_at is not None and last_used_at > now - _USE_RESOLUTION

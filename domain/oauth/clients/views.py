@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, or_, select, union
 from sqlalchemy.orm import Session
 
-from domain.oauth.clients.applications import ApplicationView, own_by, view_of
+from domain.oauth.clients.applications import ApplicationView, owned_by, view_of
 from models import AccessToken, Application, Authorization, Consent, User
 
 
@@ -25,7 +25,7 @@ class ApplicationPage(ApplicationView):
 
 def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
     """Return the applications that a user owns, the newest first."""
-    return _views(own_by(owner_id), session=session, now=now)
+    return _views(owned_by(owner_id), session=session, now=now)
 
 
 def list_some(

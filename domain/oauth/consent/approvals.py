@@ -21,21 +21,20 @@ class Approval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What the consent page has to ask."""
+class ConsentPrompt:
+    """The scopes that the consent page asks for, and whether it has to be shown."""
 
     new: tuple[str, ...]
     granted: tuple[str, ...]
-    #: Nothing is asked of whom need not be asked.
     is_needed: bool
 
 
-def question_for(
+def consent_prompt_for(
     application: Application, scopes: str, *, user_id: int, session: Session
-) -> Question:
+) -> ConsentPrompt:
     """Compare what is asked with what was approved before.
 
-    Only confidential applications are spared a second question: anybody can pretend to be a
+    Only confidential applications can skip a second prompt: anybody can pretend to be a
     public one (RFC 8252 section 8.6). Trusted applications are never asked about.
     """
     asked = set(scopes.split())
@@ -45,9 +44,9 @@ def question_for(
         )
     )
     granted = asked & set((remembered or "").split())
-    is_spared = is_trusted(application) or (application.confidential and granted == asked)
-    return Question(
-        new=in_order(asked - granted), granted=in_order(granted), is_needed=not is_spared
+    may_skip = is_trusted(application) or (application.confidential and granted == asked)
+    return ConsentPrompt(
+        new=in_order(asked - granted), granted=in_order(granted), is_needed=not may_skip
     )
 
 

@@ -18,7 +18,7 @@ from models import AccessToken, Application, Authorization, Consent, User
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class AccessSource:
     """Where a request for a token came from, as far as it can be known."""
 
     address: str | None
@@ -45,11 +45,11 @@ class AuthorizedApplication:
     #: None at all if an approval is remembered, and nothing more.
     token_count: int
     #: The latest first.
-    origins: tuple[Origin, ...]
+    sources: tuple[AccessSource, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Held:
+class _Access:
     """What one application has of a user: live tokens, an approval that is remembered, or both."""
 
     scopes: set[str] = field(default_factory=set)
@@ -62,19 +62,19 @@ def list_authorized(
 ) -> tuple[AuthorizedApplication, ...]:
     """Return the applications with live tokens or a stored consent, the latest used first."""
     live = _live(user_id, now)
-    held = _held(user_id, live, session=session)
-    origins = _origins(live, session=session)
+    access = _accesses(user_id, live, session=session)
+    sources = _sources(live, session=session)
     first = _first(user_id, session=session)
-    rows = {row.id: row for row in _descriptions(held.keys(), session=session)}
+    rows = {row.id: row for row in _descriptions(access.keys(), session=session)}
     found = [
         _authorized(
             application_id,
             each,
             rows.get(application_id),
-            tuple(origins[application_id]),
+            tuple(sources[application_id]),
             min(each.since, first.get(application_id, each.since)),
         )
-        for application_id, each in held.items()
+        for application_id, each in access.items()
     ]
     return tuple(
         sorted(found, key=lambda each: each.last_used_at or each.first_authorized_at, reverse=True)
@@ -83,9 +83,9 @@ def list_authorized(
 
 def _authorized(
     application_id: int | None,
-    held: _Held,
+    access: _Access,
     row: Any,
-    origins: tuple[Origin, ...],
+    sources: tuple[AccessSource, ...],
     first_authorized_at: datetime,
 ) -> AuthorizedApplication:
     return AuthorizedApplication(
@@ -95,26 +95,26 @@ def _authorized(
         is_instance_wide=bool(row and row.is_instance_wide),
         registered_itself=bool(row and row.client_metadata is not None),
         trusted=bool(row and row.trusted),
-        scopes=in_order(held.scopes),
+        scopes=in_order(access.scopes),
         first_authorized_at=first_authorized_at,
-        last_used_at=origins[0].last_seen_at if origins else None,
-        token_count=held.token_count,
-        origins=origins,
+        last_used_at=sources[0].last_seen_at if sources else None,
+        token_count=access.token_count,
+        sources=sources,
     )
 
 
-def _held(
+def _accesses(
     user_id: int, live: tuple[ColumnElement[bool], ...], *, session: Session
-) -> dict[int | None, _Held]:
+) -> dict[int | None, _Access]:
     scopes = _scopes(live, session=session)
     found = {
-        row.application_id: _Held(
+        row.application_id: _Access(
             scopes=scopes[row.application_id], since=row.first, token_count=row.token_count
         )
         for row in _counts(live, session=session)
     }
     for consent in session.scalars(select(Consent).where(Consent.user_id == user_id)):
-        without_token = _Held(since=consent.created_at)
+        without_token = _Access(since=consent.created_at)
         known = found.setdefault(consent.application_id, without_token)
         known.scopes.update(consent.scopes.split())
     return found
@@ -176,10 +176,10 @@ def _scopes(
     return found
 
 
-def _origins(
+def _sources(
     live: tuple[ColumnElement[bool], ...], *, session: Session
-) -> dict[int | None, list[Origin]]:
-    """Return where tokens were asked for and used from, the latest first; each origin once."""
+) -> dict[int | None, list[AccessSource]]:
+    """Return where tokens were asked for and used from, the latest first; each source once."""
     token, used = AccessToken, AccessToken.last_used_at
     key = (token.application_id, token.user_agent)
     asked = select(*key, token.address, func.max(token.created_at).label("moment"))
@@ -193,13 +193,15 @@ def _origins(
     )
     latest: dict[tuple[int | None, str | None, str], datetime] = {}
     for row in rows:
-        origin = (row.application_id, row.address, device_in_words(row.user_agent))
-        latest[origin] = max(row.moment, latest.get(origin, row.moment))
-    found: dict[int | None, list[Origin]] = defaultdict(list)
+        source = (row.application_id, row.address, device_in_words(row.user_agent))
+        latest[source] = max(row.moment, latest.get(source, row.moment))
+    found: dict[int | None, list[AccessSource]] = defaultdict(list)
     for (application_id, address, device), moment in latest.items():
-        found[application_id].append(Origin(address=address, device=device, last_seen_at=moment))
-    for origins in found.values():
-        origins.sort(key=lambda origin: origin.last_seen_at, reverse=True)
+        found[application_id].append(
+            AccessSource(address=address, device=device, last_seen_at=moment)
+        )
+    for sources in found.values():
+        sources.sort(key=lambda source: source.last_seen_at, reverse=True)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from sqlalchemy import delete, select, update
 
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest, Pushed
@@ -54,7 +54,7 @@ class InvalidRequestUriError(InvalidRequestError):
 
 def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
     """Store the checked parameters of a pushed request; return the request_uri (section 2.2)."""
-    credential = context.keyring.issue(Kind.PUSHED_REQUEST)
+    credential = context.keyring.issue(CredentialType.PUSHED_REQUEST)
     parameters = request.payload.data
     context.session.add(
         PushedRequest(
@@ -111,7 +111,9 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
     if request.value("request") is not None:
         raise InvalidRequestError("request and request_uri cannot be given together.")
     uid, uri = request.required("client_id"), request.required("request_uri")
-    digests = context.keyring.credential_digests(uri.removeprefix(PREFIX), Kind.PUSHED_REQUEST)
+    digests = context.keyring.credential_digests(
+        uri.removeprefix(PREFIX), CredentialType.PUSHED_REQUEST
+    )
     row = context.session.execute(
         select(
             PushedRequest.id,

@@ -14,10 +14,10 @@ from typing import Any
 from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
-from domain.addresses import client_of
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_for
 from domain.errors import ConflictError, InvalidError
+from domain.ip_addresses import client_prefix
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
@@ -109,7 +109,7 @@ class DeviceRequest:
 def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
     """Store a device's request and return its two codes (section 3.1)."""
     device_code = random_hex(32)
-    origin, policy = context.origin, context.policy.devices
+    source, policy = context.source, context.policy.devices
     values = {
         "application_id": application_id,
         "scopes": scopes,
@@ -117,8 +117,8 @@ def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevi
         "created_at": context.now,
         "expires_at": context.now + policy.code_lifetime,
         "interval": policy.poll_interval,
-        "address": origin.address,
-        "user_agent": (origin.user_agent or "")[:255] or None,
+        "address": source.address,
+        "user_agent": (source.user_agent or "")[:255] or None,
     }
     store = _storing(context.connection.dialect_name)
     while True:
@@ -267,7 +267,7 @@ def _request(device: DeviceAuthorization, user_code: str) -> DeviceRequest:
 
 def _limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
     policy = context.policy.devices
-    client = client_of(context.origin.address or "")
+    client = client_prefix(context.source.address or "")
     subjects = (
         (f"user code, user {user_id}", policy.guesses_per_user),
         (f"user code, address {client}", policy.guesses_per_address),

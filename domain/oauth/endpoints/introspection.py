@@ -7,7 +7,7 @@ from typing import Any
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
 
 from domain.accounts.users import ACTIVE
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client, ClientRefusedError
 from domain.oauth.clients.credential_lookup import (
@@ -30,7 +30,7 @@ class IntrospectionEndpoint(
     """POST /oauth/introspect."""
 
     #: Resource servers ask once for each request that they get.
-    NOTES_USE = False
+    RECORDS_USE = False
 
     def lookup(self, request: ProtocolRequest) -> CredentialLookup[FoundPair]:
         """Return the lookup of an access or a refresh token.
@@ -80,7 +80,7 @@ class IntrospectionEndpoint(
 
 
 def _is_refresh_token(request: ProtocolRequest) -> bool:
-    return (request.value("token") or "").startswith(Kind.REFRESH_TOKEN)
+    return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
 
 
 def _is_live(token: FoundPair) -> bool:

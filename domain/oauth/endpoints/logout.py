@@ -13,13 +13,13 @@ from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
 from models import Application
 
 
-class Step(Enum):
+class LogoutStep(Enum):
     """What comes next."""
 
     SIGN_OUT = "sign out"
     ASK = "ask"
-    GO_BACK = "go back"
-    SAY_SO = "say so"
+    REDIRECT = "redirect"
+    SHOW_DONE = "show done"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def _redirect_uri(uri: str | None, application: Application | None) -> str | Non
     return uri
 
 
-def next_step(asked: LogoutRequest, *, user_id: int | None) -> Step:
+def next_step(asked: LogoutRequest, *, user_id: int | None) -> LogoutStep:
     """Return what comes next; `user_id` is the user who is signed in, if any.
 
     Without a hint about the very user that is signed in, the user has to be asked (section 2):
@@ -88,18 +88,18 @@ def next_step(asked: LogoutRequest, *, user_id: int | None) -> Step:
     or a click.
     """
     if user_id is not None:
-        return Step.SIGN_OUT if asked.user_id == user_id else Step.ASK
+        return LogoutStep.SIGN_OUT if asked.user_id == user_id else LogoutStep.ASK
     is_hinted = asked.user_id is not None and asked.redirect_uri is not None
-    return Step.GO_BACK if is_hinted else Step.SAY_SO
+    return LogoutStep.REDIRECT if is_hinted else LogoutStep.SHOW_DONE
 
 
-def way_back(asked: LogoutRequest) -> str | None:
+def return_url(asked: LogoutRequest) -> str | None:
     """Return the URL to continue at, with the state of the request (section 3)."""
     if asked.redirect_uri is None or asked.state is None:
         return asked.redirect_uri
     return with_parameters(asked.redirect_uri, [("state", asked.state)])
 
 
-def go_back(location: str) -> OAuthResponse:
+def redirect_to(location: str) -> OAuthResponse:
     """Send the browser on."""
     return OAuthResponse(status=302, headers=(("Location", location),))

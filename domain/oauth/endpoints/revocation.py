@@ -8,7 +8,7 @@ from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoi
 from sqlalchemy import or_, select
 
 from domain.audit.events import Event, EventKind
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import names_no_client
 from domain.oauth.messages import ProtocolRequest
@@ -28,7 +28,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     """POST /oauth/revoke."""
 
     #: The rows of the tokens are locked by now, and a deletion locks the application before them.
-    NOTES_USE = False
+    RECORDS_USE = False
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether the token was issued for a password alone, and so has no client.
@@ -61,9 +61,11 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return self._context.session.scalar(
             select(AccessToken).where(
                 or_(
-                    AccessToken.digest.in_(keyring.credential_digests(text, Kind.ACCESS_TOKEN)),
+                    AccessToken.digest.in_(
+                        keyring.credential_digests(text, CredentialType.ACCESS_TOKEN)
+                    ),
                     AccessToken.refresh_digest.in_(
-                        keyring.credential_digests(text, Kind.REFRESH_TOKEN)
+                        keyring.credential_digests(text, CredentialType.REFRESH_TOKEN)
                     ),
                 )
             )

@@ -19,7 +19,7 @@ from sqlalchemy import update
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientRequest, TokenGrant
 from domain.oauth.clients.applications import ApplicationView, find_by_uid, view_of
 from domain.oauth.clients.authentication import Client
@@ -163,7 +163,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _store_code(self, redirect_uri: str, approval: Any) -> str:
         context = self._context
-        credential = context.keyring.issue(Kind.AUTHORIZATION_CODE)
+        credential = context.keyring.issue(CredentialType.AUTHORIZATION_CODE)
         context.session.add(
             Authorization(
                 application_id=self.request.client.application.id,

@@ -38,7 +38,7 @@ _is_early = and_(
     DeviceAuthorization.last_polled_at > bindparam("begin"),
     DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER,
 )
-_NOTE_POLL = (
+_RECORD_POLL = (
     update(DeviceAuthorization)
     .where(DeviceAuthorization.id == bindparam("device_id"))
     .values(
@@ -50,7 +50,9 @@ _NOTE_POLL = (
     .returning(DeviceAuthorization.interval)
 )
 #: Without waiting for the disk: a poll that is lost in a crash does no harm.
-_NOTE_POLL_SOON = _NOTE_POLL.where(func.set_config("synchronous_commit", "off", true()) == "off")
+_RECORD_POLL_SOON = _RECORD_POLL.where(
+    func.set_config("synchronous_commit", "off", true()) == "off"
+)
 
 
 class ApprovedDevice(NamedTuple):
@@ -105,16 +107,16 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         known, last = found.device_interval, found.device_last_polled_at
         is_early = last is not None and self._context.now - last < timedelta(seconds=known)
         is_longest = known > _LONGEST_INTERVAL - _SLOWER
-        interval = known if is_early and is_longest else self._note_poll(found)
+        interval = known if is_early and is_longest else self._record_poll(found)
         if is_early or interval > known:
             raise SlowDownError(f"Poll every {interval} seconds from now on.")
         raise AuthorizationPendingError("The user has not decided yet.")
 
-    def _note_poll(self, found: FoundDevice) -> int:
+    def _record_poll(self, found: FoundDevice) -> int:
         """Return how many seconds there have to be between polls from now on."""
         connection, now = self._context.connection, self._context.now
         begin = now - timedelta(seconds=found.device_interval)
-        statement = _NOTE_POLL_SOON if connection.dialect_name == "postgresql" else _NOTE_POLL
+        statement = _RECORD_POLL_SOON if connection.dialect_name == "postgresql" else _RECORD_POLL
         values = {"device_id": found.device_id, "now": now, "begin": begin}
         interval: int = connection.all(statement, values)[0][0]
         return interval

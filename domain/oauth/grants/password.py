@@ -92,7 +92,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         attempt = context.policy.passwords.limits.attempt(
             request.required("username"),
             request.required("password"),
-            address=context.origin.address,
+            address=context.source.address,
         )
         try:
             user = authenticate_by_password_alone(

@@ -57,7 +57,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         if found.token_revoked_at is not None:
             self._refuse_reuse(found, asked)
         self._check_key(found, asked)
-        self._check_origin(found, asked.request)
+        self._check_against_grant(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # there is no grant that could go on
             raise InvalidGrantError(UNKNOWN_TOKEN)
@@ -102,7 +102,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         if is_bound and bound_to != asked.key_thumbprint:
             raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
-    def _check_origin(self, found: FoundPair, request: ProtocolRequest) -> None:
+    def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
         """Compare what is sent along with the original authorization; nothing need be."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:

@@ -27,7 +27,7 @@ class Notice(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sign:
+class NoticeSettings:
     """What messages say of this instance, and how long before the expiry the first one is sent."""
 
     instance_name: str
@@ -37,7 +37,7 @@ class Sign:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ending:
+class _ExpiringToken:
     """A token that ends soon, and where it belongs: to a namespace, or else to its user."""
 
     token: PersonalAccessToken
@@ -55,7 +55,7 @@ class _Maintainers:
         default_factory=dict
     )
 
-    def of(self, ending: _Ending) -> tuple[str, tuple[Maintainer, ...]]:
+    def of(self, ending: _ExpiringToken) -> tuple[str, tuple[Maintainer, ...]]:
         """Return the path of the project or group and its maintainers."""
         namespace = (ending.group_id, ending.project_id)
         if namespace not in self._known:
@@ -63,7 +63,7 @@ class _Maintainers:
         return self._known[namespace]
 
 
-def queue_expiry_notices(sign: Sign, *, session: Session, now: datetime) -> int:
+def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number."""
     maintainers, written = _Maintainers(session=session), 0
     waiting: list[NewMessage] = []
@@ -76,7 +76,7 @@ def queue_expiry_notices(sign: Sign, *, session: Session, now: datetime) -> int:
     return written + queue_messages(waiting, session=session, now=now)
 
 
-def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_Ending]:
+def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_ExpiringToken]:
     rows = session.execute(
         select(PersonalAccessToken, User, Bot.group_id, Bot.project_id)
         .join(User, User.id == PersonalAccessToken.user_id)
@@ -86,7 +86,7 @@ def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_
         .order_by(PersonalAccessToken.id)
     ).all()
     for token, user, group_id, project_id in rows:
-        yield _Ending(token=token, user=user, group_id=group_id, project_id=project_id)
+        yield _ExpiringToken(token=token, user=user, group_id=group_id, project_id=project_id)
 
 
 def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice | None:
@@ -98,20 +98,20 @@ def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice 
 
 
 def _messages(
-    ending: _Ending, notice: Notice, maintainers: _Maintainers, sign: Sign
+    ending: _ExpiringToken, notice: Notice, maintainers: _Maintainers, sign: NoticeSettings
 ) -> Iterator[NewMessage]:
     if ending.user.kind != BOT:
         owner = Maintainer(id=ending.user.id, name=ending.user.name, email=ending.user.email)
-        yield _message(ending.token, notice, owner, _Words.of_person(sign), sign)
+        yield _message(ending.token, notice, owner, _Wording.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)
-    words = _Words.of_namespace(path, sign, is_group=ending.group_id is not None)
+    words = _Wording.of_namespace(path, sign, is_group=ending.group_id is not None)
     for maintainer in people:
         yield _message(ending.token, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Words:
+class _Wording:
     """What differs between a token of one's own and one of a namespace."""
 
     what: str
@@ -119,7 +119,7 @@ class _Words:
     reason: str
 
     @classmethod
-    def of_person(cls, sign: Sign) -> "_Words":
+    def of_person(cls, sign: NoticeSettings) -> "_Wording":
         return cls(
             what="Your personal access token",
             page=f"{sign.base_url}/-/user_settings/access_tokens",
@@ -127,7 +127,7 @@ class _Words:
         )
 
     @classmethod
-    def of_namespace(cls, path: str, sign: Sign, *, is_group: bool) -> "_Words":
+    def of_namespace(cls, path: str, sign: NoticeSettings, *, is_group: bool) -> "_Wording":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
             what=f"The access token of {path} named",
@@ -137,7 +137,11 @@ class _Words:
 
 
 def _message(
-    token: PersonalAccessToken, notice: Notice, to: Maintainer, words: _Words, sign: Sign
+    token: PersonalAccessToken,
+    notice: Notice,
+    to: Maintainer,
+    words: _Wording,
+    sign: NoticeSettings,
 ) -> NewMessage:
     ends = token.expires_at.astimezone(UTC)
     day = f"{ends.day} {ends:%B %Y}"

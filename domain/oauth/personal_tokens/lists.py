@@ -157,7 +157,7 @@ def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class TokenList:
     """A part of a list, and how long the whole list is."""
 
     items: tuple[TokenView, ...]
@@ -172,12 +172,12 @@ def list_tokens(
     sort: str | None = None,
     offset: int = 0,
     limit: int | None = None,
-) -> Counted:
+) -> TokenList:
     """Return tokens in the order of one of SORTS, by default the newest first."""
     statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
     rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
     items = tuple(view(token, now) for token in rows)
-    return Counted(items=items, total=count_tokens(wanted, session=session, now=now))
+    return TokenList(items=items, total=count_tokens(wanted, session=session, now=now))
 
 
 def list_expiring(

@@ -18,7 +18,7 @@ from models import AccessToken, Authorization, PersonalAccessToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ParentAuthorization:
     """What a new token comes from: it ends with that, and is bound to the same key (RFC 9449)."""
 
     authorization_id: int
@@ -27,20 +27,24 @@ class Source:
     ends_at: datetime | None
 
 
-def source_of(bearer: Bearer, *, session: Session) -> Source | None:
+def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuthorization | None:
     """Return what a token comes from that a bearer makes; nothing if a person's own made it.
 
     Raises ForbiddenError for a bearer that has no authorization which could end.
     """
     if bearer.authorization_id is not None:
-        return source_in(bearer.authorization_id, bearer.key_thumbprint, session=session)
+        return get_parent_authorization(
+            bearer.authorization_id, bearer.key_thumbprint, session=session
+        )
     if bearer.personal_token_id is None:
         message = "A token that was got with a password alone makes no access tokens."
         raise ForbiddenError(message)
     return None
 
 
-def source_in(authorization_id: int, key_thumbprint: str | None, *, session: Session) -> Source:
+def get_parent_authorization(
+    authorization_id: int, key_thumbprint: str | None, *, session: Session
+) -> ParentAuthorization:
     """Return the source for a live authorization, or raise ForbiddenError if it has ended.
 
     A revocation at the same time goes first, or waits and finds the new token.
@@ -60,7 +64,9 @@ def source_in(authorization_id: int, key_thumbprint: str | None, *, session: Ses
         message = "The access of the application behind this token has ended."
         raise ForbiddenError(message)
     ends_at = pair.expires_at if pair.refresh_digest is None else None
-    return Source(authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at)
+    return ParentAuthorization(
+        authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at
+    )
 
 
 def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:

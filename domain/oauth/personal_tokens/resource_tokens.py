@@ -104,7 +104,7 @@ class ResourceToken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class ResourceTokenList:
     """A part of a list, and how long the whole list is."""
 
     items: tuple[ResourceToken, ...]
@@ -134,10 +134,12 @@ def with_roles(
 
 def list_resource_tokens(
     wanted: TokenFilter, namespace: Namespace, *, session: Session, now: datetime, **part: Any
-) -> Counted:
+) -> ResourceTokenList:
     """Return tokens of a project or a group; `part` is the page and order as in `list_tokens`."""
     found = list_tokens(wanted, session=session, now=now, **part)
-    return Counted(items=with_roles(found.items, namespace, session=session), total=found.total)
+    return ResourceTokenList(
+        items=with_roles(found.items, namespace, session=session), total=found.total
+    )
 
 
 def get_resource_token(

@@ -9,9 +9,12 @@ from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID
 from domain.errors import DomainError, InvalidError, NotFoundError
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view
-from domain.oauth.personal_tokens.made_by_applications import Source, source_in
+from domain.oauth.personal_tokens.made_by_applications import (
+    ParentAuthorization,
+    get_parent_authorization,
+)
 from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
@@ -39,7 +42,7 @@ class TokenDetails:
     expires_at: datetime
     description: str = ""
     #: Set if an application makes it: it ends no later than that one's access.
-    source: Source | None = None
+    parent: ParentAuthorization | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ def check_details(details: TokenDetails) -> TokenDetails:
         scopes=_checked_scopes(details.scopes),
         expires_at=details.expires_at,
         description=_checked_description(details.description),
-        source=details.source,
+        parent=details.parent,
     )
 
 
@@ -149,8 +152,8 @@ def _store(
     now: datetime,
     family_id: int | None = None,
 ) -> NewToken:
-    credential, source = keyring.issue(Kind.PERSONAL_ACCESS_TOKEN), details.source
-    ends = [details.expires_at, *([source.ends_at] if source and source.ends_at else [])]
+    credential, parent = keyring.issue(CredentialType.PERSONAL_ACCESS_TOKEN), details.parent
+    ends = [details.expires_at, *([parent.ends_at] if parent and parent.ends_at else [])]
     row = PersonalAccessToken(
         user_id=user_id,
         name=details.name,
@@ -162,8 +165,8 @@ def _store(
         expires_at=min(ends),
         revoked_at=None,
         last_used_at=None,
-        authorization_id=source.authorization_id if source else None,
-        key_thumbprint=source.key_thumbprint if source else None,
+        authorization_id=parent.authorization_id if parent else None,
+        key_thumbprint=parent.key_thumbprint if parent else None,
     )
     session.add(row)
     session.flush()  # to learn the id
@@ -202,17 +205,17 @@ def rotate_token(
         scopes=old.scopes,
         expires_at=expires_at,
         description=old.description,
-        source=_source_of(old, session=session),
+        parent=_source_of(old, session=session),
     )
     return _store(
         old.user_id, details, session=session, keyring=keyring, now=now, family_id=family_id
     )
 
 
-def _source_of(token: PersonalAccessToken, *, session: Session) -> Source | None:
+def _source_of(token: PersonalAccessToken, *, session: Session) -> ParentAuthorization | None:
     if token.authorization_id is None:
         return None
-    return source_in(token.authorization_id, token.key_thumbprint, session=session)
+    return get_parent_authorization(token.authorization_id, token.key_thumbprint, session=session)
 
 
 def _hold_family(family_id: int, *, session: Session) -> None:
@@ -235,7 +238,7 @@ def end_family(
     presented, or None if it is not one that was rotated: then nothing happens.
     """
     token = PersonalAccessToken
-    digests = keyring.credential_digests(presented, Kind.PERSONAL_ACCESS_TOKEN)
+    digests = keyring.credential_digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
     row = session.scalar(
         select(token).where(token.digest.in_(digests), token.revoked_at.is_not(None))
     )

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, BOT
 from domain.database.statements import KeptConnection, Row
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
@@ -168,7 +168,7 @@ PERSONAL_TOKEN = (
 )
 
 
-def _noting_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
+def _recording_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
     # Of many requests at once the first one writes.
     return (
         update(table)
@@ -180,8 +180,8 @@ def _noting_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
     )
 
 
-_NOTE_ACCESS_TOKEN = _noting_use(AccessToken)
-_NOTE_PERSONAL_TOKEN = _noting_use(PersonalAccessToken)
+_RECORD_ACCESS_TOKEN_USE = _recording_use(AccessToken)
+_RECORD_PERSONAL_TOKEN_USE = _recording_use(PersonalAccessToken)
 _REKEY = (
     update(PersonalAccessToken)
     .where(
@@ -191,14 +191,17 @@ _REKEY = (
     .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
 )
 _OF_PROFILE = len(PROFILE)
-_STATEMENTS = {Kind.ACCESS_TOKEN: ACCESS_TOKEN, Kind.PERSONAL_ACCESS_TOKEN: PERSONAL_TOKEN}
+_STATEMENTS = {
+    CredentialType.ACCESS_TOKEN: ACCESS_TOKEN,
+    CredentialType.PERSONAL_ACCESS_TOKEN: PERSONAL_TOKEN,
+}
 
 
 def get_access_token_bearer(
     token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
-    row = _find(token, Kind.ACCESS_TOKEN, connection=connection, keyring=keyring)
+    row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
     return _access_token_bearer(row, now)
@@ -208,10 +211,10 @@ def get_bearer(
     token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
-    row = _find(token, Kind.ACCESS_TOKEN, connection=connection, keyring=keyring)
+    row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is not None:
         return _access_token_bearer(row, now)
-    row = _find(token, Kind.PERSONAL_ACCESS_TOKEN, connection=connection, keyring=keyring)
+    row = _find(token, CredentialType.PERSONAL_ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
     found = _personal_token_bearer(row, now)
@@ -219,7 +222,7 @@ def get_bearer(
     return found
 
 
-def note_use(
+def record_use(
     bearer: Bearer, *, address: str | None, connection: KeptConnection, now: datetime
 ) -> None:
     """Remember when and from where a token was last used; a statement a minute, not a request."""
@@ -227,7 +230,7 @@ def note_use(
     if last is not None and last > stale:
         return
     is_personal = bearer.personal_token_id is not None
-    statement = _NOTE_PERSONAL_TOKEN if is_personal else _NOTE_ACCESS_TOKEN
+    statement = _RECORD_PERSONAL_TOKEN_USE if is_personal else _RECORD_ACCESS_TOKEN_USE
     values = {
         "token_id": bearer.personal_token_id if is_personal else bearer.access_token_id,
         "stale": stale,
@@ -239,7 +242,9 @@ def note_use(
         connection.all(statement, values)
 
 
-def _find(token: str, kind: Kind, *, connection: KeptConnection, keyring: Keyring) -> Row | None:
+def _find(
+    token: str, kind: CredentialType, *, connection: KeptConnection, keyring: Keyring
+) -> Row | None:
     for digest in keyring.credential_digests(token, kind):
         row = connection.first(_STATEMENTS[kind], {"digest": digest})
         if row is not None:
@@ -251,7 +256,7 @@ def _rekey(
     token: str, bearer: Bearer, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> None:
     """Store the hash of a personal token under the newest secret key: it may live for years."""
-    newest = keyring.anew(token, bearer.digest)
+    newest = keyring.rehashed(token, bearer.digest)
     if newest is None:
         return
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}

@@ -76,7 +76,7 @@ _REGISTRY = _ProofRegistry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 @dataclass(frozen=True)
-class Target:
+class ProofTarget:
     """The request that a proof must be made for."""
 
     method: str
@@ -95,13 +95,13 @@ class Proof:
     jti: str
 
 
-def find_proof(request: ProtocolRequest, target: Target, *, now: datetime) -> Proof | None:
+def find_proof(request: ProtocolRequest, target: ProofTarget, *, now: datetime) -> Proof | None:
     """Return the proof that a request brings, or None; raises InvalidProofError for a wrong one."""
     text = request.header("DPoP")
     return None if text is None else check_proof(text, target, now=now)
 
 
-def check_proof(text: str, target: Target, *, now: datetime) -> Proof:
+def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
     """Check all of section 4.3 but that the proof is new, or raise InvalidProofError."""
     key, claims = _verified(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")

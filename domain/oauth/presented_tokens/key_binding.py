@@ -12,7 +12,7 @@ from domain.oauth.presented_tokens.dpop import (
     ALGORITHMS,
     InvalidProofError,
     Proof,
-    Target,
+    ProofTarget,
     UsedProofError,
     check_proof,
     consuming_statement,
@@ -38,7 +38,7 @@ class KeyNotProvedError(OAuth2Error):
 class PresentedToken:
     """How a token was presented, with its scheme and its proof."""
 
-    target: Target
+    target: ProofTarget
     #: By the scheme DPoP, and not as a bearer token.
     is_with_proof: bool
     proof: str | None = field(repr=False)

@@ -140,14 +140,14 @@ def _texts(name: str, value: Any, *, longest: int = _LONGEST_TEXT) -> list[str]:
 
 
 def _https(name: str, value: Any) -> str:
-    address = _text(name, value, longest=LONGEST_URI)
+    url = _text(name, value, longest=LONGEST_URI)
     try:
-        is_fine = _HTTPS.fullmatch(address) and urlsplit(address).port != 0
+        is_fine = _HTTPS.fullmatch(url) and urlsplit(url).port != 0
     except ValueError:  # brackets or a port that are none
         is_fine = False
     if not is_fine:
         raise _wrong(name, "an https address")
-    return address
+    return url
 
 
 def _yes_or_no(name: str, value: Any) -> bool:

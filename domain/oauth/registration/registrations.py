@@ -12,7 +12,7 @@ from sqlalchemy import select
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.clients import applications
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.secrets import is_live, renew_secret
@@ -40,7 +40,7 @@ def register(
     `registrar_id` is whose token came along; without one the instance itself keeps the client.
     """
     wanted = _read(body, context)
-    token = context.keyring.issue(Kind.REGISTRATION)
+    token = context.keyring.issue(CredentialType.REGISTRATION)
     application, secret = applications.store_application(
         wanted.details,
         owner_id=registrar_id or _instance_owner_id(context),
@@ -94,7 +94,7 @@ def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> R
     """
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    digests = context.keyring.credential_digests(token, Kind.REGISTRATION)
+    digests = context.keyring.credential_digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.found_rows import FoundClient, FoundGrant
 from domain.oauth.context import OAuthContext
@@ -68,13 +68,13 @@ def grant_in(
 
 def new_pair(*, is_renewable: bool = True) -> TokenPair:
     """Make a pair that has to do with no other."""
-    refresh = random_credential(Kind.REFRESH_TOKEN) if is_renewable else None
-    return TokenPair(access=random_credential(Kind.ACCESS_TOKEN), refresh=refresh)
+    refresh = random_credential(CredentialType.REFRESH_TOKEN) if is_renewable else None
+    return TokenPair(access=random_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
 
 
 def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
     """Return the columns of a new pair."""
-    digest, origin = context.keyring.digest, context.origin
+    digest, source = context.keyring.digest, context.source
     return {
         "authorization_id": grant.authorization_id,
         "application_id": grant.application_id,
@@ -84,8 +84,8 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
         "scopes": grant.scopes,
         "created_at": context.now,
         "expires_at": context.now + context.policy.access_token_lifetime,
-        "address": origin.address,
-        "user_agent": (origin.user_agent or "")[:255] or None,
+        "address": source.address,
+        "user_agent": (source.user_agent or "")[:255] or None,
         "key_thumbprint": grant.key_thumbprint,
     }
 

@@ -67,17 +67,19 @@ _END_DEVICE = (
 
 
 class Redemption:
-    """How one kind of credential is redeemed; the first step returns a row if it was valid."""
+    """How one kind of credential is redeemed; the first statement returns a row if it was valid."""
 
-    def __init__(self, *steps: Update) -> None:
+    def __init__(self, *statements: Update) -> None:
         #: Each with the names of its values.
-        self.steps = [(step, tuple(step.compile().bind_names.values())) for step in steps]
-        spent = steps[0].cte("spent")
+        self.statements = [
+            (statement, tuple(statement.compile().bind_names.values())) for statement in statements
+        ]
+        spent = statements[0].cte("spent")
         row = select(*(bindparam(name, type_=_PAIRS[name].type) for name in _COLUMNS))
         store = insert(AccessToken).from_select(_COLUMNS, row.select_from(spent))
-        for number, step in enumerate(steps[1:]):
-            if_spent = step.where(exists(select(spent.c.id)))
-            store = store.add_cte(if_spent.cte(f"step_{number}"))
+        for number, statement in enumerate(statements[1:]):
+            if_spent = statement.where(exists(select(spent.c.id)))
+            store = store.add_cte(if_spent.cte(f"statement_{number}"))
         #: All of them, and the new pair.
         self.at_once = store.returning(AccessToken.id)
 
@@ -119,15 +121,15 @@ def _run(
 ) -> bool:
     connection, spending = context.connection, {**spent, "spent_at": context.now}
 
-    def step_by_step() -> bool:
-        (spend, names), *more = redemption.steps
+    def one_by_one() -> bool:
+        (spend, names), *more = redemption.statements
         if not connection.all(spend, {name: spending[name] for name in names}):
             return False
-        for step, names in more:
-            connection.all(step, {name: spending[name] for name in names})
+        for statement, names in more:
+            connection.all(statement, {name: spending[name] for name in names})
         connection.all(_STORE, pair)
         return True
 
     if connection.dialect_name == "postgresql":
         return bool(connection.all(redemption.at_once, {**pair, **spending}))
-    return connection.transact(step_by_step)
+    return connection.transact(one_by_one)

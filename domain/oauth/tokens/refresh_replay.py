@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from domain.oauth.context import OAuthContext
 from domain.oauth.tokens.issuing import Grant, TokenPair, id_token_of, new_pair, token_type_of
 from models import AccessToken
@@ -46,7 +46,7 @@ def find_replay(
     if not window or refreshed_at is None or context.now - refreshed_at > window:
         return None
     for pair in _pairs_after(refresh_token, context):
-        digests = context.keyring.credential_digests(pair.access, Kind.ACCESS_TOKEN)
+        digests = context.keyring.credential_digests(pair.access, CredentialType.ACCESS_TOKEN)
         found = context.session.scalar(
             select(AccessToken).where(
                 AccessToken.digest.in_(digests), AccessToken.revoked_at.is_(None)
@@ -77,9 +77,9 @@ def replayed_response(replay: RefreshReplay, grant: Grant, context: OAuthContext
 
 def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
     """Return the pair under each key, the newest first."""
-    derived = context.keyring.derived_tokens
-    accesses = derived(refresh_token, Kind.ACCESS_TOKEN)
-    refreshes = derived(refresh_token, Kind.REFRESH_TOKEN)
+    derived = context.keyring.derived_credentials
+    accesses = derived(refresh_token, CredentialType.ACCESS_TOKEN)
+    refreshes = derived(refresh_token, CredentialType.REFRESH_TOKEN)
     return tuple(
         TokenPair(access=access, refresh=refresh)
         for access, refresh in zip(accesses, refreshes, strict=True)

@@ -24,7 +24,7 @@ def reversed_names(value: Any) -> Any:
 
 
 def of_payload(payload: Mapping[str, Any]) -> bytes:
-    return fingerprint.of_payload(UNMAPPED.steady_part(payload))
+    return fingerprint.of_payload(UNMAPPED.stable_part(payload))
 
 
 @pytest.mark.spec("I9")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity, State
+from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing.intake_result import outcome_values, result_of
 from domain.alerts.storing.lifecycle import (
@@ -41,7 +41,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         title=title,
         description=None,
         severity=Severity.HIGH,
-        state=State.FIRING,
+        state=AlertState.FIRING,
         started_at=NOON,
         ended_at=None,
         service=None,
@@ -63,7 +63,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
 
 
 def recovery(fingerprint: bytes | None = DISK, ended_at: datetime = EVENING) -> IncomingAlert:
-    return replace(firing(fingerprint), state=State.RECOVERY, ended_at=ended_at)
+    return replace(firing(fingerprint), state=AlertState.RECOVERY, ended_at=ended_at)
 
 
 @pytest.mark.spec("I16")

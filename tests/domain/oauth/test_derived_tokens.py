@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.keyring import Keyring, Kind
+from domain.keyring import CredentialType, Keyring
 from domain.randomness import is_well_formed, random_credential
 
 RING = Keyring("a master secret that is long enough")
@@ -11,27 +11,27 @@ RING = Keyring("a master secret that is long enough")
 
 @given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
 def test_a_derived_token_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
-    for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN):
-        (derived,) = RING.derived_tokens(text, kind)
+    for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN):
+        (derived,) = RING.derived_credentials(text, kind)
         assert is_well_formed(derived, prefix=kind)
-        assert RING.derived_tokens(text, kind) == (derived,)
+        assert RING.derived_credentials(text, kind) == (derived,)
 
 
 def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_same() -> None:
-    first, second = (random_credential(Kind.REFRESH_TOKEN) for _ in range(2))
+    first, second = (random_credential(CredentialType.REFRESH_TOKEN) for _ in range(2))
     other_ring = Keyring("another master secret that is long enough")
     found = {
-        ring.derived_tokens(text, kind)[0][4:47]
+        ring.derived_credentials(text, kind)[0][4:47]
         for ring in (RING, other_ring)
         for text in (first, second)
-        for kind in (Kind.ACCESS_TOKEN, Kind.REFRESH_TOKEN)
+        for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN)
     }
     assert len(found) == 8
 
 
 def test_after_a_rotation_the_token_derived_from_the_old_key_is_still_known() -> None:
-    token = random_credential(Kind.REFRESH_TOKEN)
+    token = random_credential(CredentialType.REFRESH_TOKEN)
     rotated = Keyring("the newest master secret of all", "a master secret that is long enough")
-    newest, older = rotated.derived_tokens(token, Kind.ACCESS_TOKEN)
-    assert (older,) == RING.derived_tokens(token, Kind.ACCESS_TOKEN)
+    newest, older = rotated.derived_credentials(token, CredentialType.ACCESS_TOKEN)
+    assert (older,) == RING.derived_credentials(token, CredentialType.ACCESS_TOKEN)
     assert newest != older

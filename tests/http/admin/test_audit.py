@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import delete, select
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, Origin, store_event
+from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
 from models import AuditEvent, SignIn
 from tests.support.accounts.people import (
     Person,
@@ -58,8 +58,8 @@ def write(gatebell: LiveGatebell) -> Write:
                     **changes,
                 }
             )
-            origin = Origin(actor=actor, address="192.0.2.1", user_agent="Lynx/2.9")
-            store_event(event, origin, session=session, now=at or now())
+            source = EventSource(actor=actor, address="192.0.2.1", user_agent="Lynx/2.9")
+            store_event(event, source, session=session, now=at or now())
         return subject
 
     return write

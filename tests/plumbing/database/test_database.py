@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from domain.keyring import Kind
+from domain.keyring import CredentialType
 from models import AccessToken
 from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
@@ -79,7 +79,7 @@ def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskCli
         app, "applications", "create", "App", "--owner", "alice", "--scopes", "read_user",
         "--redirect-uri", "https://a.example/cb",
     )  # fmt: skip
-    token = services_of(app).keyring.issue(Kind.ACCESS_TOKEN)
+    token = services_of(app).keyring.issue(CredentialType.ACCESS_TOKEN)
     with app.app_context():
         values = {"user_id": user["id"], "application_id": application["id"]}
         moments = {"created_at": now(), "expires_at": now() + timedelta(hours=1)}

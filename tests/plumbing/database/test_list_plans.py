@@ -9,7 +9,7 @@ from sqlalchemy import text
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status
 from domain.alerts.reading.incoming import Severity
-from domain.projects.access import MOST_COUNTED
+from domain.projects.access import COUNT_LIMIT
 from tests.support.database.sql_statements import postgres_statements
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -43,5 +43,5 @@ def test_alerts_are_counted_in_an_index(app: Flask, severity: Severity | None) -
         connection: Any = db.session.connection().connection.driver_connection
         plan = connection.execute(f"EXPLAIN {query}", values).fetchall()
         db.session.rollback()
-    assert counts["resolved"] == MOST_COUNTED + 1
+    assert counts["resolved"] == COUNT_LIMIT + 1
     assert "Seq Scan on alerts" not in str(plan)

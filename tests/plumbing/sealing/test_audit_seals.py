@@ -13,7 +13,7 @@ from flask import Flask
 from sqlalchemy import Engine, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventKind, Origin, store_event
+from domain.audit.events import Event, EventKind, EventSource, store_event
 from models import AuditEvent, AuditSeal
 from web.database.engine import open_engine
 from web.jobs.maintenance import prune_database, seal_audit_events
@@ -39,8 +39,8 @@ class Trail:
         with Session(self._engine) as session, session.begin():
             for subject in subjects:
                 event = Event(kind=EventKind.TOKEN_REVOKED, subject=subject, details=details)
-                origin = Origin(address="192.0.2.1", user_agent="Lynx", request_id="r")
-                store_event(event, origin, session=session, now=at or now())
+                source = EventSource(address="192.0.2.1", user_agent="Lynx", request_id="r")
+                store_event(event, source, session=session, now=at or now())
 
     def seal(self) -> None:
         seal_audit_events(self._settings)
@@ -257,7 +257,7 @@ def test_each_event_is_logged_once_it_is_kept(
 
 def _record_and_flush(subject: str, session: Session) -> None:
     event = Event(kind=EventKind.TOKEN_REVOKED, subject=subject)
-    store_event(event, Origin(), session=session, now=now())
+    store_event(event, EventSource(), session=session, now=now())
     session.flush()
 
 

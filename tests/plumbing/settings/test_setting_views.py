@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from web.admin.security_warnings import risks_of
-from web.admin.setting_views import Origin, SettingView, section_views, title_of
+from web.admin.security_warnings import security_warnings
+from web.admin.setting_views import SettingView, ValueSource, section_views, title_of
 from web.settings.reader import Settings
 from web.settings.sections import sections
 
@@ -58,7 +58,7 @@ def test_every_setting_is_in_exactly_one_section(settings: Settings) -> None:
 def test_a_value_is_told_in_words(settings: Settings, name: str, text: str, words: str) -> None:
     shown = view(settings, name, **{name: text})
     assert shown.words == words
-    assert shown.origin is Origin.CHANGED_HERE
+    assert shown.source is ValueSource.CHANGED_HERE
 
 
 def test_a_change_that_this_release_does_not_allow_does_not_count(settings: Settings) -> None:
@@ -73,12 +73,12 @@ def test_the_environment_is_told_from_the_default(
     monkeypatch.setenv("METRICS_TOKEN_FILE", "/run/secrets/metrics")
     monkeypatch.setenv("LOG_FORMAT", "")
     origins = {
-        name: view(settings, name).origin for name in ("log_level", "metrics_token", "log_format")
+        name: view(settings, name).source for name in ("log_level", "metrics_token", "log_format")
     }
     assert origins == {
-        "log_level": Origin.ENVIRONMENT,
-        "metrics_token": Origin.ENVIRONMENT,
-        "log_format": Origin.DEFAULT,
+        "log_level": ValueSource.ENVIRONMENT,
+        "metrics_token": ValueSource.ENVIRONMENT,
+        "log_format": ValueSource.DEFAULT,
     }
 
 
@@ -106,17 +106,17 @@ def test_a_door_that_is_open_is_named(
     settings: Settings, changes: dict[str, object], risk: str
 ) -> None:
     safe = replace(settings, web_concurrency=1, base_url="http://127.0.0.1:8000")
-    assert list(risks_of(safe)) == []
-    found = [each.setting for each in risks_of(replace(safe, **changes))]  # type: ignore[arg-type]
+    assert list(security_warnings(safe)) == []
+    found = [each.setting for each in security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
     assert risk in found
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000"])
 def test_http_on_the_own_machine_is_no_risk(settings: Settings, host: str) -> None:
     local = replace(settings, web_concurrency=1, base_url=f"http://{host}")
-    assert [each.setting for each in risks_of(local)] == []
+    assert [each.setting for each in security_warnings(local)] == []
 
 
 def test_limits_counted_by_each_process_for_itself_are_named(settings: Settings) -> None:
     several = replace(settings, web_concurrency=2)
-    assert [each.setting for each in risks_of(several)] == ["ratelimit_storage_uri"]
+    assert [each.setting for each in security_warnings(several)] == ["ratelimit_storage_uri"]

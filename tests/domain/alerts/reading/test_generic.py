@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.reading import fingerprint, generic
 from domain.alerts.reading.body import LongNumber, read_object
-from domain.alerts.reading.incoming import IncomingAlert, Severity, State
+from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
@@ -25,7 +25,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         title="New: Alert",
         description=None,
         severity=Severity.CRITICAL,
-        state=State.FIRING,
+        state=AlertState.FIRING,
         started_at=NOW,
         ended_at=None,
         service=None,
@@ -68,7 +68,7 @@ def test_every_field_is_read() -> None:
         title="Disk full",
         description="98 % of /var",
         severity=Severity.HIGH,
-        state=State.RECOVERY,
+        state=AlertState.RECOVERY,
         started_at=datetime(2026, 11, 21, 6, 52, 39, tzinfo=UTC),
         ended_at=datetime(2026, 11, 21, 8, 0, tzinfo=UTC),
         service="database",
@@ -135,14 +135,14 @@ def test_the_second_spelling_of_the_environment_is_read_too() -> None:
 @pytest.mark.spec("I5")
 @pytest.mark.parametrize("end", ["2026-11-21T08:00:00Z", "2099-01-01T00:00:00Z", 1795247559000])
 def test_an_end_that_can_be_read_resolves_whenever_it_is(end: object) -> None:
-    assert read({"end_time": end}).state is State.RECOVERY
+    assert read({"end_time": end}).state is AlertState.RECOVERY
 
 
 @pytest.mark.spec("I5")
 @pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "never", 0, True, {}])
 def test_what_is_no_end_does_not_resolve(end: object) -> None:
     alert = read({"end_time": end, "status": "resolved"})
-    assert (alert.state, alert.ended_at) == (State.FIRING, None)
+    assert (alert.state, alert.ended_at) == (AlertState.FIRING, None)
 
 
 @pytest.mark.spec("I4", "I5")
@@ -214,7 +214,7 @@ def assert_fits(alert: IncomingAlert) -> None:
     for name, limit in limits.items():
         assert len(getattr(alert, name) or "") <= limit
     assert len("".join(alert.hosts)) <= 255
-    assert (alert.ended_at is None) is (alert.state is State.FIRING)
+    assert (alert.ended_at is None) is (alert.state is AlertState.FIRING)
     assert alert.started_at.tzinfo is UTC
     assert alert.fingerprint is None or len(alert.fingerprint) == 32
     for text in (repr(alert), *filter(None, (alert.title, alert.runbook, *alert.parse_warnings))):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from domain.alerts.reading import generic, mapping
 from domain.alerts.reading.body import read_object
-from domain.alerts.reading.incoming import IncomingAlert, Severity, State
-from domain.alerts.reading.mapping import FieldMapping, Path, Target
+from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
+from domain.alerts.reading.mapping import AlertField, FieldMapping, Path
 from domain.errors import InvalidError
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
 from tests.support.wire.garbage import bounded
@@ -22,7 +22,7 @@ SAMPLE = {
 
 
 def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
-    chosen = FieldMapping({Target(name): path for name, path in paths.items()})
+    chosen = FieldMapping({AlertField(name): path for name, path in paths.items()})
     parsed = generic.parse(body, now=NOW, automatic_fingerprint=True, mapping=chosen)
     return parsed.alerts[0]
 
@@ -46,16 +46,16 @@ def test_each_field_is_fed_by_the_chosen_key() -> None:
 def test_the_chosen_key_carries_the_resolution_time() -> None:
     ended = "2026-11-21T08:00:00Z"
     resolved = read({**SAMPLE, "recovered_at": ended}, end_time=(("recovered_at",),))
-    assert resolved.state is State.RECOVERY
+    assert resolved.state is AlertState.RECOVERY
     assert resolved.ended_at is not None
     assert resolved.ended_at.isoformat() == "2026-11-21T08:00:00+00:00"
-    assert read(SAMPLE, end_time=(("recovered_at",),)).state is State.FIRING
+    assert read(SAMPLE, end_time=(("recovered_at",),)).state is AlertState.FIRING
 
 
 @pytest.mark.spec("I18")
 def test_a_mapped_field_is_not_fed_by_the_key_of_its_own_name() -> None:
     alert = read({"end_time": "2026-11-21T08:00:00Z"}, end_time=(("recovered_at",),))
-    assert alert.state is State.FIRING
+    assert alert.state is AlertState.FIRING
 
 
 def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
@@ -119,12 +119,14 @@ def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any])
 def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:
     body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)
     for sample in mapping.values_of(body)[-20:]:
-        for target in Target:
+        for target in AlertField:
             read(dict(body), **{target.value: (sample.path,)})
 
 
 def test_a_mapping_is_kept_and_read_again() -> None:
-    chosen = FieldMapping({Target.TITLE: (("a.b", 0, "c"), ("d",)), Target.HOSTS: (("e",),)})
+    chosen = FieldMapping(
+        {AlertField.TITLE: (("a.b", 0, "c"), ("d",)), AlertField.HOSTS: (("e",),)}
+    )
     stored = mapping.stored_value(chosen)
     assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
     assert mapping.read_mapping(stored) == chosen

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from domain.alerts.reading import fingerprint, prometheus
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import (
+    AlertState,
     IncomingAlert,
     MissingAttributes,
     NoValidItem,
     RefusedItem,
     Severity,
-    State,
 )
 from tests.domain.alerts.reading.metrics import (
     START,
@@ -34,7 +34,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         title="HighLatency",
         description=None,
         severity=Severity.CRITICAL,
-        state=State.FIRING,
+        state=AlertState.FIRING,
         started_at=STARTED_AT,
         ended_at=None,
         service=None,

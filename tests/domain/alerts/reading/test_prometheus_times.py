@@ -4,7 +4,7 @@ import pytest
 
 from domain.alerts.reading import prometheus
 from domain.alerts.reading.incoming import (
-    State,
+    AlertState,
 )
 from tests.domain.alerts.reading.metrics import (
     item,
@@ -25,9 +25,9 @@ def test_a_start_that_cannot_be_read_is_now_with_a_warning(written: object) -> N
 @pytest.mark.spec("I15")
 def test_the_status_of_the_item_resolves() -> None:
     alert = read(status="resolved", endsAt="2026-11-21T08:00:00Z")
-    assert alert.state is State.RECOVERY
+    assert alert.state is AlertState.RECOVERY
     assert alert.ended_at == datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-    assert read(status="Resolved").state is State.RECOVERY
+    assert read(status="Resolved").state is AlertState.RECOVERY
 
 
 @pytest.mark.spec("I15")
@@ -40,17 +40,17 @@ def test_a_resolved_item_without_a_real_end_ended_now(end: object) -> None:
 @pytest.mark.parametrize("end", ["2026-11-21T08:00:00Z", NOW.isoformat()])
 def test_an_end_that_has_come_resolves_whatever_the_status(end: str) -> None:
     alert = read(status="firing", endsAt=end)
-    assert (alert.state, alert.ended_at) == (State.RECOVERY, datetime.fromisoformat(end))
+    assert (alert.state, alert.ended_at) == (AlertState.RECOVERY, datetime.fromisoformat(end))
 
 
 @pytest.mark.spec("I15")
 @pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "2026-11-22T12:00:01Z", "soon"])
 def test_an_end_that_is_none_yet_does_not_resolve(end: object) -> None:
     alert = read(status="firing", endsAt=end)
-    assert (alert.state, alert.ended_at) == (State.FIRING, None)
+    assert (alert.state, alert.ended_at) == (AlertState.FIRING, None)
 
 
 @pytest.mark.spec("I15")
 def test_the_status_of_the_group_says_nothing_about_an_item() -> None:
     (alert,) = prometheus.parse(webhook(item(), status="resolved"), now=NOW).alerts
-    assert alert.state is State.FIRING
+    assert alert.state is AlertState.FIRING

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.integrations.sample_tree import MOST_BRANCHES, Branch, tree_of
+from domain.alerts.integrations.sample_tree import MOST_BRANCHES, SampleNode, tree_of
 from tests.domain.alerts.reading.strategies import json_values, texts
 from tests.support.wire.garbage import bounded
 
@@ -18,7 +18,7 @@ SAMPLE: dict[str, Any] = {
 }
 
 
-def lines(branches: tuple[Branch, ...], indent: str = "") -> Iterator[str]:
+def lines(branches: tuple[SampleNode, ...], indent: str = "") -> Iterator[str]:
     for branch in branches:
         yield f"{indent}{branch.name}: {branch.json_type} {branch.gist}"
         yield from lines(branch.branches, f"{indent}  ")

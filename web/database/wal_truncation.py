@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 2.0
 _PATIENCE_SECONDS = 0.25
 
 
-def start_wal_keeper(settings: Settings) -> None:
+def start_wal_truncation(settings: Settings) -> None:
     """Start the thread, a daemon."""
     file = make_url(settings.database_url).database
     if settings.uses_sqlite and file:

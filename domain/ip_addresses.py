@@ -9,7 +9,7 @@ _IPV6_CLIENT = 64
 
 
 @lru_cache(maxsize=4096)
-def client_of(address: str) -> str:
+def client_prefix(address: str) -> str:
     """Return what all addresses of one client have in common."""
     try:
         parsed = ip_address(address)

@@ -20,23 +20,23 @@ def path_of(base_url: str) -> str:
     return urlsplit(base_url).path.rstrip("/")
 
 
-def public(path: str) -> str:
+def public_url(path: str) -> str:
     """Return the absolute URL of a path from `url_for`."""
     parts = urlsplit(settings().base_url)
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def below(path: str) -> str:
+def with_base_path(path: str) -> str:
     """Return a path such as `/-/pictures/A-1.svg` with the base path before it."""
     return f"{request.script_root}{path}"
 
 
-def this_page() -> str:
+def current_path() -> str:
     """Return the path and the query of this request, as the browser sent them."""
     return f"{request.script_root}{request.full_path}".rstrip("?")
 
 
-class PublicAddress:
+class BasePathMiddleware:
     """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path."""
 
     def __init__(self, app: "WSGIApplication", base_url: str) -> None:
