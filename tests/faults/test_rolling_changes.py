@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 
 from tests.faults.balancer import Balancer, Record, clients_at_work
-from tests.operations.test_start_checks import say
+from tests.operations.programs import say
 from tests.support.accounts.people import settings_of
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, LiveGatebell

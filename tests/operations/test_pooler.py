@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from tests.operations.test_start_checks import run
+from tests.operations.conftest import RunHere
 from tests.support.database.postgres import Postgres
 from tests.support.database.transaction_pooler import transaction_pooler
 from tests.support.service.live import SECRET_KEY, LiveGatebell
@@ -16,7 +16,7 @@ from web.settings.reader import read_settings
 
 
 def test_a_pooler_of_transactions_is_refused_and_none_is_not(
-    postgres: Postgres, migrated_postgres: str, tmp_path: Path
+    postgres: Postgres, migrated_postgres: str, tmp_path: Path, run_here: RunHere
 ) -> None:
     url = postgres.new_database(template=migrated_postgres)
     environment = {"INSTANCE_PATH": str(tmp_path), "SECRET_KEY": SECRET_KEY, "DATABASE_URL": url}
@@ -32,7 +32,7 @@ def test_a_pooler_of_transactions_is_refused_and_none_is_not(
         # As the web server and the worker do; that they ask is shown by a wrong key.
         with pytest.raises(CannotStartError, match="a pooler gives the connections to others"):
             check_if_available(read_settings(live.environment))
-        done = run(live, "make run")
+        done = run_here(live, "make run")
         assert done.returncode != 0
         assert "DATABASE_URL: a pooler gives the connections to others" in done.stderr
         assert "Traceback" not in done.stderr

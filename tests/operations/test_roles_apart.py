@@ -10,7 +10,7 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
-from tests.operations.test_start_checks import run
+from tests.operations.conftest import RunHere
 from tests.support.accounts.people import database_of, make_project, make_user
 from tests.support.alerts.senders import connect
 from tests.support.database.postgres import Postgres
@@ -65,10 +65,12 @@ def await_worker(live: LiveGatebell) -> None:
     assert heard is not None, live.log_text()
 
 
-def test_the_service_works_as_a_role_that_owns_nothing(url: str, tmp_path: Path) -> None:
+def test_the_service_works_as_a_role_that_owns_nothing(
+    url: str, tmp_path: Path, run_here: RunHere
+) -> None:
     owner = LiveGatebell(instance_path=tmp_path / "owner", database_url=url)
     execute(url, documented_grants(url))
-    assert run(owner, "make migrate").returncode == 0
+    assert run_here(owner, "make migrate").returncode == 0
     live = LiveGatebell(
         instance_path=tmp_path / "service",
         database_url=as_role(url, SERVICE),
@@ -88,10 +90,12 @@ def test_the_service_works_as_a_role_that_owns_nothing(url: str, tmp_path: Path)
     assert "ended by itself" not in live.log_text()
 
 
-def test_a_worker_that_may_not_make_its_schema_says_what_to_do(url: str, tmp_path: Path) -> None:
+def test_a_worker_that_may_not_make_its_schema_says_what_to_do(
+    url: str, tmp_path: Path, run_here: RunHere
+) -> None:
     execute(url, f"GRANT ALL ON SCHEMA public TO {SERVICE}")
     live = LiveGatebell(instance_path=tmp_path, database_url=as_role(url, SERVICE))
-    done = run(live, "make run")
+    done = run_here(live, "make run")
     assert done.returncode == 2
     assert done.stderr.startswith(
         "DATABASE_URL: the worker's queue needs the schema gatebell_queue, and the role "

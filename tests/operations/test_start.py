@@ -6,47 +6,44 @@ import pty
 import signal
 import socket
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
+from threading import Barrier
 from time import monotonic, sleep
 
 import pytest
 import requests
 
-from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService, running
+from tests.conftest import KINDS
+from tests.operations.conftest import RunHere
+from tests.operations.programs import run
+from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from web.database.schema import migrate
+from web.database.start_checks import require_shape
 from web.jobs.worker import open_queue
-from web.settings.reader import Settings, read_settings
+from web.server.serve import prepare
+from web.settings.reader import read_settings
 
 _SECONDS = 120
-
-
-def serve(**variables: str) -> subprocess.CompletedProcess[str]:
-    """Start it with settings that stop it, and return what it said."""
-    ours = {each.name.upper() for each in fields(Settings)}
-    rest = {name: value for name, value in os.environ.items() if name not in ours}
-    return subprocess.run(
-        [sys.executable, "-m", "web.server.serve"],
-        cwd=ROOT,
-        env=rest | variables,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+SEVERAL = 4
+FIRST = "The first administrator is admin, the password "
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
-    """A service for which nothing was set up; who stops it starts it again."""
+    """A service for which nothing was set up; the last test of it stops it."""
     path = tmp_path_factory.mktemp("start") / "instance"
     made = LiveGatebell(instance_path=path, database_url="", WEB_CONCURRENCY="1")
     with running(made):
         yield made
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> LiveGatebell:
+    """A service for which nothing was set up, not started."""
+    return LiveGatebell(instance_path=tmp_path, database_url="", SECRET_KEY=SECRET_KEY)
 
 
 def wait_for(live: LiveGatebell, words: str, times: int = 1) -> None:
@@ -56,10 +53,14 @@ def wait_for(live: LiveGatebell, words: str, times: int = 1) -> None:
         sleep(0.05)
 
 
+def password_in(file: Path) -> str:
+    return file.read_text().partition("password: ")[2].strip()
+
+
 def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebell) -> None:
     wait_for(live, "is ready")
     assert f"Gatebell is ready: {live.url}" in live.log_text()
-    assert "The first administrator is admin, the password is in " in live.log_text()
+    assert f"{FIRST}is in " in live.log_text()
 
 
 def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
@@ -67,33 +68,30 @@ def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
 ) -> None:
     line = next(line for line in live.log_text().splitlines() if "the password is in" in line)
     file = Path(line.partition("the password is in ")[2])
-    password = file.read_text().partition("password: ")[2].strip()
+    password = password_in(file)
     assert password
     assert password not in live.log_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_who_watches_a_terminal_is_told_the_first_password(new_service: NewService) -> None:
-    live = new_service("sqlite", WEB_CONCURRENCY="1")
+def test_who_watches_a_terminal_is_told_the_first_password(
+    stopped: LiveGatebell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     terminal, ours = pty.openpty()
-    command = [sys.executable, "-m", "web.server.serve"]
-    started = subprocess.Popen(
-        command, cwd=ROOT, env=live.environment, stdout=ours, stderr=subprocess.DEVNULL
-    )
-    os.close(ours)
-    with os.fdopen(terminal, encoding="utf-8") as seen:
-        line = next(line for line in seen if "The first administrator is" in line)
-        assert any("is ready" in line for line in seen)
-        started.terminate()
-        assert started.wait(_SECONDS) in {0, 1}
-    kept = (live.instance_path / "first_administrator.txt").read_text()
-    password = kept.partition("password: ")[2].strip()
-    assert line.strip() == f"The first administrator is admin, the password {password}"
+    with (
+        os.fdopen(terminal, encoding="utf-8") as seen,
+        os.fdopen(ours, "w", encoding="utf-8") as output,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(sys, "stdout", output)
+        prepare(read_settings(stopped.environment))
+        told = seen.readline()
+    password = password_in(stopped.instance_path / "first_administrator.txt")
+    assert told.strip() == f"{FIRST}{password}"
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022])
-def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path, umask: int) -> None:
-    before = os.umask(umask)
+def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
     try:
         settings = read_settings({"INSTANCE_PATH": str(tmp_path / "made")})
         migrate(settings)
@@ -110,24 +108,37 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path, umask:
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_several_that_start_at_once_on_an_empty_database_all_start(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
+    kind: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     url = request.getfixturevalue("postgres").new_database() if kind == "postgres" else ""
-    several = [
-        LiveGatebell(instance_path=tmp_path, database_url=url, WEB_CONCURRENCY="1")
-        for _ in range(2)
-    ]
-    try:
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(LiveGatebell.start, several))
-        ready = {requests.get(f"{each.url}/readyz", timeout=10).status_code for each in several}
-    finally:
-        statuses = {each.stop() for each in several}
-    assert ready == {200}
-    assert statuses == {0}
-    assert several[0].log_text().count("The first administrator is ") == 1
+    # On SQLite the first one makes a key for all.
+    key = {"DATABASE_URL": url, "SECRET_KEY": SECRET_KEY} if url else {}
+    environment = {"INSTANCE_PATH": str(tmp_path), **key}
+    all_are_here = Barrier(SEVERAL)
+
+    def start(_number: int) -> None:
+        all_are_here.wait(timeout=_SECONDS)
+        settings = read_settings(environment)
+        prepare(settings)
+        open_queue(settings).storage.close()
+
+    with ThreadPoolExecutor(SEVERAL) as threads:
+        list(threads.map(start, range(SEVERAL)))
+    prepare(read_settings(environment))  # once more, later
+    require_shape(read_settings(environment))
+    assert capsys.readouterr().out.count(FIRST) == 1
+
+
+@pytest.fixture
+def unused_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize(
@@ -143,37 +154,46 @@ def test_several_that_start_at_once_on_an_empty_database_all_start(
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_sentence(
-    tmp_path: Path, unused_port: str, variable: str, text: str, sentence: str
+    stopped: LiveGatebell,
+    run_here: RunHere,
+    unused_port: str,
+    variable: str,
+    text: str,
+    sentence: str,
 ) -> None:
-    port = {} if variable == "HOST" else {"PORT": unused_port}
-    key = {"SECRET_KEY": SECRET_KEY}
-    done = serve(**{"INSTANCE_PATH": str(tmp_path), **port, **key, variable: text})
+    port = "" if variable == "HOST" else unused_port
+    given = {"PORT": port, variable: text}
+    # One of them is seen as the program that operators start.
+    is_program = variable == "DATABASE_URL"
+    begin = run if is_program else run_here
+    done = begin(stopped, "make run", **given)
     assert done.returncode == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1
     assert "hunter2" not in done.stderr + done.stdout
 
 
-@pytest.fixture
-def unused_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
-def test_a_port_in_use_stops_the_start_with_one_sentence(tmp_path: Path) -> None:
+def test_a_port_in_use_stops_the_start_with_one_sentence(
+    stopped: LiveGatebell, run_here: RunHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.server.serve._LEFT_BEHIND_SECONDS", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        done = serve(INSTANCE_PATH=str(tmp_path), PORT=str(port))
+        done = run_here(stopped, "make run", PORT=str(port))
     assert done.returncode == 2
     assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
 
 
-def test_a_request_in_flight_when_told_to_stop_is_answered_and_the_next_start_says_no_password(
-    live: LiveGatebell,
-) -> None:
+def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
+    booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
+    os.kill(int(json.loads(booted[-1])["message"].rpartition(" ")[2]), signal.SIGKILL)
+    wait_for(live, "Booting worker", len(booted) + 1)
+    assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}
+
+
+def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
         head = "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\n"
@@ -186,12 +206,3 @@ def test_a_request_in_flight_when_told_to_stop_is_answered_and_the_next_start_sa
     assert answer.startswith(b"HTTP/1.1 4")
     assert b"error" in answer
     assert live.wait() == 0
-    live.start()
-    assert live.log_text().count("The first administrator is ") == 1
-
-
-def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
-    booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
-    os.kill(int(json.loads(booted[-1])["message"].rpartition(" ")[2]), signal.SIGKILL)
-    wait_for(live, "Booting worker", len(booted) + 1)
-    assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}

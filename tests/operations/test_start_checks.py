@@ -1,53 +1,21 @@
 """What keeps the service from starting on a database that is not for it, or not yet."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import requests
 from flask import Flask
-from sqlalchemy import text
 
-from tests.support.service.live import ROOT, Done, LiveGatebell
-from web.database.engine import open_engine
+from tests.operations.conftest import RunHere
+from tests.operations.programs import run, say
+from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate
 from web.database.start_checks import CannotStartError, check_if_available
-from web.server.migrate import main as make_migrate
 from web.settings.reader import Settings, SettingsError, read_settings
 
 OTHER_KEY = "another key than this database was ever used with"
-PROGRAMS = {
-    "make run": ("-m", "web.server.serve"),
-    "gunicorn": ("-m", "gunicorn", "--config", "gunicorn.conf.py"),
-    "worker": ("-m", "web.jobs.worker"),
-}
-MIGRATION = {"make migrate": ("-m", "web.server.migrate")}
-
-
-def run(live: LiveGatebell, program: str, **variables: str) -> Done:
-    """Start a program of ours that is to end by itself."""
-    done = subprocess.run(
-        [sys.executable, *(PROGRAMS | MIGRATION)[program]],
-        cwd=ROOT,
-        env=live.environment | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
-def say(settings: Settings, *statements: str) -> None:
-    engine = open_engine(settings)
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    engine.dispose()
+PROGRAMS = ("make run", "gunicorn", "worker")
 
 
 @pytest.fixture
@@ -61,24 +29,34 @@ def live(settings: Settings, tmp_path: Path) -> LiveGatebell:
     )
 
 
+@pytest.fixture
+def begin(run_here: RunHere) -> RunHere:
+    """Begins a program; the web server needs a process of its own."""
+
+    def begin_one(live: LiveGatebell, program: str, **variables: str) -> Done:
+        return (run if program == "gunicorn" else run_here)(live, program, **variables)
+
+    return begin_one
+
+
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, program: str) -> None:
+def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin: RunHere) -> None:
     live.cli("users", "create", "alice", "--email", "alice@people.example")
-    done = run(live, program, SECRET_KEY=OTHER_KEY)
-    assert done.returncode != 0
-    assert "SECRET_KEY is not the right one for this database" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert OTHER_KEY not in done.stderr
+    for program in PROGRAMS:
+        done = begin(live, program, SECRET_KEY=OTHER_KEY)
+        assert done.returncode != 0, program
+        assert "SECRET_KEY is not the right one for this database" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert OTHER_KEY not in done.stderr
 
 
 def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
-    tmp_path: Path,
+    tmp_path: Path, begin: RunHere
 ) -> None:
     url = "postgresql://127.0.0.1:1/none"
     live = LiveGatebell(instance_path=tmp_path, database_url=url)
     for program in PROGRAMS:
-        done = run(live, program, SECRET_KEY="")
+        done = begin(live, program, SECRET_KEY="")
         assert done.returncode != 0
         assert done.stderr.startswith("SECRET_KEY must be set with Postgres"), done.stderr
         assert "openssl rand -hex 32" in done.stderr
@@ -91,7 +69,7 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
 
 @pytest.mark.one_database("sqlite")
 def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
-    live: LiveGatebell, settings: Settings
+    settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
 ) -> None:
     say(
         settings,
@@ -99,17 +77,16 @@ def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
         "ALTER TABLE users ADD COLUMN of_tomorrow INTEGER",
         "UPDATE alembic_version SET version_num = '9999'",
     )
-    live.start()
-    try:
-        assert requests.get(f"{live.url}/readyz", timeout=10).json()["status"] == "ok"
-        assert "the database has a newer shape (9999)" in live.log_text()
-    finally:
-        assert live.stop() == 0
+    migrate(settings)
+    check_if_available(settings)
+    assert "the database has a newer shape (9999)" in caplog.text
+    client = make_app(settings).test_client()
+    assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
 
 
 @pytest.mark.one_database("postgres")
 def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
-    live: LiveGatebell, settings: Settings
+    live: LiveGatebell, settings: Settings, run_here: RunHere
 ) -> None:
     say(
         settings,
@@ -119,7 +96,7 @@ def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
     # As the web server and the worker do; that they ask is shown by a wrong key.
     with pytest.raises(CannotStartError, match="a newer release has migrated the database to 9999"):
         check_if_available(settings)
-    done = run(live, "make run")
+    done = run_here(live, "make run")
     assert done.returncode != 0
     assert "a newer release has migrated the database to 9999" in done.stderr
     assert "migration 9998" in done.stderr
@@ -142,31 +119,30 @@ def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one
 
 
 def test_make_migrate_leaves_a_newer_schema_alone(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, live: LiveGatebell
+    settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
     say(settings, "UPDATE alembic_version SET version_num = '9999'")
     migrate(settings)
     say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     with pytest.raises(IncompatibleSchemaError):
         migrate(settings)
-    for name in set(os.environ) - set(live.environment):
-        monkeypatch.delenv(name)
-    for name, value in live.environment.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit) as left:
-        make_migrate()
-    assert "a newer release has migrated" in str(left.value)
+    done = run_here(live, "make migrate")
+    assert done.returncode == 1
+    assert "a newer release has migrated" in done.stderr
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
-    tmp_path: Path, settings: Settings, make_app: Callable[[Settings], Flask]
+    tmp_path: Path,
+    settings: Settings,
+    make_app: Callable[[Settings], Flask],
+    run_here: RunHere,
 ) -> None:
     empty = replace(settings, database_url=f"sqlite:///{tmp_path}/empty.db")
     live = LiveGatebell(
         instance_path=tmp_path, database_url=empty.database_url, MIGRATE_ON_START="false"
     )
-    done = run(live, "make run")
+    done = run_here(live, "make run")
     assert done.returncode == 2
     assert done.stderr.startswith("DATABASE_URL: the database has an older shape")
     assert "`make migrate`" in done.stderr

@@ -37,7 +37,7 @@ def main() -> None:
         settings = settings_from_environment()
         configure_logging(settings)
         _check_that_the_port_is_free(settings)
-        _prepare(settings)
+        prepare(settings)
     except (SettingsError, CannotStartError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(_WRONG_SETTING)
@@ -56,7 +56,11 @@ def _supervisor(settings: Settings) -> Supervisor:
     return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
 
 
-def _prepare(settings: Settings) -> None:
+def prepare(settings: Settings) -> None:
+    """Migrate the database, and create what a new installation needs.
+
+    Several may do so at once. Raises CannotStartError.
+    """
     if settings.migrate_on_start:
         require_own_connections(settings)
         with reasons_in_a_sentence():

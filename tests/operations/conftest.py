@@ -1,0 +1,55 @@
+"""Programs that end by themselves, without a process of their own, which costs seconds to start."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.service.live import Done, LiveGatebell
+from web.jobs import worker
+from web.server import migrate, serve
+
+#: Does what a program of ours does that is to end by itself, with variables of its own.
+RunHere = Callable[..., Done]
+_MAINS = {"make run": serve.main, "make migrate": migrate.main, "worker": worker.main}
+
+
+@contextmanager
+def _logging_as_it_was() -> Iterator[None]:
+    """Take back what a program sets up for a process of its own."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
+    """Run programs in this process; one that goes on although it should end fails the test."""
+
+    def fail(*_: object) -> None:
+        pytest.fail("it has started")
+
+    def run(live: LiveGatebell, program: str, **variables: str) -> Done:
+        capsys.readouterr()
+        with monkeypatch.context() as patch, _logging_as_it_was():
+            patch.setattr(os, "environ", live.environment | variables)
+            patch.setattr(serve, "_supervisor", fail)
+            patch.setattr(worker, "start_heartbeat", fail)
+            status, told = _ended(_MAINS[program])
+        said = capsys.readouterr()
+        return Done(status, said.out, said.err + told)
+
+    return run
+
+
+def _ended(main: Callable[[], None]) -> tuple[int, str]:
+    """Run a program, and return its status and what the interpreter would print in the end."""
+    try:
+        main()
+    except SystemExit as end:
+        return (1, f"{end.code}\n") if isinstance(end.code, str) else (int(end.code or 0), "")
+    return 0, ""
