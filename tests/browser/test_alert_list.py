@@ -142,7 +142,7 @@ def test_a_list_without_scripts_changes_several(
 @pytest.mark.spec("J5", "I13")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
 def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
-    gatebell: LiveGatebell, page: Page, kind: str
+    gatebell: LiveGatebell, page: Page, told: list[str], kind: str
 ) -> None:
     owner = make_user(gatebell)
     endpoint = connect(gatebell, make_project(gatebell, owner), kind=kind, name=HOSTILE[:100])
@@ -163,10 +163,6 @@ def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
     for _ in range(2):
         assert endpoint.post(body, User_Agent="<b>x</b>").status_code == 200
 
-    told: list[str] = []
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("dialog", lambda dialog: told.append(dialog.message))
-    page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
     have_signed_in(page, gatebell, owner)
     project = f"{gatebell.url}/{endpoint.project}"
     page.goto(f"{project}/-/alerts/1")

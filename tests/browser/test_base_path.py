@@ -28,12 +28,9 @@ def below(proxy: PathProxy, new_service: NewService) -> Iterator[LiveGatebell]:
 
 @pytest.mark.parametrize("keeps_path", [True, False], ids=["kept", "taken away"])
 def test_pages_and_their_scripts_work_below_a_path(
-    page: Page, below: LiveGatebell, proxy: PathProxy, *, keeps_path: bool
+    page: Page, told: list[str], below: LiveGatebell, proxy: PathProxy, *, keeps_path: bool
 ) -> None:
     proxy.keeps_path = keeps_path
-    told: list[str] = []
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("console", lambda line: told.append(line.text) if line.type == "error" else None)
     endpoint = connect(below)
     endpoint.accepted(title="Disk full")
     alerts = f"{proxy.url}/{endpoint.project}/-/alerts"

@@ -1,7 +1,7 @@
 """Copy buttons: whole words on a telephone, and they copy wherever the service is reached."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import alice, make_application
@@ -10,6 +10,12 @@ from tests.support.service.live import LiveGatebell
 
 #: As under http on another host than this one, where browsers offer no clipboard.
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"
+
+
+@pytest.fixture
+def page(visitor: BrowserContext) -> Page:
+    """A page of its own: what is to run before its scripts stays with it."""
+    return visitor.new_page()
 
 
 def open_application(page: Page, gatebell: LiveGatebell) -> str:

@@ -63,11 +63,11 @@ def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebel
     expect(plain_page.get_by_role("heading", level=1)).to_have_text("The device is connected")
 
 
-def test_nothing_is_wrong_with_any_of_the_pages(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_nothing_is_wrong_with_any_of_the_pages(
+    live_sqlite: LiveGatebell, page: Page, told: list[str]
+) -> None:
     # An administrator is shown one warning more.
     have_signed_in(page, live_sqlite, make_user(live_sqlite, name="dora", admin=True))
-    told: list[str] = []
-    page.on("console", lambda said: told.append(said.text) if said.type == "error" else None)
     client = make_application(
         live_sqlite,
         bob(live_sqlite),

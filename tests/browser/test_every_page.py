@@ -28,6 +28,8 @@ REFUSALS = {
     "/nothing/here": HTTPStatus.NOT_FOUND,
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
 }
+#: Several processes may share the walk.
+PARTS = 3
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +94,15 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     ]
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_is_wrong_with_any_page(
-    live_sqlite: LiveGatebell, page: Page, addresses: tuple[Person, list[str]]
+    live_sqlite: LiveGatebell, page: Page, addresses: tuple[Person, list[str]], part: int
 ) -> None:
     person, paths = addresses
     have_signed_in(page, live_sqlite, person)
     problems = [
         problem
-        for path in paths
+        for path in paths[part::PARTS]
         for problem in problems_at(
             page, live_sqlite.url + path, status=REFUSALS.get(path, HTTPStatus.OK)
         )

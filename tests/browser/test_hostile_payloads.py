@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
 from tests.browser.test_alert_list import HOSTILE, check_harmless
@@ -24,21 +24,6 @@ PAYLOAD = dict.fromkeys(
     ),
     HOSTILE,
 ) | {"deep": [{HOSTILE: [HOSTILE]}], "fingerprint": {HOSTILE: HOSTILE}}
-
-
-@pytest.fixture
-def told(page: Page) -> list[str]:
-    """What scripts that should not have run would have done, and what the policy stopped."""
-    heard: list[str] = []
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("dialog", lambda dialog: heard.append(dialog.message))
-    page.on("console", lambda said: heard.append(said.text) if is_trouble(said) else None)
-    return heard
-
-
-def is_trouble(said: ConsoleMessage) -> bool:
-    # A form that comes back with a problem is an error for Chromium.
-    return said.type == "error" and "status of 422" not in said.text
 
 
 @pytest.fixture

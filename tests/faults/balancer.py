@@ -1,4 +1,4 @@
-"""Hosts of one service behind a balancer, and clients that use it without a pause."""
+"""Hosts of one service behind a balancer, and clients that use it all the time."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
 _READY_SECONDS = 60
+_ROUNDS_SECONDS = 60
 
 
 class Balancer:
@@ -83,6 +84,15 @@ class Record:
 
     answers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    #: How often a client has used everything.
+    rounds: int = 0
+
+    def wait_for_rounds(self, more: int) -> None:
+        """Wait until everything was used so many times more, however slow the machine."""
+        wanted, deadline = self.rounds + more, monotonic() + _ROUNDS_SECONDS
+        while self.rounds < wanted:
+            assert monotonic() < deadline, self.failures
+            sleep(0.05)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +180,8 @@ class Client:
 
 
 @contextmanager
-def clients_at_work(balancer: Balancer, how_many: int) -> Iterator[Record]:
-    """Let clients work for as long as the block runs; none of them ever waits."""
+def clients_at_work(balancer: Balancer, how_many: int, *, pause: float = 0) -> Iterator[Record]:
+    """Let clients work for as long as the block runs, with so many seconds between rounds."""
     record, end = Record(), Event()
     clients = [_client(balancer, record) for _ in range(how_many)]
 
@@ -179,6 +189,8 @@ def clients_at_work(balancer: Balancer, how_many: int) -> Iterator[Record]:
         token = client.first_refresh_token()
         while not end.is_set():
             token = client.use_everything(token)
+            record.rounds += 1
+            sleep(pause)
 
     with ThreadPoolExecutor(how_many) as threads:
         running = [threads.submit(work, client) for client in clients]

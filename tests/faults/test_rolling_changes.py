@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -40,12 +41,14 @@ def upgrade() -> None:
 
 
 @contextmanager
-def two_hosts(url: str, folder: Path, code: Path = ROOT) -> Iterator[Balancer]:
-    """Run both on one database, with the old key; the first migrates it and has a worker."""
-    shared = {"database_url": url, "SECRET_KEY": OLD, "WEB_CONCURRENCY": "1"}
+def two_hosts(
+    url: str, folder: Path, code: Path = ROOT, only: str = "", **keys: str
+) -> Iterator[Balancer]:
+    """Run both on one database; unless the first is a web server only, it migrates."""
+    shared = {"database_url": url, "WEB_CONCURRENCY": "1", **(keys or {"SECRET_KEY": OLD})}
     hosts = [
-        LiveGatebell(instance_path=folder / name, only=only, **shared)
-        for name, only in (("one", ""), ("other", "web"))
+        LiveGatebell(instance_path=folder / name, only=program, **shared)
+        for name, program in (("one", only), ("other", "web"))
     ]
     for host in hosts:
         host.code = code
@@ -108,6 +111,36 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
     assert not any("Traceback" in host.log_text() for host in balancer.hosts)
 
 
+def test_no_request_fails_while_one_of_two_hosts_is_ahead(
+    new_postgres: Callable[[], str], tmp_path: Path
+) -> None:
+    """It writes with the new key, and in the shape of tomorrow, which it then knows no more."""
+    tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
+    with two_hosts(new_postgres(), tmp_path, only="web", **with_keys(OLD, NEW)) as balancer:
+        one, _other = balancer.hosts
+        with clients_at_work(balancer, 1, pause=0.1) as record:
+            record.wait_for_rounds(1)
+            migrate_as(one, tomorrow)
+
+            def go_ahead(host: LiveGatebell) -> None:
+                host.code = tomorrow
+                host.environment.update(with_keys(NEW, OLD))
+
+            balancer.restart(one, change=go_ahead)
+            record.wait_for_rounds(4)
+            balancer.restart(one, change=lambda host: setattr(host, "code", ROOT))
+            assert one.cli("secrets", "reencrypt")["reencrypted"]["integration_keys"] > 0
+            record.wait_for_rounds(4)
+        assert_nothing_failed(record, balancer)
+
+
+def migrate_as(host: LiveGatebell, code: Path) -> None:
+    """Migrate the database of a host to the shape of another release, while it is used."""
+    command = [sys.executable, "-m", "web.server.migrate"]
+    subprocess.run(command, cwd=code, env=host.environment, check=True)
+
+
+@pytest.mark.faults_full
 def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:

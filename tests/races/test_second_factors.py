@@ -21,7 +21,6 @@ from tests.support.wire.html_forms import form_with, submit
 
 #: Fewer than the guesses that an account has.
 PARALLEL = 8
-ROUNDS = 2
 
 
 def outcomes(answers: list[requests.Response]) -> Counter[str]:
@@ -43,19 +42,17 @@ def all_send(
 
 
 def test_of_many_with_one_code_of_an_app_one_is_let_in(gatebell: LiveGatebell) -> None:
-    for _ in range(ROUNDS):
-        charlie = make_user(gatebell, name="charlie")
-        answers = all_send(gatebell, charlie, partial(code_of, give_app(gatebell, charlie)))
-        assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
+    charlie = make_user(gatebell, name="charlie")
+    answers = all_send(gatebell, charlie, partial(code_of, give_app(gatebell, charlie)))
+    assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
 
 
 def test_of_many_with_one_recovery_code_one_is_let_in(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
     codes = iter(give_recovery_codes(gatebell, charlie))
-    for _ in range(ROUNDS):
-        answers = all_send(gatebell, charlie, partial(next, codes))
-        assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
+    answers = all_send(gatebell, charlie, partial(next, codes))
+    assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
 
 
 def test_one_passed_first_step_is_good_for_one_sign_in_even_with_many_good_codes(
@@ -77,13 +74,13 @@ def test_of_many_guesses_at_once_no_more_are_looked_at_than_there_may_be(
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
-    waiting = [give_password(gatebell, charlie) for _ in range(16)]
+    waiting = [give_password(gatebell, charlie) for _ in range(13)]
     guesses: list[Callable[[], requests.Response]] = [
         partial(submit, browser, page, form_with(page, "code"), code="000000")
         for browser, page in waiting
     ]
     statuses = Counter(answer.status_code for answer in together(guesses))
-    assert statuses == {422: 10, 429: 6}
+    assert statuses == {422: 10, 429: 3}
 
 
 def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(

@@ -83,7 +83,7 @@ class _Program:
 
 
 class Alertmanager(_Program):
-    """An Alertmanager with one receiver; waits a second where others wait minutes."""
+    """An Alertmanager with one receiver; waits a moment where others wait minutes."""
 
     # A cluster of one: it must look for no peers.
     _more = ("--cluster.listen-address=",)
@@ -93,8 +93,8 @@ class Alertmanager(_Program):
         route = {
             "receiver": "gatebell",
             "group_by": ["alertname"],
-            "group_wait": "1s",
-            "group_interval": "1s",
+            "group_wait": "100ms",
+            "group_interval": "300ms",
             "repeat_interval": repeat,
         }
         receivers = [{"name": "gatebell", "webhook_configs": webhooks}]
@@ -144,7 +144,7 @@ class Metric:
 
 
 class Prometheus(_Program):
-    """A Prometheus that measures a metric each second and alerts when it is not zero."""
+    """A Prometheus that measures a metric all the time and alerts when it is not zero."""
 
     _storage = "tsdb.path"
 
@@ -161,7 +161,7 @@ class Prometheus(_Program):
         }
         rules.write_text(json.dumps({"groups": [{"name": "disks", "rules": [rule]}]}))
         made = {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "global": {"scrape_interval": "300ms", "evaluation_interval": "300ms"},
             "scrape_configs": [
                 {"job_name": "disks", "static_configs": [{"targets": [metric.address]}]}
             ],
