@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.support.service.live import ROOT, LiveGatebell
 from web.database.schema import migrate, newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
+_OLD_KEY = {"SECRET_KEY": OLD}
 #: What a release is made of.
 _CODE = ("app.py", "wsgi.py", "gunicorn.conf.py")
 _PACKAGES = ("blueprints", "domain", "forms", "migrations", "models", "static", "templates", "web")
@@ -42,10 +43,15 @@ def upgrade() -> None:
 
 @contextmanager
 def two_hosts(
-    url: str, folder: Path, code: Path = ROOT, only: str = "", **keys: str
+    url: str,
+    folder: Path,
+    code: Path = ROOT,
+    *,
+    only: str = "",
+    keys: Mapping[str, str] = _OLD_KEY,
 ) -> Iterator[Balancer]:
     """Run both on one database; unless the first is a web server only, it migrates."""
-    shared = {"database_url": url, "WEB_CONCURRENCY": "1", **(keys or {"SECRET_KEY": OLD})}
+    shared = {"database_url": url, "WEB_CONCURRENCY": "1", **keys}
     hosts = [
         LiveGatebell(instance_path=folder / name, only=program, **shared)
         for name, program in (("one", only), ("other", "web"))
@@ -116,7 +122,7 @@ def test_no_request_fails_while_one_of_two_hosts_is_ahead(
 ) -> None:
     """It writes with the new key, and in the shape of tomorrow, which it then knows no more."""
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
-    with two_hosts(new_postgres(), tmp_path, only="web", **with_keys(OLD, NEW)) as balancer:
+    with two_hosts(new_postgres(), tmp_path, only="web", keys=with_keys(OLD, NEW)) as balancer:
         one, _other = balancer.hosts
         with clients_at_work(balancer, 1, pause=0.1) as record:
             record.wait_for_rounds(1)

@@ -22,6 +22,7 @@ from tests.support.accounts.people import (
     bob,
     database_of,
     make_application,
+    now,
     signed_in,
 )
 from tests.support.oauth.device_wire import DEVICE_GRANT, press, television, type_code
@@ -137,8 +138,8 @@ def test_a_program_that_keeps_to_the_interval_is_never_told_off(gatebell: LiveGa
 
 
 def let_pass(gatebell: LiveGatebell, client: ClientCredentials, seconds: int) -> None:
-    """Let so much time pass for the devices of an application."""
-    earlier = DeviceAuthorization.last_polled_at - timedelta(seconds=seconds)
+    """Let the devices of an application have polled so long ago."""
+    earlier = now() - timedelta(seconds=seconds)
     devices = update(DeviceAuthorization).where(DeviceAuthorization.application_id == client.id)
     with database_of(gatebell) as session:
         session.execute(devices.values(last_polled_at=earlier))
