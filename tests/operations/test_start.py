@@ -21,7 +21,7 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from web.database.schema import migrate
-from web.database.start_checks import require_shape
+from web.database.start_checks import require_schema
 from web.jobs.worker import open_queue
 from web.server.serve import prepare
 from web.settings.reader import read_settings
@@ -130,7 +130,7 @@ def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
     with ThreadPoolExecutor(SEVERAL) as threads:
         list(threads.map(start, range(SEVERAL)))
     prepare(read_settings(environment))  # once more, later
-    require_shape(read_settings(environment))
+    require_schema(read_settings(environment))
     assert capsys.readouterr().out.count(FIRST) == 1
 
 
