@@ -51,8 +51,10 @@ def begin() -> ResponseReturnValue:
     if not is_current_password(form.current_password.data or ""):
         return {"message": WRONG}, 422
     ceremony = domain.creation_options_for(
-        get_current_user().user,
+        get_current_user().id,
         get_relying_party(),
+        username=get_current_user().username,
+        name=get_current_user().name,
         session=db.session(),
         keyring=services().keyring,
     )
@@ -79,12 +81,13 @@ def add() -> ResponseReturnValue:
 @signed_in
 def rename(passkey_id: int) -> ResponseReturnValue:
     """Rename a passkey."""
-    passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
+    mine = get_current_user().id
+    passkey = domain.get_passkey(passkey_id, owner_id=mine, session=db.session())
     form = PasskeyNameForm(name=passkey.name)
     if not form.validate_on_submit():
         page = render_template("passkeys/rename.html", form=form, passkey=passkey)
         return page, 422 if form.errors else 200
-    passkey.name = form.name.data or ""
+    domain.rename_passkey(passkey_id, form.name.data or "", owner_id=mine, session=db.session())
     flash("The passkey has its new name.")
     return redirect(url_for("account.security"))
 
@@ -115,7 +118,7 @@ def _said(form: NewPasskeyForm) -> dict[str, str]:
 
 
 def _add(form: MadePasskeyForm) -> str:
-    made = domain.add_passkey(
+    return domain.add_passkey(
         get_current_user().id,
         take_response(form.credential.data or "", purpose=_purpose()),
         form.name.data or "",
@@ -123,7 +126,6 @@ def _add(form: MadePasskeyForm) -> str:
         keyring=services().keyring,
         now=now(),
     )
-    return made.name
 
 
 def _remove(passkey_id: int, name: str) -> ResponseReturnValue:

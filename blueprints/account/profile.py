@@ -50,7 +50,7 @@ def profile() -> ResponseReturnValue:
 def _change_profile(form: ProfileForm) -> None:
     user = get_current_user().user
     change_profile(
-        user,
+        user.id,
         Profile(name=form.name.data or "", email=form.email.data or ""),
         guesses=sign_in_limits().email_limit(user.id),
         session=db.session(),
@@ -102,7 +102,7 @@ def _password_form() -> PasswordForm:
 def _change_password(form: PasswordForm) -> None:
     user = get_current_user().user
     change_password(
-        user,
+        user.id,
         form.new_password.data or "",
         session=db.session(),
         now=now(),
@@ -130,6 +130,6 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
 
 
 def _profile_page(form: ProfileForm) -> tuple[str, int]:
-    is_found = get_current_user().user.email_key is not None
+    is_found = get_current_user().user.is_found_by_email
     page = render_template("account/profile.html", form=form, is_found_by_email=is_found)
     return page, 422 if form.errors else 200

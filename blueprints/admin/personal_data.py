@@ -3,8 +3,8 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.administration import UserRow, get_account
-from domain.accounts.users import get_user
+from domain.accounts.administration import get_account
+from domain.accounts.users import UserView, get_user
 from domain.errors import InvalidError, NotFoundError
 from domain.personal_data.erasure import count_applications
 from forms.erasure import DELETE, ErasureForm
@@ -49,7 +49,7 @@ def delete(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.index"))
 
 
-def _heir(form: ErasureForm) -> UserRow | None:
+def _heir(form: ErasureForm) -> UserView | None:
     if not form.heir_name:
         return None
     try:
@@ -58,7 +58,7 @@ def _heir(form: ErasureForm) -> UserRow | None:
         raise InvalidError(str(error), field="heir") from error
 
 
-def _page(user: UserRow, form: ErasureForm) -> ResponseReturnValue:
+def _page(user: UserView, form: ErasureForm) -> ResponseReturnValue:
     page = render_template(
         "admin/users/delete.html",
         account=user,

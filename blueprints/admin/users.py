@@ -6,7 +6,7 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts import administration as domain
-from domain.accounts.administration import NewAccount, UserRow, get_account
+from domain.accounts.administration import IssuedPassword, get_account
 from domain.accounts.directory import (
     GROUPS,
     AccountCounts,
@@ -17,6 +17,7 @@ from domain.accounts.directory import (
 )
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
+from domain.accounts.users import UserView
 from domain.audit.events import Event, EventKind
 from domain.database.list_queries import one_of, words
 from domain.database.locks import release_locks
@@ -104,7 +105,7 @@ def new() -> ResponseReturnValue:
     return _made(made)
 
 
-def _made(made: NewAccount) -> ResponseReturnValue:
+def _made(made: IssuedPassword) -> ResponseReturnValue:
     _record(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
     keep_one_time_secret(_PASSWORD, made.user.id, made.password)
     flash(f"{made.user.username} has an account now.")
@@ -134,8 +135,7 @@ def show(user_id: int) -> ResponseReturnValue:
 @administrator_afresh
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
-    user = get_account(user_id, session=db.session())
-    domain.lock(user, by=get_current_user().id, session=db.session())
+    user = domain.lock(user_id, by=get_current_user().id, session=db.session())
     _record(EventKind.USER_LOCKED, user)
     flash(f"{user.username} is locked: signed out everywhere, and no token works.")
     return _back_to(user_id)
@@ -145,8 +145,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 @administrator_afresh
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
-    user = get_account(user_id, session=db.session())
-    domain.unlock(user, session=db.session(), keyring=services().keyring)
+    user = domain.unlock(user_id, session=db.session(), keyring=services().keyring)
     _record(EventKind.USER_UNLOCKED, user)
     flash(f"{user.username} may come in again.")
     return _back_to(user_id)
@@ -156,14 +155,12 @@ def unlock(user_id: int) -> ResponseReturnValue:
 @administrator_afresh
 def reset_password(user_id: int) -> ResponseReturnValue:
     """Reset a password to a random one and show it."""
-    session, keyring = db.session(), services().keyring
-    user = get_account(user_id, session=session)
-    password = domain.reset_password(
-        user,
+    issued = domain.reset_password(
+        user_id,
         by=get_current_user().id,
         cost=hash_cost(settings()),
-        session=session,
-        keyring=keyring,
+        session=db.session(),
+        keyring=services().keyring,
         now=now(),
     )
     ended = end_access(
@@ -171,10 +168,10 @@ def reset_password(user_id: int) -> ResponseReturnValue:
         applications="keep_applications" not in request.form,
         tokens="revoke_tokens" in request.form,
     )
-    _record(EventKind.PASSWORD_RESET, user, **ended)
-    forget_first_password(user.username)
-    keep_one_time_secret(_PASSWORD, user_id, password)
-    flash(f"{user.username} has a new password and is signed out everywhere.")
+    _record(EventKind.PASSWORD_RESET, issued.user, **ended)
+    forget_first_password(issued.user.username)
+    keep_one_time_secret(_PASSWORD, user_id, issued.password)
+    flash(f"{issued.user.username} has a new password and is signed out everywhere.")
     return _back_to(user_id)
 
 
@@ -195,8 +192,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 @administrator_afresh
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
-    user = get_account(user_id, session=db.session())
-    domain.make_administrator(user)
+    user = domain.make_administrator(user_id, session=db.session())
     _record(EventKind.USER_CHANGED, user, administrator=True)
     flash(f"{user.username} is an administrator now.")
     return _back_to(user_id)
@@ -206,8 +202,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 @administrator_afresh
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
-    user = get_account(user_id, session=db.session())
-    domain.unmake_administrator(user, by=get_current_user().id, session=db.session())
+    user = domain.unmake_administrator(user_id, by=get_current_user().id, session=db.session())
     _record(EventKind.USER_CHANGED, user, administrator=False)
     flash(f"{user.username} is no administrator any more.")
     return _back_to(user_id)
@@ -218,7 +213,7 @@ def _count_tokens(user_id: int) -> int:
     return count_tokens(wanted, session=db.session(), now=now())
 
 
-def _record(kind: EventKind, user: UserRow, **details: object) -> None:
+def _record(kind: EventKind, user: UserView, **details: object) -> None:
     record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
 
 

@@ -16,9 +16,8 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenReq
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.access import get_group_for, get_project_for
-from domain.projects.members import Namespace
 from domain.projects.references import group_path, project_path
-from domain.projects.views import Viewer
+from domain.projects.views import Namespace, Viewer
 from web.api import parameters as read
 from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
@@ -148,13 +147,10 @@ def _token_scope(kind: str, reference: str, bearer: Bearer, *, at_least: Role) -
     if kind == "projects":
         path = project_path(reference, session=session)
         project = get_project_for(path, viewer, at_least=at_least, session=session)
-        namespace = Namespace(project_id=project.id, path=project.path)
-        return TokenScope(namespace=namespace, role=project.role or at_least)
+        return TokenScope(namespace=project.namespace, role=project.role or at_least)
     path = group_path(reference, session=session)
     group = get_group_for(path, viewer, at_least=at_least, session=session)
-    return TokenScope(
-        namespace=Namespace(group_id=group.id, path=group.path), role=group.role or at_least
-    )
+    return TokenScope(namespace=group.namespace, role=group.role or at_least)
 
 
 def _role(level: int | None) -> Role:

@@ -3,28 +3,16 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.projects.member_pages import MemberPages
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import get_group
+from domain.projects.access import get_group, get_group_for
 from domain.projects.creation import create_group, make_owner
-from domain.projects.members import (
-    Namespace,
-    add_member,
-    change_role,
-    changed,
-    get_namespace,
-    joined,
-    left,
-    list_members,
-    remove_member,
-)
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
-from forms.member import MemberForm, RoleForm
 from web.extensions import db
 from web.http.access import get_current_user, signed_in, viewer
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.routes import reserved_names
 from web.services import now
@@ -57,32 +45,14 @@ def new() -> ResponseReturnValue:
 @signed_in
 def members(group_path: str) -> ResponseReturnValue:
     """Show the members; maintainers add some."""
-    group = get_group(group_path, viewer(), session=db.session())
-    form = MemberForm(giver=group.role or Role.GUEST)
-    if not form.validate_on_submit():
-        return _members_page(group, form)
-    namespace = _maintained(group.path)
-    login, role = form.user.data or "", form.chosen_role
-    try:
-        user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
-    except (InvalidError, NotFoundError) as error:
-        form.object_to(getattr(error, "field", "user"), str(error))
-        return _members_page(group, form)
-    record_event(joined(namespace, user, role))
-    flash(f"{user.username} is now {role.label} of {group.path}.")
-    return redirect(url_for("groups.members", group_path=group.path))
+    return _pages(get_group(group_path, viewer(), session=db.session())).members()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")
 @signed_in
 def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Give a member another role."""
-    namespace = _maintained(group_path)
-    role = RoleForm(giver=Role.OWNER).get_role()
-    change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
-    record_event(changed(namespace, change))
-    flash(f"{change.user.username} is now {role.label} of {namespace.path}.")
-    return redirect(url_for("groups.members", group_path=namespace.path))
+    return _pages(_maintained(group_path)).change(member_id)
 
 
 @groups.post(
@@ -91,32 +61,18 @@ def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
 )
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
-    """Take a member out."""
-    namespace = _maintained(group_path)
-    user = remove_member(namespace, member_id, by=viewer(), session=db.session())
-    record_event(left(namespace, user))
-    flash("The member is removed.")
-    return redirect(url_for("groups.members", group_path=namespace.path))
+    """Remove a member."""
+    return _pages(_maintained(group_path)).remove(member_id)
 
 
-def _maintained(path: str) -> Namespace:
-    """Return a group that the visitor maintains, or raise ForbiddenError."""
-    group = get_group(path, viewer(), session=db.session())
-    if not group.can_maintain:
-        message = f"This needs the role Maintainer in {group.path}."
-        raise ForbiddenError(message)
-    return Namespace(group_id=group.id, path=group.path)
+def _pages(group: GroupView) -> MemberPages:
+    return MemberPages(holder=group, blueprint="groups", where={"group_path": group.path})
+
+
+def _maintained(path: str) -> GroupView:
+    """Return a group that the user maintains, or raise ForbiddenError."""
+    return get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=db.session())
 
 
 def _new_page(form: GroupForm) -> ResponseReturnValue:
     return render_template("groups/new.html", form=form), 422 if form.errors else 200
-
-
-def _members_page(group: GroupView, form: MemberForm) -> ResponseReturnValue:
-    everyone = list_members(
-        get_namespace(group.path, session=db.session()),
-        viewer_id=get_current_user().id,
-        session=db.session(),
-    )
-    page = render_template("groups/members.html", group=group, members=everyone, form=form)
-    return page, 422 if form.errors else 200

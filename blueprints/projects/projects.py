@@ -4,6 +4,7 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from blueprints.projects.member_pages import MemberPages
 from domain.accounts.names import can_be_path
 from domain.accounts.roles import Role
 from domain.alerts.integrations.integrations import list_integrations
@@ -12,22 +13,10 @@ from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups
 from domain.projects.creation import change_visibility, create_project, make_owner
-from domain.projects.members import (
-    Namespace,
-    add_member,
-    change_role,
-    changed,
-    joined,
-    left,
-    list_members,
-    remove_member,
-)
 from domain.projects.views import ProjectView
-from forms.member import MemberForm, RoleForm
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.extensions import db
 from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
@@ -123,29 +112,14 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members and add some."""
-    form = MemberForm(giver=project.role or Role.GUEST)
-    if not form.validate_on_submit():
-        return _members_page(project, form)
-    namespace, login, role = _namespace(project), form.user.data or "", form.chosen_role
-    try:
-        user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
-    except (InvalidError, NotFoundError) as error:
-        form.object_to(getattr(error, "field", "user"), str(error))
-        return _members_page(project, form)
-    record_event(joined(namespace, user, role))
-    flash(f"{user.username} is now {role.label} of {project.path}.")
-    return redirect(url_for("projects.members", project_path=project.path))
+    return _pages(project).members()
 
 
 @projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
 @project_member(at_least=Role.MAINTAINER)
 def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Give a member another role."""
-    namespace, role = _namespace(project), RoleForm(giver=Role.OWNER).get_role()
-    change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
-    record_event(changed(namespace, change))
-    flash(f"{change.user.username} is now {role.label} of {project.path}.")
-    return redirect(url_for("projects.members", project_path=project.path))
+    return _pages(project).change(member_id)
 
 
 @projects.post(
@@ -154,20 +128,9 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
 )
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
-    """Take a member out."""
-    namespace = _namespace(project)
-    user = remove_member(namespace, member_id, by=viewer(), session=db.session())
-    record_event(left(namespace, user))
-    flash("The member is removed.")
-    return redirect(url_for("projects.members", project_path=project.path))
+    """Remove a member."""
+    return _pages(project).remove(member_id)
 
 
-def _namespace(project: ProjectView) -> Namespace:
-    return Namespace(project_id=project.id, path=project.path)
-
-
-def _members_page(project: ProjectView, form: MemberForm) -> ResponseReturnValue:
-    namespace = _namespace(project)
-    everyone = list_members(namespace, viewer_id=get_current_user().id, session=db.session())
-    page = render_template("projects/members.html", project=project, members=everyone, form=form)
-    return page, 422 if form.errors else 200
+def _pages(project: ProjectView) -> MemberPages:
+    return MemberPages(holder=project, blueprint="projects", where={"project_path": project.path})

@@ -19,8 +19,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS, TokenRequest
 from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES, NewToken, TokenDetails
 from domain.projects.access import get_group_for
-from domain.projects.members import Namespace
-from domain.projects.views import ProjectView
+from domain.projects.views import Namespace, ProjectView
 from forms.access_token import ResourceTokenForm
 from web.extensions import db
 from web.http.access import project_member, signed_in, viewer
@@ -108,15 +107,12 @@ def group_revoke(group_path: str, token_id: int) -> ResponseReturnValue:
 
 
 def _of_project(project: ProjectView) -> TokenScope:
-    namespace = Namespace(project_id=project.id, path=project.path)
-    return TokenScope(namespace=namespace, role=project.role or Role.GUEST)
+    return TokenScope(namespace=project.namespace, role=project.role or Role.GUEST)
 
 
 def _of_group(path: str) -> TokenScope:
     group = get_group_for(path, viewer(), at_least=Role.OWNER, session=db.session())
-    return TokenScope(
-        namespace=Namespace(group_id=group.id, path=group.path), role=group.role or Role.GUEST
-    )
+    return TokenScope(namespace=group.namespace, role=group.role or Role.GUEST)
 
 
 def _index(scope: TokenScope) -> ResponseReturnValue:

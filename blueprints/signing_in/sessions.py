@@ -77,7 +77,7 @@ def check_in() -> ResponseReturnValue:
     if has_second_factor(user.id, session=db.session()):
         begin_pending_sign_in(user)
         return redirect(url_for("two_factor.enter", next=requested_page() or None))
-    return sign_in_as(Authentication(user=user, methods=BY_PASSWORD))
+    return sign_in_as(Authentication(user_id=user.id, methods=BY_PASSWORD))
 
 
 @sessions.post("/sign_in/passkey.json")
@@ -131,7 +131,7 @@ def _authentication_by_passkey() -> Authentication:
         raise
     if user is None:
         raise PasskeyRefusedError
-    return Authentication(user=user, methods=by_passkey(assertion))
+    return Authentication(user_id=user.id, methods=by_passkey(assertion))
 
 
 def _record_failure(user_id: int | None, what: str) -> None:

@@ -126,7 +126,7 @@ def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnVa
     """Sign in, unless the pending sign-in was already used."""
     if not consume(pending):
         return _begin_again()
-    return sign_in_as(Authentication(user=pending.user, methods=methods))
+    return sign_in_as(Authentication(user_id=pending.user.id, methods=methods))
 
 
 def _begin_again() -> ResponseReturnValue:

@@ -17,8 +17,10 @@ from domain.accounts.users import (
     ERASED,
     HUMAN,
     NewUser,
+    UserView,
     create_user,
     forget_failed_sign_ins,
+    view_of,
 )
 from domain.database.locks import release_locks
 from domain.database.paging import LARGEST_ID
@@ -28,8 +30,6 @@ from domain.randomness import random_password
 from models import User
 
 LOCKED = "locked"
-#: The ORM row that `get_account` returns; views only pass it back to this module.
-UserRow = User
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +44,19 @@ class AccountDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewAccount:
-    """A new account and its generated password, which is not stored in clear."""
+class IssuedPassword:
+    """An account and its generated password, which is not stored in clear."""
 
-    user: User
+    user: UserView
     password: str = field(repr=False)
 
 
-def get_account(user_id: int, *, session: Session) -> User:
+def get_account(user_id: int, *, session: Session) -> UserView:
     """Return an account; raise NotFoundError if it does not exist or was erased."""
+    return view_of(_get_row(user_id, session=session))
+
+
+def _get_row(user_id: int, *, session: Session) -> User:
     found = session.get(User, user_id) if user_id <= LARGEST_ID else None
     if found is None or found.kind == ERASED:
         message = "There is no such user."
@@ -69,7 +73,7 @@ def generate_password(username: str) -> str:
 
 def create_account(
     details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
-) -> NewAccount:
+) -> IssuedPassword:
     """Create an account with a random password that has to be changed at the first sign-in.
 
     Raises InvalidError or ConflictError with the name of the field.
@@ -81,39 +85,51 @@ def create_account(
         name=details.name,
         password=password,
         is_admin=details.is_admin,
+        must_change_password=True,
     )
     rules_for_made_up = replace(rules, minimum=len(password))
     user = create_user(new, session=session, now=now, rules=rules_for_made_up)
-    user.must_change_password = True
-    return NewAccount(user=user, password=password)
+    return IssuedPassword(user=user, password=password)
 
 
-def lock(user: User, *, by: int | None, session: Session) -> None:
+def lock(user_id: int, *, by: int | None, session: Session) -> UserView:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Raises ConflictError for the acting account itself and for the last administrator.
+    Raises NotFoundError, and ConflictError for the acting account itself and for the last
+    administrator.
     """
-    _refuse_oneself(user, by, "You cannot lock your own account; another administrator can.")
-    _keep_an_administrator(user, session=session)
+    user = _get_row(user_id, session=session)
+    _refuse_oneself(user_id, by, "You cannot lock your own account; another administrator can.")
+    _keep_an_administrator(user_id, session=session)
     user.state = LOCKED
-    close_all_sign_ins(user.id, session=session)
+    close_all_sign_ins(user_id, session=session)
+    return view_of(user)
 
 
-def unlock(user: User, *, session: Session, keyring: Keyring) -> None:
-    """Unlock an account and reset its count of failed sign-in attempts."""
+def unlock(user_id: int, *, session: Session, keyring: Keyring) -> UserView:
+    """Unlock an account and reset its count of failed sign-in attempts; raise NotFoundError."""
+    user = _get_row(user_id, session=session)
     user.state = ACTIVE
-    forget_failed_sign_ins(user, session=session, keyring=keyring)
+    forget_failed_sign_ins(user.username, session=session, keyring=keyring)
+    return view_of(user)
 
 
 def reset_password(
-    user: User, *, by: int | None, cost: HashCost, session: Session, keyring: Keyring, now: datetime
-) -> str:
-    """Give an account a random password, sign it out everywhere, and return the password.
+    user_id: int,
+    *,
+    by: int | None,
+    cost: HashCost,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> IssuedPassword:
+    """Give an account a random password, and sign it out everywhere.
 
-    It has to be changed at the next sign-in. Raises ConflictError for the acting account itself and
-    for bots.
+    It has to be changed at the next sign-in. Raises NotFoundError, and ConflictError for the acting
+    account itself and for bots.
     """
-    _refuse_oneself(user, by, "Change your own password in your settings.")
+    user = _get_row(user_id, session=session)
+    _refuse_oneself(user_id, by, "Change your own password in your settings.")
     _refuse_bot(user)
     password = generate_password(user.username)
     release_locks(session)
@@ -121,35 +137,43 @@ def reset_password(
     user.password_hash = password_hash
     user.password_changed_at = now
     user.must_change_password = True
-    forget_failed_sign_ins(user, session=session, keyring=keyring)
-    close_all_sign_ins(user.id, session=session)
-    return password
+    forget_failed_sign_ins(user.username, session=session, keyring=keyring)
+    close_all_sign_ins(user_id, session=session)
+    return IssuedPassword(user=view_of(user), password=password)
 
 
-def make_administrator(user: User) -> None:
-    """Make a user an administrator of the instance; raise ConflictError for bots."""
+def make_administrator(user_id: int, *, session: Session) -> UserView:
+    """Make a user an administrator; raise NotFoundError, or ConflictError for bots."""
+    user = _get_row(user_id, session=session)
     _refuse_bot(user)
     user.is_admin = True
+    return view_of(user)
 
 
-def unmake_administrator(user: User, *, by: int | None, session: Session) -> None:
-    """Revoke the administrator role; raise ConflictError for oneself and the last administrator."""
-    _refuse_oneself(user, by, "Another administrator has to take this from you.")
-    _keep_an_administrator(user, session=session)
+def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> UserView:
+    """Revoke the administrator role.
+
+    Raises NotFoundError, and ConflictError for the acting account itself and for the last
+    administrator.
+    """
+    user = _get_row(user_id, session=session)
+    _refuse_oneself(user_id, by, "Another administrator has to take this from you.")
+    _keep_an_administrator(user_id, session=session)
     user.is_admin = False
+    return view_of(user)
 
 
-def check_erasable(user: User, *, by: int | None, session: Session) -> None:
+def check_erasable(user: UserView, *, by: int | None, session: Session) -> None:
     """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
-    _refuse_oneself(user, by, "You cannot delete your own account; another administrator can.")
+    _refuse_oneself(user.id, by, "You cannot delete your own account; another administrator can.")
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise ConflictError(message)
-    _keep_an_administrator(user, session=session)
+    _keep_an_administrator(user.id, session=session)
 
 
-def _refuse_oneself(user: User, by: int | None, sentence: str) -> None:
-    if user.id == by:
+def _refuse_oneself(user_id: int, by: int | None, sentence: str) -> None:
+    if user_id == by:
         raise ConflictError(sentence)
 
 
@@ -159,7 +183,7 @@ def _refuse_bot(user: User) -> None:
         raise ConflictError(message)
 
 
-def _keep_an_administrator(user: User, *, session: Session) -> None:
+def _keep_an_administrator(user_id: int, *, session: Session) -> None:
     """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
     administrators = session.scalars(
         select(User.id)
@@ -168,6 +192,6 @@ def _keep_an_administrator(user: User, *, session: Session) -> None:
         # KEY SHARE: inserting a row that refers to the user, such as a sign-in, does not wait.
         .with_for_update(key_share=True)
     ).all()
-    if list(administrators) == [user.id]:
+    if list(administrators) == [user_id]:
         message = "This is the last administrator who can sign in; make another one first."
         raise ConflictError(message)

@@ -36,6 +36,40 @@ HUMAN, BOT, ERASED = "human", "bot", "erased"
 
 
 @dataclass(frozen=True, kw_only=True)
+class UserView:
+    """An account as pages, the API and commands see it."""
+
+    id: int
+    username: str
+    email: str
+    name: str
+    is_admin: bool
+    #: HUMAN, BOT or ERASED.
+    kind: str
+    state: str
+    must_change_password: bool
+    password_changed_at: datetime | None
+    #: False for an address that another account shares from before addresses had to be unique.
+    is_found_by_email: bool
+
+
+def view_of(user: User) -> UserView:
+    """Return the view of a row."""
+    return UserView(
+        id=user.id,
+        username=user.username,
+        email=user.email,
+        name=user.name,
+        is_admin=user.is_admin,
+        kind=user.kind,
+        state=user.state,
+        must_change_password=user.must_change_password,
+        password_changed_at=user.password_changed_at,
+        is_found_by_email=user.email_key is not None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewUser:
     """The fields of a new account."""
 
@@ -44,9 +78,10 @@ class NewUser:
     name: str
     password: str
     is_admin: bool = False
+    must_change_password: bool = False
 
 
-def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> User:
+def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
     """Store a new account; raise InvalidError or ConflictError with the name of the field.
 
     The password is checked and hashed first, so no transaction should be open yet.
@@ -65,6 +100,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         name=new.name or new.username,
         password_hash=password_hash,
         is_admin=new.is_admin,
+        must_change_password=new.must_change_password,
         state=ACTIVE,
         created_at=now,
         password_changed_at=None,
@@ -76,7 +112,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
     except IntegrityError as error:
         message = f"A user with the name “{new.username}” or the address {email} exists already."
         raise ConflictError(message, field="username") from error
-    return user
+    return view_of(user)
 
 
 def check_new_password(password: str, *, username: str, email: str, minimum: int) -> None:
@@ -108,8 +144,13 @@ def checked_email(email: str) -> str:
         raise InvalidError(message, field="email") from error
 
 
-def find_user(login: str, *, session: Session) -> User | None:
+def find_user(login: str, *, session: Session) -> UserView | None:
     """Return the user with this name or e-mail address, compared after case folding."""
+    user = _find_row(login, session=session)
+    return view_of(user) if user else None
+
+
+def _find_row(login: str, *, session: Session) -> User | None:
     wanted = fold(login.strip())
     if "\x00" in wanted:
         return None  # nobody is called so, and Postgres refuses the question
@@ -121,7 +162,7 @@ def find_user(login: str, *, session: Session) -> User | None:
     )
 
 
-def get_user(login: str, *, session: Session) -> User:
+def get_user(login: str, *, session: Session) -> UserView:
     """Return the user with this name or e-mail address, or raise NotFoundError."""
     user = find_user(login, session=session)
     if user is None:
@@ -179,7 +220,7 @@ class AttemptCounters:
 
 def authenticate(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
-) -> User | None:
+) -> UserView | None:
     """Return the active user with this login and password, or None.
 
     An unknown login, a wrong password and a locked account are indistinguishable in response and
@@ -190,7 +231,7 @@ def authenticate(
 
 def authenticate_by_password_alone(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
-) -> User | None:
+) -> UserView | None:
     """Authenticate where no second factor can be asked for, as in the password grant.
 
     The right password of an account with a second factor, or with a password that has to be
@@ -213,8 +254,8 @@ def _let_in(
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> User | None:
-    user = find_user(attempt.login, session=session)
+) -> UserView | None:
+    user = _find_row(attempt.login, session=session)
     limits = attempt.limits_for(user)
     limits.claim(session=session, keyring=keyring, now=now)
     # Evaluated before the password check, so that the response time does not depend on it.
@@ -232,7 +273,7 @@ def _let_in(
         return None
     user.password_hash = new_hash
     limits.clear(session=session, keyring=keyring)
-    return user
+    return view_of(user)
 
 
 def _is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
@@ -249,15 +290,15 @@ def _is_active_user(user: User | None) -> bool:
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
-def find_active_user(user_id: int, *, session: Session) -> User | None:
+def find_active_user(user_id: int, *, session: Session) -> UserView | None:
     """Return the user with this id if they may sign in, or None."""
     user = session.get(User, user_id)
-    return user if _is_active_user(user) else None
+    return view_of(user) if user is not None and _is_active_user(user) else None
 
 
-def forget_failed_sign_ins(user: User, *, session: Session, keyring: Keyring) -> None:
+def forget_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) -> None:
     """Reset the counter of failed sign-in attempts of a user."""
-    limit = AttemptLimit(subject=_subject(user.username), attempts=0, window=timedelta(0))
+    limit = AttemptLimit(subject=_subject(username), attempts=0, window=timedelta(0))
     forget_attempts(limit, session=session, keyring=keyring)
 
 
@@ -266,9 +307,10 @@ def _subject(login: str) -> str:
 
 
 def change_password(
-    user: User, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
+    user_id: int, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
 ) -> None:
     """Set a password chosen by the user; raise InvalidError if it is too weak."""
+    user = session.get_one(User, user_id)
     username, email = user.username, user.email
     release_locks(session)
     check_new_password(new_password, username=username, email=email, minimum=rules.minimum)
@@ -286,7 +328,7 @@ class Profile:
 
 
 def change_profile(
-    user: User,
+    user_id: int,
     wanted: Profile,
     *,
     guesses: AttemptLimit,
@@ -301,6 +343,7 @@ def change_profile(
     """
     check_name(wanted.name)
     normal = checked_email(wanted.email)
+    user = session.get_one(User, user_id)
     if normal != user.email:
         claim_attempt(guesses, session=session, keyring=keyring, now=now)
     try:
@@ -316,12 +359,13 @@ def change_profile(
     refund_attempt(guesses, session=session, keyring=keyring)
 
 
-def empty_account(user: User, *, pseudonym: str) -> None:
+def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     """Clear all fields of an erased account but its id, and disable it.
 
     The new name and e-mail address cannot belong to anybody: user names contain no spaces, and
     `.invalid` has no mail servers (RFC 2606 section 2).
     """
+    user = session.get_one(User, user_id)
     user.username, user.name = pseudonym, "Deleted user"
     user.email = f"{user.id}@deleted.invalid"
     user.password_hash, user.must_change_password = "", False

@@ -13,17 +13,15 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import check_erasable
-from domain.accounts.users import empty_account, find_active_user
+from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
-from models import AlertNote, Application, AuditEvent, User
+from models import AlertNote, Application, AuditEvent
 
 _SLICE = 500
-#: The ORM row of an account; views only pass it back to this module.
-PersonRow = User
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +36,7 @@ class Erased:
 
 
 def erase_person(
-    user: User, *, by: int | None, heir: User | None, session: Session, audit_key: bytes
+    user: UserView, *, by: int | None, heir: UserView | None, session: Session, audit_key: bytes
 ) -> Erased:
     """Erase a person; their applications are transferred to `heir`, or deleted without one.
 
@@ -56,7 +54,7 @@ def erase_person(
         if table.on_erasure is ErasureRule.DELETED:
             gone = delete(table.model).where(table.of(user))
             session.execute(gone.execution_options(synchronize_session=False))
-    empty_account(user, pseudonym=pseudonym)
+    empty_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
     return Erased(
         user_id=user.id,
@@ -66,13 +64,13 @@ def erase_person(
     )
 
 
-def count_applications(user: User, *, session: Session) -> int:
+def count_applications(user: UserView, *, session: Session) -> int:
     """Return how many applications are transferred or deleted with their owner."""
     mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
     return session.scalar(mine) or 0
 
 
-def _refuse_sole_owner(user: User, *, session: Session) -> None:
+def _refuse_sole_owner(user: UserView, *, session: Session) -> None:
     paths = groups_owned_alone(user.id, session=session)
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""  # noqa: PLR2004 - a few
@@ -80,7 +78,9 @@ def _refuse_sole_owner(user: User, *, session: Session) -> None:
         raise ConflictError(message + "make somebody else an Owner first.")
 
 
-def _settle_applications(user: User, heir: User | None, *, session: Session) -> tuple[int, int]:
+def _settle_applications(
+    user: UserView, heir: UserView | None, *, session: Session
+) -> tuple[int, int]:
     mine = Application.owner_id == user.id
     if heir is not None:
         if heir.id == user.id or find_active_user(heir.id, session=session) is None:
@@ -100,7 +100,7 @@ def _settle_applications(user: User, heir: User | None, *, session: Session) -> 
 class _Names:
     """The names of a person and their replacement."""
 
-    def __init__(self, user: User, pseudonym: str) -> None:
+    def __init__(self, user: UserView, pseudonym: str) -> None:
         self.username = user.username
         self.pseudonym = pseudonym
         # The longest first: the e-mail address may begin with the user name.
@@ -119,14 +119,14 @@ class _Names:
         return value
 
 
-def _rename_in_activity(user: User, names: _Names, *, session: Session) -> None:
+def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> None:
     theirs = update(AlertNote).where(AlertNote.user_id == user.id)
     session.execute(theirs.values(user_name=names.pseudonym))
     assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
     session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
 
 
-def _rename_in_audit_events(user: User, names: _Names, *, session: Session, key: bytes) -> None:
+def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, key: bytes) -> None:
     for event in _events_of(user, session):
         is_actor = event.actor_id == user.id
         if is_actor:
@@ -138,7 +138,7 @@ def _rename_in_audit_events(user: User, names: _Names, *, session: Session, key:
         seal_erased(event, key=key)
 
 
-def _events_of(user: User, session: Session) -> Iterator[AuditEvent]:
+def _events_of(user: UserView, session: Session) -> Iterator[AuditEvent]:
     last = 0
     mine = (AuditEvent.actor_id == user.id) | (AuditEvent.user_id == user.id)
     while True:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_
 
+from domain.accounts.users import UserView
 from models import (
     AccessToken,
     AlertNote,
@@ -46,14 +47,14 @@ class PersonalDataTable:
     about: str
     model: type[Base]
     #: The condition for the rows of a person.
-    of: Callable[[User], ColumnElement[bool]]
+    of: Callable[[UserView], ColumnElement[bool]]
     #: The exported columns; keyed hashes and keys are left out.
     exported: tuple[str, ...]
     on_erasure: ErasureRule
 
 
-def _by(column: Any) -> Callable[[User], ColumnElement[bool]]:
-    def is_theirs(user: User) -> ColumnElement[bool]:
+def _by(column: Any) -> Callable[[UserView], ColumnElement[bool]]:
+    def is_theirs(user: UserView) -> ColumnElement[bool]:
         condition: ColumnElement[bool] = column == user.id
         return condition
 

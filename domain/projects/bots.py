@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT
-from domain.projects.members import Namespace
 from domain.projects.paths import ancestors
+from domain.projects.views import Namespace
 from domain.randomness import random_hex
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 

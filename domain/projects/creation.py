@@ -12,6 +12,7 @@ from domain.accounts.roles import Role
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import VISIBILITIES
 from domain.projects.paths import parent
+from domain.projects.views import Namespace
 from models import AlertCounter, Group, Member, Project
 from models.folding import fold
 
@@ -42,7 +43,9 @@ def get_group_row(path: str, *, session: Session) -> Group:
     return group
 
 
-def create_group(path: str, *, reserved: frozenset[str], session: Session, now: datetime) -> Group:
+def create_group(
+    path: str, *, reserved: frozenset[str], session: Session, now: datetime
+) -> Namespace:
     """Store a group; the groups above it must exist."""
     clean = path.strip("/")
     _check_free(clean, reserved=reserved, session=session)
@@ -56,7 +59,7 @@ def create_group(path: str, *, reserved: frozenset[str], session: Session, now: 
         created_at=now,
     )
     _store(group, session=session)
-    return group
+    return Namespace(group_id=group.id, path=group.path)
 
 
 def create_project(
@@ -66,7 +69,7 @@ def create_project(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-) -> Project:
+) -> Namespace:
     """Store a project `GROUP/NAME`, with the counter that numbers its alerts."""
     clean = path.strip("/")
     above = parent(clean)
@@ -88,18 +91,16 @@ def create_project(
     )
     _store(project, session=session)
     session.add(AlertCounter(project_id=project.id, last_iid=0))
-    return project
+    return Namespace(project_id=project.id, path=project.path)
 
 
-def make_owner(
-    namespace: Group | Project, user_id: int, *, session: Session, now: datetime
-) -> None:
+def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: datetime) -> None:
     """Make a user the owner of a new group or project."""
     session.add(
         Member(
             user_id=user_id,
-            group_id=namespace.id if isinstance(namespace, Group) else None,
-            project_id=namespace.id if isinstance(namespace, Project) else None,
+            group_id=namespace.group_id,
+            project_id=namespace.project_id,
             role=int(Role.OWNER),
             created_at=now,
         )
@@ -120,11 +121,11 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
-def _store(namespace: Group | Project, *, session: Session) -> None:
+def _store(row: Group | Project, *, session: Session) -> None:
     """Store a group or project to get its id; raise ConflictError if the path was taken."""
     try:
         with session.begin_nested():  # the page that says so still asks the database
-            session.add(namespace)
+            session.add(row)
     except IntegrityError as error:
-        message = f"“{namespace.path}” exists already."
+        message = f"“{row.path}” exists already."
         raise ConflictError(message, field="path") from error

@@ -11,27 +11,18 @@ from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
-from domain.accounts.users import ACTIVE, BOT, get_user
+from domain.accounts.users import ACTIVE, BOT, UserView, get_user, view_of
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
 from domain.projects.paths import ancestors
-from domain.projects.views import MemberView, Viewer
+from domain.projects.views import MemberView, Namespace, Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
 
 #: The command line has the permissions of an owner.
 OPERATOR = Viewer(user_id=None, is_admin=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Namespace:
-    """A group or a project that users can be members of."""
-
-    group_id: int | None = None
-    project_id: int | None = None
-    path: str
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
@@ -49,7 +40,7 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
 
 def add_member(
     namespace: Namespace, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
-) -> User:
+) -> UserView:
     """Add a user without a direct role as a member.
 
     Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for existing members,
@@ -90,7 +81,7 @@ def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
 class RoleChange:
     """A changed role of a member."""
 
-    user: User
+    user: UserView
     before: Role
     after: Role
 
@@ -109,10 +100,12 @@ def change_role(
     if role < before:
         _keep_an_owner(namespace, member, session=session)
     member.role = int(role)
-    return RoleChange(user=user, before=before, after=role)
+    return RoleChange(user=view_of(user), before=before, after=role)
 
 
-def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> User:
+def remove_member(
+    namespace: Namespace, member_id: int, *, by: Viewer, session: Session
+) -> UserView:
     """Remove a member and return the user; the last owner of a group cannot be removed.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
@@ -121,7 +114,7 @@ def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: 
     member, user = _get_member(namespace, member_id, giver, session=session)
     _keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
-    return user
+    return view_of(user)
 
 
 def _lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
@@ -226,7 +219,7 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(path for path in paths if not _has_owner(path, others, session=session))
 
 
-def joined(namespace: Namespace, user: User, role: Role) -> Event:
+def joined(namespace: Namespace, user: UserView, role: Role) -> Event:
     """Return the audit event for a new member."""
     details = {"username": user.username, "role": role.label}
     return Event(
@@ -248,7 +241,7 @@ def changed(namespace: Namespace, change: RoleChange) -> Event:
     )
 
 
-def left(namespace: Namespace, user: User) -> Event:
+def left(namespace: Namespace, user: UserView) -> Event:
     """Return the audit event for a removed member."""
     return Event(
         kind=EventKind.MEMBER_REMOVED,

@@ -14,6 +14,15 @@ class Viewer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Namespace:
+    """A group or a project that users can be members of."""
+
+    group_id: int | None = None
+    project_id: int | None = None
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectView:
     """A project as one viewer sees it."""
 
@@ -23,6 +32,11 @@ class ProjectView:
     visibility: str
     role: Role | None
     open_alerts: int = 0
+
+    @property
+    def namespace(self) -> Namespace:
+        """The project as a namespace with members."""
+        return Namespace(project_id=self.id, path=self.path)
 
     @property
     def group_path(self) -> str:
@@ -50,6 +64,11 @@ class GroupView:
     role: Role | None
     projects: tuple[ProjectView, ...] = ()
     subgroups: tuple[str, ...] = ()
+
+    @property
+    def namespace(self) -> Namespace:
+        """The group as a namespace with members."""
+        return Namespace(group_id=self.id, path=self.path)
 
     @property
     def can_maintain(self) -> bool:

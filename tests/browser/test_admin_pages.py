@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
+from models import User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
 from tests.support.accounts.administration import forget_settings, store, stored_settings
@@ -32,8 +33,9 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
     """Where one of everything is shown."""
     owner = make_user(live_sqlite, name="owner")
     with database_of(live_sqlite) as session:
-        user = get_user(owner.username, session=session)
-        user.name, user.must_change_password, user_id = NASTY, True, user.id
+        user_id = get_user(owner.username, session=session).id
+        user = session.get_one(User, user_id)
+        user.name, user.must_change_password = NASTY, True
     set_state(live_sqlite, make_user(live_sqlite, name="locked"), "locked")
     nasty = (CALLBACK, "http://a.example/")
     made = make_application(live_sqlite, owner, name=NASTY[:100], redirect_uris=nasty)

@@ -5,10 +5,11 @@ from typing import Any
 import orjson
 from flask import Response
 
+from domain.accounts.users import UserView
 from domain.audit.events import Event, EventKind
 from domain.audit.seals import audit_key
 from domain.errors import InvalidError
-from domain.personal_data.erasure import Erased, PersonRow, count_applications, erase_person
+from domain.personal_data.erasure import Erased, count_applications, erase_person
 from domain.personal_data.export import export_person
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -16,13 +17,13 @@ from web.server.bootstrap import forget_first_password
 from web.services import now, services
 
 
-def exported(user: PersonRow) -> dict[str, Any]:
+def exported(user: UserView) -> dict[str, Any]:
     """Return all stored data of a person, without any secret."""
     record_event(Event(kind=EventKind.USER_EXPORTED, user_id=user.id, subject=user.username))
     return export_person(user, session=db.session(), now=now())
 
 
-def export_file(user: PersonRow) -> Response:
+def export_file(user: UserView) -> Response:
     """Return the export as a file download."""
     text = orjson.dumps(exported(user), option=orjson.OPT_INDENT_2)
     answer = Response(text, mimetype="application/json")
@@ -32,7 +33,7 @@ def export_file(user: PersonRow) -> Response:
 
 
 def erase(
-    user: PersonRow, *, by: int | None, heir: PersonRow | None, may_delete_applications: bool
+    user: UserView, *, by: int | None, heir: UserView | None, may_delete_applications: bool
 ) -> Erased:
     """Erase a person and record it; see `erase_person`.
 

@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 from domain.database.list_queries import one_of
 from domain.oauth.personal_tokens.lists import SORTS, TIMES, TokenFilter
 from domain.oauth.personal_tokens.tokens import TokenDetails, expiry_on
-from domain.projects.members import Namespace
+from domain.projects.views import Namespace
 from web.api import parameters as read
 from web.api.offset_pages import list_query
 from web.http.json_responses import json_response

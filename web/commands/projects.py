@@ -40,7 +40,7 @@ def create_group_command(*, path: str, owner: str | None) -> dict[str, Any]:
     if owner:
         user = get_user(owner, session=session)
         creation.make_owner(group, user.id, session=session, now=now())
-    return {"id": group.id, "path": group.path}
+    return {"id": group.group_id, "path": group.path}
 
 
 projects = AppGroup("projects", help="What alerts belong to.")
@@ -66,7 +66,7 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     if owner:
         user = get_user(owner, session=session)
         creation.make_owner(project, user.id, session=session, now=now())
-    return {"id": project.id, "path": project.path, "visibility": project.visibility}
+    return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
 
 members = AppGroup("members", help="Who has which role where.")

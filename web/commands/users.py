@@ -8,7 +8,6 @@ import click
 from flask.cli import AppGroup
 
 from domain.accounts.administration import (
-    UserRow,
     generate_password,
     lock,
     reset_password,
@@ -16,7 +15,7 @@ from domain.accounts.administration import (
 )
 from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
 from domain.accounts.factors.second_factors import remove_second_factors
-from domain.accounts.users import NewUser, create_user, get_user
+from domain.accounts.users import NewUser, UserView, create_user, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.paging import Slice
 from web.admin.personal_data import erase, exported
@@ -81,8 +80,8 @@ def remove_second_factors_command(*, name: str) -> dict[str, Any]:
 def lock_command(*, name: str) -> dict[str, Any]:
     """Keep the user NAME out at once: signed out everywhere, and no password or token works."""
     user = get_user(name, session=db.session())
-    lock(user, by=None, session=db.session())
-    return _recorded(EventKind.USER_LOCKED, user)
+    locked = lock(user.id, by=None, session=db.session())
+    return _recorded(EventKind.USER_LOCKED, locked)
 
 
 @users.command("unlock")
@@ -91,8 +90,8 @@ def lock_command(*, name: str) -> dict[str, Any]:
 def unlock_command(*, name: str) -> dict[str, Any]:
     """Let the user NAME in again, also after too many wrong passwords."""
     user = get_user(name, session=db.session())
-    unlock(user, session=db.session(), keyring=services().keyring)
-    return _recorded(EventKind.USER_UNLOCKED, user)
+    unlocked = unlock(user.id, session=db.session(), keyring=services().keyring)
+    return _recorded(EventKind.USER_UNLOCKED, unlocked)
 
 
 @users.command("reset-password")
@@ -109,8 +108,8 @@ def reset_password_command(
     """
     session, keyring = db.session(), services().keyring
     user = get_user(name, session=session)
-    password = reset_password(
-        user,
+    issued = reset_password(
+        user.id,
         by=None,
         cost=hash_cost(settings()),
         session=session,
@@ -119,7 +118,10 @@ def reset_password_command(
     )
     forget_first_password(user.username)
     ended = end_access(user.id, applications=not keep_applications, tokens=revoke_tokens)
-    return {**_recorded(EventKind.PASSWORD_RESET, user, **ended), "password": password}
+    return {
+        **_recorded(EventKind.PASSWORD_RESET, issued.user, **ended),
+        "password": issued.password,
+    }
 
 
 @users.command("export")
@@ -156,6 +158,6 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
     return {"users": [each.as_json() for each in page.items], "next": page.next_before}
 
 
-def _recorded(kind: EventKind, user: UserRow, **details: object) -> dict[str, Any]:
+def _recorded(kind: EventKind, user: UserView, **details: object) -> dict[str, Any]:
     record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details or None))
     return {"id": user.id, "username": user.username, "state": user.state}

@@ -10,6 +10,7 @@ from flask_login import UserMixin, current_user
 
 from domain.accounts.roles import Role
 from domain.accounts.signing_in.sessions import find_sign_in
+from domain.accounts.users import UserView
 from domain.errors import NotFoundError
 from domain.oauth.messages import ProtocolError
 from domain.oauth.presented_tokens.bearer import (
@@ -22,7 +23,6 @@ from domain.oauth.presented_tokens.bearer import (
 )
 from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
-from models import User
 from web.extensions import db, login_manager
 from web.http.bearer_token import (
     API_LOCATIONS,
@@ -39,7 +39,7 @@ from web.services import now, services, settings
 class CurrentUser(UserMixin):  # type: ignore[misc]
     """The signed-in user of this browser, as Flask-Login's user object."""
 
-    def __init__(self, token: str, sign_in_id: int, auth_time: datetime, user: User) -> None:
+    def __init__(self, token: str, sign_in_id: int, auth_time: datetime, user: UserView) -> None:
         """Store the account and its sign-in."""
         self.token = token
         self.sign_in_id = sign_in_id
@@ -84,8 +84,7 @@ def load_current_user(token: str) -> CurrentUser | None:
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:
         return None
-    sign_in, user = found
-    return CurrentUser(token, sign_in.id, sign_in.created_at, user)
+    return CurrentUser(token, found.id, found.created_at, found.user)
 
 
 def get_current_user() -> CurrentUser:

@@ -13,9 +13,8 @@ from flask_login import current_user, login_user
 
 from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.users import find_active_user
+from domain.accounts.users import UserView, find_active_user
 from domain.randomness import random_hex
-from models import User
 from web.extensions import db
 from web.http.access import get_current_user
 from web.sealing.sealer import BrokenSealError, seal, unseal
@@ -31,10 +30,10 @@ class PendingSignIn:
     """A user between the password and the second factor."""
 
     number: str
-    user: User
+    user: UserView
 
 
-def begin_pending_sign_in(user: User) -> None:
+def begin_pending_sign_in(user: UserView) -> None:
     """Replace the session's content by a pending sign-in.
 
     A user who signs in again stays signed in meanwhile.
@@ -74,6 +73,6 @@ def consume(pending: PendingSignIn) -> bool:
     )
 
 
-def _password_of(user: User) -> str:
+def _password_of(user: UserView) -> str:
     """Return a value that changes with the password and does not reveal it."""
     return user.password_changed_at.isoformat() if user.password_changed_at else "the first one"

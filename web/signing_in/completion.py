@@ -33,7 +33,7 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
     )
     if current_user.is_authenticated:  # a browser has one at a time
         close_sign_in(get_current_user().sign_in_id, session=db.session())
-    remember_browser(authentication.user.id)
+    remember_browser(authentication.user_id)
     # The old session is discarded, against session fixation.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded
@@ -42,7 +42,7 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
     methods = list(authentication.methods)
     record_event(
         Event(
-            kind=EventKind.SIGNED_IN, user_id=authentication.user.id, details={"methods": methods}
+            kind=EventKind.SIGNED_IN, user_id=authentication.user_id, details={"methods": methods}
         )
     )
     return redirect(next_url())

@@ -28,6 +28,7 @@ from domain.accounts.factors.passkey_ceremonies import (
     verify_assertion,
     verify_registration,
 )
+from domain.accounts.factors.second_factors import PasskeyView, view_of
 from domain.errors import NotFoundError
 from domain.keyring import Keyring
 from models import Passkey, User
@@ -37,12 +38,18 @@ MOST_PASSKEYS = 20
 
 
 def creation_options_for(
-    user: User, party: RelyingParty, *, session: Session, keyring: Keyring
+    user_id: int,
+    party: RelyingParty,
+    *,
+    username: str,
+    name: str,
+    session: Session,
+    keyring: Keyring,
 ) -> CeremonyOptions:
     """Return options to create a passkey for the user."""
-    handle = keyring.digest(f"passkey user {user.id}")
-    holder = PasskeyUser(handle=handle, username=user.username, name=user.name)
-    return creation_options(holder, _known_of(user.id, session), party)
+    handle = keyring.digest(f"passkey user {user_id}")
+    holder = PasskeyUser(handle=handle, username=username, name=name)
+    return creation_options(holder, _known_of(user_id, session), party)
 
 
 def request_options_for(user_id: int, party: RelyingParty, *, session: Session) -> CeremonyOptions:
@@ -76,8 +83,8 @@ def add_passkey(
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> Passkey:
-    """Verify and store a new passkey, or raise PasskeyRefusedError."""
+) -> str:
+    """Verify and store a new passkey and return its name, or raise PasskeyRefusedError."""
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
     made = verify_registration(reply)
     _check_room(user_id, session)
@@ -94,8 +101,7 @@ def add_passkey(
         last_used_at=None,
     )
     session.add(passkey)
-    session.flush()  # to learn the id
-    return passkey
+    return passkey.name
 
 
 def _check_room(user_id: int, session: Session) -> None:
@@ -165,8 +171,17 @@ def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now:
         raise PasskeyRefusedError
 
 
-def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> Passkey:
+def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyView:
     """Return a passkey of the user, or raise NotFoundError."""
+    return view_of(_get_row(passkey_id, owner_id, session))
+
+
+def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Session) -> None:
+    """Rename a passkey of the user, or raise NotFoundError."""
+    _get_row(passkey_id, owner_id, session).name = name
+
+
+def _get_row(passkey_id: int, owner_id: int, session: Session) -> Passkey:
     found = session.scalar(_passkeys_of(owner_id).where(Passkey.id == passkey_id))
     if found is None:
         message = "You have no such passkey."

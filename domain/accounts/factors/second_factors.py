@@ -10,12 +10,32 @@ from models import Passkey, RecoveryCode, TotpDevice
 
 
 @dataclass(frozen=True, kw_only=True)
+class PasskeyView:
+    """A passkey in the list of its user's second factors."""
+
+    id: int
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+def view_of(passkey: Passkey) -> PasskeyView:
+    """Return the view of a row."""
+    return PasskeyView(
+        id=passkey.id,
+        name=passkey.name,
+        created_at=passkey.created_at,
+        last_used_at=passkey.last_used_at,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SecondFactors:
     """The second factors of a user."""
 
     #: When the authenticator app was set up; None without one.
     app_since: datetime | None
-    passkeys: tuple[Passkey, ...]
+    passkeys: tuple[PasskeyView, ...]
     recovery_codes_left: int
 
     @property
@@ -49,7 +69,7 @@ def factors_of(user_id: int, *, session: Session) -> SecondFactors:
     )
     return SecondFactors(
         app_since=session.scalar(app_since),
-        passkeys=tuple(session.scalars(passkeys)),
+        passkeys=tuple(view_of(each) for each in session.scalars(passkeys)),
         recovery_codes_left=session.scalar(codes_left) or 0,
     )
 

@@ -7,11 +7,11 @@ cookie is worthless afterwards.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkey_ceremonies import Assertion
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
 from domain.errors import NotFoundError
 from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
@@ -29,7 +29,7 @@ class RequestSource:
 class Authentication:
     """An authenticated user and the methods used (RFC 8176 values; `amr` in OpenID Connect)."""
 
-    user: User
+    user_id: int
     methods: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ def open_sign_in(
     session.add(
         SignIn(
             token_digest=credential.digest,
-            user_id=authentication.user.id,
+            user_id=authentication.user_id,
             created_at=now,
             expires_at=now + lifetime,
             address=browser.address,
@@ -73,19 +73,30 @@ def open_sign_in(
             methods=" ".join(authentication.methods),
         )
     )
-    authentication.user.last_sign_in_at = now
+    session.execute(
+        update(User).where(User.id == authentication.user_id).values(last_sign_in_at=now)
+    )
     return credential.clear
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveSignIn:
+    """A live sign-in and its user."""
+
+    id: int
+    created_at: datetime
+    user: UserView
 
 
 def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
-) -> tuple[SignIn, User] | None:
+) -> LiveSignIn | None:
     """Return the live sign-in of this token and its active user, or None."""
     digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
     row = session.execute(
-        select(SignIn, User)
+        select(SignIn.id, SignIn.created_at, User)
         .join(User, User.id == SignIn.user_id)
         .where(
             SignIn.token_digest.in_(digests),
@@ -94,7 +105,10 @@ def find_sign_in(
             User.kind == HUMAN,
         )
     ).first()
-    return (row[0], row[1]) if row else None
+    if row is None:
+        return None
+    sign_in_id, created_at, user = row
+    return LiveSignIn(id=sign_in_id, created_at=created_at, user=view_of(user))
 
 
 def close_sign_in(sign_in_id: int, *, session: Session) -> None:

@@ -12,15 +12,14 @@ from domain.alerts.listing.filters import NOBODY
 from domain.audit.events import Actor
 from domain.database.upsert import insert_into
 from domain.errors import InvalidError, NotFoundError
-from domain.projects.members import Namespace, list_members
+from domain.projects.members import list_members
 from domain.projects.views import ProjectView
 from models import Alert, Assignment, User
 
 
 def candidates(project: ProjectView, *, me: str, session: Session) -> tuple[str, ...]:
     """Return the names of the users that alerts can be assigned to, `me` included."""
-    namespace = Namespace(project_id=project.id, path=project.path)
-    members = list_members(namespace, viewer_id=None, session=session)
+    members = list_members(project.namespace, viewer_id=None, session=session)
     able = (member.username for member in members if member.role >= Role.DEVELOPER)
     return tuple(sorted({*able, me}, key=str.lower))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
 
-from domain.accounts.users import authenticate_by_password_alone
+from domain.accounts.users import UserView, authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientRequest, TokenGrant
@@ -20,7 +20,6 @@ from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.scopes import in_order
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
-from models import User
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
 #: the response must not reveal which of them it is.
@@ -53,7 +52,7 @@ class TooManyGuessesError(OAuth2Error):
 class PasswordCheck:
     """Whose name and password were right, and the scopes that the token gets."""
 
-    user: User
+    user: UserView
     #: Space-separated, in order.
     scopes: str
 
@@ -86,7 +85,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             raise InvalidScopeError("The request asks for no scope at all.")
         return " ".join(scopes)
 
-    def _get_owner(self, request: ProtocolRequest) -> User:
+    def _get_owner(self, request: ProtocolRequest) -> UserView:
         """Return the user of this name and password; attempts count together with sign-ins."""
         context = self._context
         attempt = context.policy.passwords.limits.attempt(

@@ -12,7 +12,7 @@ from domain.audit.events import Event, EventKind
 from domain.clock import written
 from domain.database.paging import LARGEST_ID, Page, Slice
 from domain.errors import NotFoundError
-from domain.projects.members import Namespace
+from domain.projects.views import Namespace
 from models import Bot, PersonalAccessToken
 from models.folding import fold, searchable
 

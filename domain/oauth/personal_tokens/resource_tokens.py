@@ -22,7 +22,7 @@ from domain.oauth.personal_tokens.tokens import (
 )
 from domain.oauth.scopes import ScopeView
 from domain.projects.bots import bot_roles, make_bot
-from domain.projects.members import Namespace
+from domain.projects.views import Namespace
 from models import Bot, PersonalAccessToken
 
 #: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.

@@ -62,8 +62,8 @@ def project(path: str, session: Session, visibility: str = "private") -> int:
     made = creation.create_project(
         path, visibility=visibility, reserved=NO_WORDS, session=session, now=NOW
     )
-    session.flush()
-    return made.id
+    assert made.project_id is not None
+    return made.project_id
 
 
 def give(path: str, name: str, role: Role, session: Session) -> None:

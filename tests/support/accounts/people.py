@@ -161,7 +161,7 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
     with app.test_request_context(base_url=gatebell.url, environ_overrides=here):
         app.preprocess_request()
         user = get_user(person.username, session=db.session())
-        proof = Authentication(user=user, methods=BY_PASSWORD)
+        proof = Authentication(user_id=user.id, methods=BY_PASSWORD)
         answer = app.process_response(app.make_response(sign_in_as(proof)))
     given = SimpleCookie()
     for line in answer.headers.getlist("Set-Cookie"):

@@ -41,7 +41,8 @@ class Outbox:
             password="a-pass-phrase-of-words",
         )
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
-            user = create_user(new, session=session, now=MADE, rules=RULES)
+            made = create_user(new, session=session, now=MADE, rules=RULES)
+            user = session.get_one(User, made.id)
             for column, value in changes.items():
                 setattr(user, column, value)
             return user

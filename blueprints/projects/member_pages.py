@@ -1,0 +1,83 @@
+"""Pages of the members of a group or a project."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.members import (
+    add_member,
+    change_role,
+    changed,
+    joined,
+    left,
+    list_members,
+    remove_member,
+)
+from domain.projects.views import GroupView, ProjectView
+from forms.member import MemberForm, RoleForm
+from web.extensions import db
+from web.http.access import get_current_user, viewer
+from web.http.audit_events import record_event
+from web.services import now
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberPages:
+    """The steps that the pages of groups and of projects share."""
+
+    holder: GroupView | ProjectView
+    #: The blueprint, which has the endpoints `members`, `change_member` and `remove_member`.
+    blueprint: str
+    #: The variables of their addresses.
+    where: dict[str, Any]
+
+    def members(self) -> ResponseReturnValue:
+        """Show the members, and add one."""
+        form = MemberForm(giver=self.holder.role or Role.GUEST)
+        if not form.validate_on_submit():
+            return self._page(form)
+        namespace, login, role = self.holder.namespace, form.user.data or "", form.chosen_role
+        try:
+            user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
+        except (InvalidError, NotFoundError) as error:
+            form.object_to(getattr(error, "field", "user"), str(error))
+            return self._page(form)
+        record_event(joined(namespace, user, role))
+        flash(f"{user.username} is now {role.label} of {namespace.path}.")
+        return self._back()
+
+    def change(self, member_id: int) -> ResponseReturnValue:
+        """Give a member another role."""
+        namespace, role = self.holder.namespace, RoleForm(giver=Role.OWNER).get_role()
+        change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
+        record_event(changed(namespace, change))
+        flash(f"{change.user.username} is now {role.label} of {namespace.path}.")
+        return self._back()
+
+    def remove(self, member_id: int) -> ResponseReturnValue:
+        """Remove a member."""
+        namespace = self.holder.namespace
+        user = remove_member(namespace, member_id, by=viewer(), session=db.session())
+        record_event(left(namespace, user))
+        flash("The member is removed.")
+        return self._back()
+
+    def _page(self, form: MemberForm) -> ResponseReturnValue:
+        namespace = self.holder.namespace
+        page = render_template(
+            "members/index.html",
+            holder=self.holder,
+            namespace=namespace,
+            blueprint=self.blueprint,
+            where=self.where,
+            members=list_members(namespace, viewer_id=get_current_user().id, session=db.session()),
+            form=form,
+        )
+        return page, 422 if form.errors else 200
+
+    def _back(self) -> ResponseReturnValue:
+        return redirect(url_for(f"{self.blueprint}.members", **self.where))

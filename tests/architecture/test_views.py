@@ -1,0 +1,68 @@
+"""Blueprints and forms get frozen views from the domain, and never rows of the database."""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import getmembers, isclass, isfunction
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+from sqlalchemy import Row
+
+from models.base import Base
+from tests.architecture.test_shape import modules, path_of
+
+#: Packages whose classes and functions are looked into.
+OURS = {"blueprints", "domain", "forms", "web"}
+#: Names that Flask's own annotations use and do not import.
+FLASKS_NAMES = dict.fromkeys(("Headers", "Response", "WSGIApplication"), object)
+
+
+def used_by(file: Path) -> dict[str, Any]:
+    """Return the globals of a file, and what it takes from the modules among them."""
+    dotted = path_of(file).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    names = vars(import_module(dotted))
+    taken = {
+        f"{node.value.id}.{node.attr}": getattr(names[node.value.id], node.attr)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and isinstance(names.get(node.value.id), ModuleType)
+    }
+    return {**names, **taken}
+
+
+def annotations_of(thing: Any) -> Iterator[Any]:
+    """Return what a function takes and returns, or what the public members of a class are."""
+    yield from get_type_hints(thing, localns=FLASKS_NAMES).values()
+    for name, member in getmembers(thing) if isclass(thing) else ():
+        getter = member.fget if isinstance(member, property) else member
+        if isfunction(getter) and not name.startswith("_"):
+            yield get_type_hints(getter, localns=FLASKS_NAMES).get("return")
+
+
+def rows_in(thing: Any, known: set[Any]) -> Iterator[type[Base | Row[Any]]]:
+    """Return the row classes that a type, a class or a function leads to."""
+    for part in (thing, get_origin(thing), *get_args(thing)):
+        if isclass(part) and issubclass(part, (Base, Row)):
+            yield part
+        is_ours = getattr(part, "__module__", "").split(".")[0] in OURS
+        if is_ours and (isclass(part) or isfunction(part)) and part not in known:
+            known.add(part)
+            for annotation in annotations_of(part):
+                yield from rows_in(annotation, known)
+        elif part is not thing and get_args(part):
+            yield from rows_in(part, known)
+
+
+@pytest.mark.parametrize("package", ["blueprints", "forms"])
+def test_no_row_of_the_database_reaches_a_view(package: str) -> None:
+    leading = {
+        f"{path_of(file)}: {name}: {row.__name__}"
+        for file in modules(package)
+        for name, found in used_by(file).items()
+        for row in rows_in(found, set())
+    }
+    assert leading == set()
