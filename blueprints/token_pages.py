@@ -1,0 +1,168 @@
+"""Pages of access tokens: of a user, of a project, of a group."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, TypeVar
+
+from flask import flash, redirect, render_template, session
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.roles import Role
+from domain.audit.events import EventKind
+from domain.database.list_queries import one_of
+from domain.errors import InvalidError
+from domain.oauth.personal_tokens import lists, tokens
+from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
+from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES, NewToken, TokenDetails
+from domain.oauth.scopes import ScopeView
+from domain.projects.views import Namespace
+from forms.access_token import AccessTokenForm
+from web.extensions import db
+from web.http.audit_events import record_event
+from web.pages.links import page_links
+from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.services import now, services, settings
+
+TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
+
+
+class TokenPages(ABC, Generic[TokenForm]):
+    """The steps that the pages share: each view is one of them."""
+
+    #: The key in the session under which a new token, encrypted, crosses one redirect.
+    session_key: ClassVar[str]
+    #: What each scope allows.
+    scope_words: ClassVar[Mapping[str, ScopeView]]
+    #: The project or group of the tokens; None for a user's own.
+    namespace: Namespace | None = None
+    #: The highest role of a token that the user may end.
+    role: Role = Role.OWNER
+
+    @abstractmethod
+    def url(self, page: str, **values: Any) -> str:
+        """Return the URL of one of these pages: index, new, rotate or revoke."""
+
+    @abstractmethod
+    def wanted(self, *, is_active: bool) -> TokenFilter:
+        """Return the filter for the tokens of the list."""
+
+    @abstractmethod
+    def owner_of(self, token_id: int) -> int:
+        """Return the account of a token that the user may end.
+
+        Raises NotFoundError, or ForbiddenError if their role is too low.
+        """
+
+    @abstractmethod
+    def form(self) -> TokenForm:
+        """Return the form for a new token."""
+
+    @abstractmethod
+    def create(self, form: TokenForm, details: TokenDetails) -> NewToken:
+        """Store a new token, or raise InvalidError naming the field."""
+
+    def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
+        """Return the roles of tokens by id; a user's own tokens have none."""
+        del items
+        return {}
+
+    def index(self) -> ResponseReturnValue:
+        """List the tokens; a new one is shown once."""
+        given = list_query("state", *CURSORS)
+        is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
+        wanted = self.wanted(is_active=is_active)
+        found = lists.page_of_tokens(wanted, asked_slice(), session=db.session(), now=now())
+        roles = self.roles_of(found.items)
+        ids = [each.id for each in found.items if (roles.get(each.id) or self.role) <= self.role]
+        name, sealed = session.pop(self.session_key, ("", None))
+        page = self._rendered(
+            "index",
+            page=page_links(found),
+            roles=roles,
+            rotate_urls={each: self.url("rotate", token_id=each) for each in ids},
+            revoke_urls={each: self.url("revoke", token_id=each) for each in ids},
+            scope_words=self.scope_words,
+            is_active=is_active,
+            counts={state: self._count(is_active=state) for state in (True, False)},
+            new_name=name,
+            new_token=services().keyring.decrypt(sealed) if sealed else None,
+        )
+        return page, 200, {"Cache-Control": "no-store"}
+
+    def new(self) -> ResponseReturnValue:
+        """Create a token and show it."""
+        form = self.form()
+        if not form.validate_on_submit():
+            return self._form_page(form)
+        try:
+            made = self.create(form, _details(form))
+        except InvalidError as error:
+            form.object_to(error.field, str(error))
+            return self._form_page(form)
+        record_event(made.token.event(EventKind.TOKEN_ISSUED))
+        return self._show_once(made)
+
+    def rotate(self, token_id: int) -> ResponseReturnValue:
+        """Replace a token by a new one with the same lifetime, and show it."""
+        database, moment, owner_id = db.session(), now(), self.owner_of(token_id)
+        old = lists.get_token(token_id, owner_id=owner_id, session=database, now=moment)
+        until = tokens.renewed_expiry(old, longest=_longest(), now=moment)
+        keyring = services().keyring
+        try:
+            made = tokens.rotate_token(
+                token_id, until, owner_id=owner_id, session=database, keyring=keyring, now=moment
+            )
+        except InvalidError as error:
+            flash(str(error), "error")
+            return redirect(self.url("index"))
+        record_event(made.token.event(EventKind.TOKEN_ROTATED))
+        return self._show_once(made)
+
+    def revoke(self, token_id: int) -> ResponseReturnValue:
+        """Revoke a token."""
+        owner_id = self.owner_of(token_id)
+        token = tokens.revoke_token(token_id, owner_id=owner_id, session=db.session(), now=now())
+        record_event(token.event(EventKind.TOKEN_REVOKED))
+        flash(f"The token {token.name} is revoked.")
+        return redirect(self.url("index"))
+
+    def _count(self, *, is_active: bool) -> int:
+        return lists.count_tokens(self.wanted(is_active=is_active), session=db.session(), now=now())
+
+    def _form_page(self, form: TokenForm) -> ResponseReturnValue:
+        today = now().date()
+        page = self._rendered(
+            "new",
+            form=form,
+            scope_choices=[self.scope_words[name] for name in PERSONAL_SCOPES],
+            first_day=today + timedelta(days=1),
+            last_day=today + _longest(),
+        )
+        return page, 422 if form.errors else 200
+
+    def _rendered(self, name: str, **context: Any) -> str:
+        return render_template(
+            f"access_tokens/{name}.html",
+            namespace=self.namespace,
+            index_url=self.url("index"),
+            new_url=self.url("new"),
+            **context,
+        )
+
+    def _show_once(self, made: NewToken) -> ResponseReturnValue:
+        session[self.session_key] = (made.token.name, services().keyring.encrypt(made.clear))
+        return redirect(self.url("index"))
+
+
+def _longest() -> timedelta:
+    return timedelta(days=settings().personal_access_token_lifetime_days)
+
+
+def _details(form: AccessTokenForm) -> TokenDetails:
+    return TokenDetails(
+        name=form.name.data or "",
+        description=form.description.data or "",
+        scopes=" ".join(form.scopes.data or ()),
+        expires_at=tokens.expiry_on(form.expires_at.data, longest=_longest(), now=now()),
+    )
