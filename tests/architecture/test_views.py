@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 from importlib import import_module
-from inspect import getmembers, isclass, isfunction
+from inspect import get_annotations, isclass, isfunction
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 import pytest
 from sqlalchemy import Row
@@ -16,8 +16,6 @@ from tests.architecture.test_shape import modules, path_of
 
 #: Packages whose classes and functions are looked into.
 OURS = {"blueprints", "domain", "forms", "web"}
-#: Names that Flask's own annotations use and do not import.
-FLASKS_NAMES = dict.fromkeys(("Headers", "Response", "WSGIApplication"), object)
 
 
 def used_by(file: Path) -> dict[str, Any]:
@@ -34,13 +32,18 @@ def used_by(file: Path) -> dict[str, Any]:
     return {**names, **taken}
 
 
+def is_ours(thing: Any) -> bool:
+    return getattr(thing, "__module__", "").split(".")[0] in OURS
+
+
 def annotations_of(thing: Any) -> Iterator[Any]:
     """Return what a function takes and returns, or what the public members of a class are."""
-    yield from get_type_hints(thing, localns=FLASKS_NAMES).values()
-    for name, member in getmembers(thing) if isclass(thing) else ():
-        getter = member.fget if isinstance(member, property) else member
-        if isfunction(getter) and not name.startswith("_"):
-            yield get_type_hints(getter, localns=FLASKS_NAMES).get("return")
+    for part in filter(is_ours, thing.__mro__ if isclass(thing) else (thing,)):
+        yield from get_annotations(part, eval_str=True).values()
+        for name, member in vars(part).items():
+            getter = member.fget if isinstance(member, property) else member
+            if isfunction(getter) and not name.startswith("_"):
+                yield get_annotations(getter, eval_str=True).get("return")
 
 
 def rows_in(thing: Any, known: set[Any]) -> Iterator[type[Base | Row[Any]]]:
@@ -48,8 +51,7 @@ def rows_in(thing: Any, known: set[Any]) -> Iterator[type[Base | Row[Any]]]:
     for part in (thing, get_origin(thing), *get_args(thing)):
         if isclass(part) and issubclass(part, (Base, Row)):
             yield part
-        is_ours = getattr(part, "__module__", "").split(".")[0] in OURS
-        if is_ours and (isclass(part) or isfunction(part)) and part not in known:
+        if is_ours(part) and (isclass(part) or isfunction(part)) and part not in known:
             known.add(part)
             for annotation in annotations_of(part):
                 yield from rows_in(annotation, known)
