@@ -53,14 +53,16 @@ def _refuse_in_whole(response: Response) -> Response:
 
     Flask-Cors tells it what else is allowed, and allows parts of names of methods.
     """
-    method = request.headers.get("Access-Control-Request-Method")
-    if request.method == "OPTIONS" and method is not None and not _is_allowed(method, response):
+    if request.method == "OPTIONS" and not _is_allowed(response):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:
             del response.headers[name]
     return response
 
 
-def _is_allowed(method: str, response: Response) -> bool:
+def _is_allowed(response: Response) -> bool:
+    method = request.headers.get("Access-Control-Request-Method")
+    if method is None:  # no preflight request
+        return True
     asked = _names(request.headers.get("Access-Control-Request-Headers", ""))
     allowed = _names(response.headers.get("Access-Control-Allow-Headers", ""))
     methods = response.headers.get("Access-Control-Allow-Methods", "").split(", ")
