@@ -7,7 +7,7 @@ monkey.patch_all()
 
 import gc
 
-# Nothing of what is loaded from here on is garbage: `post_fork` and `when_ready` turn it on again.
+# Nothing of what is loaded from here on is garbage; `pre_fork` turns the collector on again.
 gc.disable()
 
 import logging
@@ -77,10 +77,6 @@ raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
 def pre_fork(_server: Any, _worker: Any) -> None:
     """Leave what was loaded alone: looking for garbage in it would copy it for each process."""
     gc.freeze()
-
-
-def when_ready(_server: Any) -> None:
-    """Collect garbage in the server process, which was not done while the app was loaded."""
     gc.enable()
 
 
@@ -97,8 +93,7 @@ def on_starting(_server: Any) -> None:
 
 
 def post_fork(_server: Any, _worker: Any) -> None:
-    """Collect garbage again, and take the room for counters before anything is counted."""
-    gc.enable()
+    """Take the room for counters before anything is counted, or do without."""
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):
