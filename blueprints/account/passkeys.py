@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.account.password_confirmation import WRONG_PASSWORD, is_confirmed
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
 from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
@@ -29,8 +30,6 @@ from web.signing_in.password_confirmation import is_current_password
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 
-WRONG = "This is not your current password."
-
 
 @passkeys.get("/new")
 @signed_in
@@ -49,7 +48,7 @@ def begin() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _said(form), 422
     if not is_current_password(form.current_password.data or ""):
-        return {"message": WRONG}, 422
+        return {"message": WRONG_PASSWORD}, 422
     ceremony = domain.creation_options_for(
         get_current_user().id,
         get_relying_party(),
@@ -98,10 +97,8 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     """Ask for the password and remove the passkey."""
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordConfirmationForm()
-    if form.validate_on_submit() and is_current_password(form.current_password.data or ""):
+    if is_confirmed(form):
         return _remove(passkey_id, passkey.name)
-    if form.is_submitted() and not form.errors:
-        form.object_to("current_password", WRONG)
     page = render_template("passkeys/remove.html", form=form, passkey=passkey)
     return page, 422 if form.errors else 200
 

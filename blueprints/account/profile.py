@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.account.password_confirmation import WRONG_PASSWORD
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in.sessions import close_other_sign_ins
@@ -84,7 +85,7 @@ def security() -> ResponseReturnValue:
         page, _ = _security_page(form)
         return page, 429, {"Retry-After": str(error.retry_after)}
     if not is_proved:
-        form.object_to("current_password", "This is not your current password.")
+        form.object_to("current_password", WRONG_PASSWORD)
         return _security_page(form)
     _change_password(form)
     others = ["browsers"]

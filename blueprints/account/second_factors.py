@@ -3,6 +3,7 @@
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.account.password_confirmation import is_confirmed
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.second_factors import (
     factors_of,
@@ -22,7 +23,6 @@ from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
-from web.signing_in.password_confirmation import is_current_password
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
@@ -38,7 +38,7 @@ def authenticator() -> ResponseReturnValue:
     if factors_of(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
     form, seed = AuthenticatorForm(), _seed()
-    if not form.validate_on_submit() or not _is_proved(form):
+    if not is_confirmed(form):
         return _authenticator_page(form, seed)
     had_any = has_second_factor(get_current_user().id, session=db.session())
     try:
@@ -55,7 +55,7 @@ def authenticator() -> ResponseReturnValue:
 def remove_authenticator() -> ResponseReturnValue:
     """Ask for the password and remove the app."""
     form = PasswordConfirmationForm()
-    if not form.validate_on_submit() or not _is_proved(form):
+    if not is_confirmed(form):
         page = render_template("second_factors/remove_authenticator.html", form=form)
         return page, 422 if form.errors else 200
     if totp.remove_app(get_current_user().id, session=db.session()):
@@ -74,7 +74,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
     if not has_second_factor(get_current_user().id, session=db.session()):
         return redirect(url_for("account.security"))
     form = PasswordConfirmationForm()
-    if not form.validate_on_submit() or not _is_proved(form):
+    if not is_confirmed(form):
         page = render_template("second_factors/renew_recovery_codes.html", form=form)
         return page, 422 if form.errors else 200
     issue_recovery_codes()
@@ -108,14 +108,6 @@ def download_recovery_codes() -> ResponseReturnValue:
     file.headers["Content-Disposition"] = 'attachment; filename="recovery-codes.txt"'
     file.headers["Cache-Control"] = "no-store"
     return file
-
-
-def _is_proved(form: PasswordConfirmationForm) -> bool:
-    """Return whether the form has the current password, with an error at the field if not."""
-    is_proved = is_current_password(form.current_password.data or "")
-    if not is_proved:
-        form.object_to("current_password", "This is not your current password.")
-    return is_proved
 
 
 def _seed() -> str:

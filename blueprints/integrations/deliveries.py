@@ -7,22 +7,21 @@ from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.test_alerts import send_again as receive_again
 from domain.alerts.receiving.receivers import DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.clock import start_stopwatch
 from domain.errors import DomainError
 from domain.projects.views import ProjectView
+from web.alerts.page_deliveries import page_delivery
 from web.extensions import db
-from web.http.access import get_current_user, project_member
+from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.http.errors import status_of
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
 from web.pages.namespaces import integration_of
-from web.services import now, reading, services
+from web.services import reading, services
 
 deliveries = PageBlueprint(
     "deliveries",
@@ -76,7 +75,7 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     if not integration.active or integration.type is IntegrationType.EXTERNAL:
         raise DisabledReceiverError("This integration is turned off; turn it on first.")
     body = domain.get_body(integration_id, delivery_id, session=db.session())
-    new_id = _receive(_inbound_delivery(integration, body), delivery_id)
+    new_id = _receive(page_delivery(integration, body), delivery_id)
     url = url_for(
         "deliveries.show",
         project_path=project.path,
@@ -98,17 +97,3 @@ def _receive(delivery: InboundDelivery, earlier_id: int) -> int:
         return store_refusal(delivery, status_of(error), error, connection=connection)
     flash(f"Delivery {earlier_id} came in once more, as this one.")
     return result.delivery_id
-
-
-def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDelivery:
-    return InboundDelivery(
-        project_id=integration.project_id,
-        integration_id=integration.id,
-        format=integration.type.value,
-        sender=get_current_user().username[:64],
-        body=body,
-        size=len(body),
-        received_at=now(),
-        stopwatch=start_stopwatch(),
-        mapping=integration.mapping,
-    )

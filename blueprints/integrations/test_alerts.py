@@ -11,11 +11,11 @@ from domain.alerts.integrations.test_alerts import TestAlertResult, dry_run, sen
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.clock import start_stopwatch
 from domain.errors import DomainError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
-from web.http.access import get_current_user, project_member
+from web.alerts.page_deliveries import page_delivery
+from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_of
 from web.services import now, reading, services, settings
@@ -70,18 +70,7 @@ def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDeliv
     limit = settings().alert_body_limit_bytes
     if len(body) > limit:
         raise BodyTooLargeError(f"The payload is larger than {limit} bytes.")
-    return InboundDelivery(
-        project_id=integration.project_id,
-        integration_id=integration.id,
-        format=integration.type.value,
-        sender=get_current_user().username[:64],
-        body=body,
-        size=len(body),
-        received_at=now(),
-        stopwatch=start_stopwatch(),
-        mapping=integration.mapping,
-        is_test=True,
-    )
+    return page_delivery(integration, body, is_test=True)
 
 
 def _page(
