@@ -9,6 +9,7 @@ from flask import Blueprint, Flask
 import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
 from web.http.access import open_to_anyone, signed_in
+from web.http.cors import CorsPolicy
 from web.http.endpoints import PageBlueprint, endpoints_of
 from web.settings.reader import Settings
 
@@ -37,14 +38,20 @@ def marked() -> str:
     return "hello"
 
 
+@open_to_anyone.but(cross_origin=CorsPolicy())
+def readable() -> str:
+    return "hello"
+
+
 @pytest.mark.parametrize(
     ("kind", "view", "missing"),
     [
         (PageBlueprint, unmarked, "odd.view does not say who may call it"),
         (Blueprint, marked, "odd.view is neither a page nor for machines"),
+        (PageBlueprint, readable, "odd.view says which origins .* its URL has variables"),
     ],
 )
-def test_an_application_does_not_start_with_a_view_that_says_too_little(
+def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_much(
     make_app: Callable[[Settings], Flask],
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
@@ -53,7 +60,7 @@ def test_an_application_does_not_start_with_a_view_that_says_too_little(
     missing: str,
 ) -> None:
     odd = kind("odd", __name__)
-    odd.add_url_rule("/odd", "view", view)
+    odd.add_url_rule("/odd/<int:number>", "view", view)
     monkeypatch.setattr(blueprints, "BLUEPRINTS", (*blueprints.BLUEPRINTS, odd))
     with pytest.raises(TypeError, match=missing):
         make_app(settings)

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from flask import Blueprint, Flask, current_app, request
+from werkzeug.routing import Rule
 
 from web.http.cors import CorsPolicy
 
@@ -47,7 +48,7 @@ class Refinement(TypedDict, total=False):
     """What a view may say beside who may call it, where it differs from its blueprint."""
 
     errors: ErrorFormat
-    #: Only at URLs without variables.
+    #: Only at a URL without variables.
     cross_origin: CorsPolicy
     writes: bool
     open_before_password_change: bool
@@ -237,16 +238,26 @@ def page_blueprints(app: Flask) -> tuple[str, ...]:
 
 
 def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
-    """Return the policies of blueprints and views, by regular expressions of their URLs."""
+    """Return the policies of blueprints and views, by regular expressions of their URLs.
+
+    Raises TypeError for a view whose URL has variables.
+    """
     of_blueprints = {
         f"{re.escape(blueprint.url_prefix or '')}/.*": blueprint.cross_origin
         for blueprint in app.blueprints.values()
         if isinstance(blueprint, MachineBlueprint) and blueprint.cross_origin
     }
     of_views = {
-        rule.rule: mark.refinement["cross_origin"]
+        _fixed_url(rule): mark.refinement["cross_origin"]
         for rule in app.url_map.iter_rules()
         if (mark := find_mark(app.view_functions[rule.endpoint]))
         and "cross_origin" in mark.refinement
     }
     return {**of_blueprints, **of_views}
+
+
+def _fixed_url(rule: Rule) -> str:
+    if rule.arguments:
+        message = f"{rule.endpoint} says which origins may call it, but its URL has variables"
+        raise TypeError(message)
+    return rule.rule
