@@ -6,7 +6,7 @@ import pyotp
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.doors import have_signed_in, sign_in
+from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.browser.passkeys import Key, add_passkey, give_password, sign_out
 from tests.support.accounts.people import Person, make_user
@@ -30,7 +30,7 @@ def charlie(localhost: LiveGatebell) -> Person:
 def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
-    sign_in(page, localhost, charlie)
+    have_signed_in(page, localhost, charlie)
     add_passkey(page, localhost, charlie, "My laptop")
     expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
     assert key.passkeys() == 1
@@ -91,7 +91,7 @@ def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
     plain_page: Page, localhost: LiveGatebell, charlie: Person
 ) -> None:
     page = plain_page
-    sign_in(page, localhost, charlie)
+    have_signed_in(page, localhost, charlie)
     page.goto(f"{localhost.url}{SECURITY}/passkeys/new")
     expect(page.locator("main")).to_contain_text("An authenticator app works everywhere")
     expect(page.get_by_role("button", name="Add passkey")).to_be_hidden()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from migrations import new
 from tests.support.service.live import ROOT
 
 FOLDERS = ("domain", "migrations", "models", "web")
@@ -41,16 +42,16 @@ def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
     before = sorted((checkout / "migrations" / "versions").glob("*.py"))
     done = run(checkout, "name", "the site")
     assert done.returncode == 0, done.stderr
-    (new,) = set((checkout / "migrations" / "versions").glob("*.py")) - set(before)
+    (made,) = set((checkout / "migrations" / "versions").glob("*.py")) - set(before)
     number = int(before[-1].name.split("_")[0]) + 1
-    assert new.name == f"{number:04}_name_the_site.py"
-    text = new.read_text()
+    assert made.name == f"{number:04}_name_the_site.py"
+    text = made.read_text()
     assert f"revision = '{number:04}'" in text
     assert text.count("add_column('hosts', sa.Column('site'") == 1, text
     assert text.count("op.") == 2, text
 
 
-def test_it_asks_for_a_name(checkout: Path) -> None:
-    done = run(checkout)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert 'make migration NAME="' in done.stderr
+def test_it_asks_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["migrations.new"])
+    with pytest.raises(SystemExit, match='make migration NAME="'):
+        new.main()

@@ -15,7 +15,7 @@ from tests.support.accounts.people import (
     bob,
     database_of,
     make_application,
-    sign_in,
+    open_browser,
 )
 from tests.support.oauth.oauth_wire import ask, decide, is_live, landing, redeem
 from tests.support.service.live import LiveGatebell
@@ -52,7 +52,7 @@ def codes_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
 def test_of_sixteen_answers_at_once_one_consent_is_kept(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     pages = [ask(browser, gatebell, client) for _ in range(PARALLEL)]
     answers = together([partial(decide, browser, page) for page in pages])
     brought = [landing(answer)["code"] for answer in answers]
@@ -64,7 +64,7 @@ def test_of_sixteen_answers_at_once_one_consent_is_kept(
 def test_of_sixteen_answers_from_one_page_one_counts(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = ask(browser, gatebell, client)
     answers = together([partial(decide, browser, page)] * PARALLEL)
     assert sorted(answer.status_code for answer in answers) == [302, *[303] * (PARALLEL - 1)]
@@ -74,7 +74,7 @@ def test_of_sixteen_answers_from_one_page_one_counts(
 def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> None:
     for _ in range(ROUNDS):
         fresh = make_application(gatebell, bob(gatebell))
-        browser = sign_in(gatebell, alice(gatebell))
+        browser = open_browser(gatebell, alice(gatebell))
         scopes = fresh.scopes.split() * 4
         pages = [ask(browser, gatebell, fresh, scope=scope) for scope in scopes]
         answers = together([partial(decide, browser, page) for page in pages])
@@ -85,7 +85,7 @@ def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> No
 def test_who_takes_back_while_they_approve_is_left_with_all_or_nothing(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     address = f"{gatebell.url}/-/user_settings/authorized_applications"
     for _ in range(ROUNDS):
         first = decide(browser, ask(browser, gatebell, client, prompt="consent"))

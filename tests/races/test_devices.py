@@ -19,7 +19,7 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
-    sign_in,
+    open_browser,
     signed_in,
 )
 from tests.support.oauth.device_wire import (
@@ -94,7 +94,7 @@ def test_of_two_people_who_type_one_code_at_once_one_is_asked(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     people = [make_user(gatebell, name=name) for name in ("charlie", "dora")]
-    browsers = [sign_in(gatebell, person) for person in people for _ in range(4)]
+    browsers = [open_browser(gatebell, person) for person in people for _ in range(4)]
     user_code = codes(gatebell, client)["user_code"]
     typings = [_typing(browser, gatebell, user_code) for browser in browsers]
     opened = together(typings)

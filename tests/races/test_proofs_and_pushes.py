@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.support.accounts.people import alice, bob, make_application, sign_in, signed_in
+from tests.support.accounts.people import alice, bob, make_application, open_browser, signed_in
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
@@ -78,7 +78,7 @@ def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
 @pytest.mark.rfc("rfc9126-4-c")
 def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     form = form_with(ask_at(browser, pushed(gatebell, client)), "decision")
     fields = form.filled(decision="authorize")
     url = f"{gatebell.url}/oauth/authorize/decision"

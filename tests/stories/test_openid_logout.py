@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     alice,
     bob,
     make_application,
-    sign_in,
+    open_browser,
 )
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import IdToken, checked, keys_at, openid_application
@@ -42,7 +42,7 @@ def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
 
 def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, IdToken]:
     """Return a browser in which the person signed in to the application, and the ID token."""
-    browser, client = sign_in(gatebell, person), openid_application(gatebell)
+    browser, client = open_browser(gatebell, person), openid_application(gatebell)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     return browser, checked(gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"])
 
@@ -71,7 +71,7 @@ def test_with_a_hint_and_no_address_a_page_says_that_it_is_done(gatebell: LiveGa
 
 @pytest.mark.rfc("oidc-logout-2-d", "oidc-logout-2-e", "oidc-logout-6-a")
 def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
-    client, browser = openid_application(gatebell), sign_in(gatebell, alice(gatebell))
+    client, browser = openid_application(gatebell), open_browser(gatebell, alice(gatebell))
     url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
     page = at(browser, url)
     assert page.status_code == 200
@@ -89,7 +89,7 @@ def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("oidc-logout-2-d")
 def test_without_any_parameter_the_person_is_asked(gatebell: LiveGatebell) -> None:
-    browser = sign_in(gatebell, alice(gatebell))
+    browser = open_browser(gatebell, alice(gatebell))
     page = at(browser, f"{gatebell.url}/oauth/logout")
     answer = submit(browser, page, form_with(page, "decision"), decision="sign_out")
     assert "You are signed out" in answer.text
@@ -99,7 +99,7 @@ def test_without_any_parameter_the_person_is_asked(gatebell: LiveGatebell) -> No
 @pytest.mark.rfc("oidc-logout-2-d")
 def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> None:
     _, token = somebody(gatebell, alice(gatebell))
-    browser = sign_in(gatebell, bob(gatebell))
+    browser = open_browser(gatebell, bob(gatebell))
     page = at(browser, end_session(gatebell, id_token_hint=token.text))
     assert "somebody else" in page.text
     assert is_signed_in(gatebell, browser)
@@ -222,7 +222,7 @@ def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
 @pytest.mark.rfc("oidc-logout-6-a")
 def test_the_answer_of_another_session_counts_for_nothing(gatebell: LiveGatebell) -> None:
     url = f"{gatebell.url}/oauth/logout"
-    mine, theirs = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, bob(gatebell))
+    mine, theirs = open_browser(gatebell, alice(gatebell)), open_browser(gatebell, bob(gatebell))
     form = form_with(at(mine, url), "decision")
     carried = gatebell.http().post(url, data={}, allow_redirects=False).headers["Location"]
     for ticket in (form.value("request"), carried.partition("request=")[2], "", "x"):
