@@ -49,7 +49,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
     store(live_sqlite, "oauth2_device_grant_flow", "false")
     yield [
         "/admin",
-        *(f"/admin/users?group={group}" for group in ("people", "locked", "bots")),
+        *(f"/admin/users?group={group}" for group in ("people", "locked")),
         *("/admin/users?search=nobody-at-all", "/admin/users/new", f"/admin/users/{user_id}"),
         *("/admin/applications", "/admin/applications?of=users", "/admin/applications/new"),
         *(f"/admin/applications/{made.id}{end}" for end in ("", "/edit", "/delete")),

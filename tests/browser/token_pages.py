@@ -16,18 +16,15 @@ def token_pages(
     gatebell: LiveGatebell, person: Person, client: ClientCredentials, project: str, nasty: str
 ) -> list[str]:
     """Fill the pages with what is hard to show, and return where they are."""
-    script, pages = script_of(gatebell, person), []
-    for kind in ("projects", "groups"):
-        namespace = namespace_of(gatebell, kind, project)
-        make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
-        gone = make_bot_token(script, namespace)
-        script.send("DELETE", f"{namespace.by_id}/{gone.id}")
-        pages.append(namespace.page)
     # Groups have the same pages.
-    pages += [f"{pages[0]}?state=inactive", f"{pages[0]}/new"]
+    script, namespace = script_of(gatebell, person), namespace_of(gatebell, "projects", project)
+    make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
+    gone = make_bot_token(script, namespace)
+    script.send("DELETE", f"{namespace.by_id}/{gone.id}")
+    page = namespace.page
     _sign_in_with_passwords(gatebell, person, client, nasty)
     _renew(gatebell, client)
-    return pages
+    return [page, f"{page}?state=inactive", f"{page}/new"]
 
 
 def _sign_in_with_passwords(

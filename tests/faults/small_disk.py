@@ -1,10 +1,11 @@
 """A disk that can be filled, and has room again: a small one where we may mount it."""
 
 import resource
+import sqlite3
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 _MEGABYTES = 40
@@ -33,6 +34,9 @@ class _Mounted(SmallDisk):
 
     def fill(self, processes: Sequence[int]) -> None:
         del processes
+        # Else what is left in the write-ahead log is room for hundreds of alerts.
+        with closing(sqlite3.connect(self.path / "gatebell.db", timeout=30)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with (self.path / "filler").open("wb", buffering=0) as filler:
             for size in (2**20, 4096, 1):
                 try:
