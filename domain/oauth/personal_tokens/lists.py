@@ -95,7 +95,7 @@ class TokenFilter:
     at_most: Mapping[str, datetime] = field(default_factory=dict)
 
 
-def view(token: PersonalAccessToken, now: datetime) -> TokenView:
+def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
     """Return a token as it is shown."""
     return TokenView(
         id=token.id,
@@ -176,7 +176,7 @@ def list_tokens(
     """Return tokens in the order of one of SORTS, by default the newest first."""
     statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
     rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
-    items = tuple(view(token, now) for token in rows)
+    items = tuple(view_of(token, now) for token in rows)
     return TokenList(items=items, total=count_tokens(wanted, session=session, now=now))
 
 
@@ -217,7 +217,7 @@ def _page(
     is_last: bool,
     now: datetime,
 ) -> Page[TokenView]:
-    items = tuple(view(token, now) for token in rows)
+    items = tuple(view_of(token, now) for token in rows)
     return Page(
         items=items,
         next_before=items[-1].id if items and not is_last else None,
@@ -227,7 +227,7 @@ def _page(
 
 def get_token(token_id: int, *, owner_id: int | None, session: Session, now: datetime) -> TokenView:
     """Return a token of this owner, or of anybody if that is None; else raise NotFoundError."""
-    return view(get_row(token_id, owner_id=owner_id, session=session), now)
+    return view_of(get_row(token_id, owner_id=owner_id, session=session), now)
 
 
 def get_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:

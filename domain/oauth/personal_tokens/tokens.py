@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.database.paging import LARGEST_ID
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view
+from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view_of
 from domain.oauth.personal_tokens.made_by_applications import (
     ParentAuthorization,
     get_parent_authorization,
@@ -170,7 +170,7 @@ def _store(
     )
     session.add(row)
     session.flush()  # to learn the id
-    return NewToken(clear=credential.clear, token=view(row, now))
+    return NewToken(clear=credential.clear, token=view_of(row, now))
 
 
 def rotate_token(
@@ -252,7 +252,7 @@ def end_family(
         .execution_options(synchronize_session=False)
     )
     remove_idle_bot(row.user_id, session=session, now=now)
-    return view(row, now)
+    return view_of(row, now)
 
 
 def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
@@ -279,4 +279,4 @@ def revoke_token(
         token.revoked_at = now
         session.flush()  # so that its bot, if it is one's, is seen to have none any more
         remove_idle_bot(token.user_id, session=session, now=now)
-    return view(token, now)
+    return view_of(token, now)
