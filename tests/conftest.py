@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.support.database.postgres import Postgres, running_postgres
+from tests.support.database.postgres import Postgres, memory_directory, running_postgres
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
 from tests.support.service.secrets_seen import watch
 from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
@@ -29,6 +29,15 @@ hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
 def pytest_xdist_auto_num_workers() -> int:
     """Run one more than there are processors: tests of live services wait now and then."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure() -> None:
+    """Keep the files of tests in memory, if there is room: SQLite waits for a disk at each commit.
+
+    Who wants them elsewhere sets the same variable, or `--basetemp`.
+    """
+    if memory := memory_directory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 def pytest_collection() -> None:
@@ -173,26 +182,22 @@ def client(app: Flask) -> FlaskClient:
 @pytest.fixture(scope="session")
 def live_sqlite(new_service: NewService) -> Iterator[LiveGatebell]:
     """The service on SQLite, running for the whole session."""
-    with running(new_service("sqlite", LOG_LEVEL="DEBUG")) as live:
+    with running(new_service("sqlite", host="localhost", LOG_LEVEL="DEBUG")) as live:
         yield live
 
 
 @pytest.fixture(scope="session")
 def live_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
     """The service on Postgres, running for the whole session."""
-    with running(new_service("postgres", LOG_LEVEL="DEBUG")) as live:
+    with running(new_service("postgres", host="localhost", LOG_LEVEL="DEBUG")) as live:
         yield live
 
 
 @pytest.fixture(params=KINDS)
 def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
-    """The running service, on each kind of database in turn; shared, so tests bring their own."""
+    """The running service, on each kind of database in turn; shared, so tests bring their own.
+
+    It is reached by a name, since browsers know no passkeys for numbers.
+    """
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     return live
-
-
-@pytest.fixture(scope="session", params=KINDS)
-def named(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service that is reached by a name: browsers know no passkeys for numbers."""
-    with running(new_service(request.param, host="localhost", only="web")) as live:
-        yield live

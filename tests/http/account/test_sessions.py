@@ -9,6 +9,7 @@ import requests
 from tests.support.accounts.people import (
     Person,
     alice,
+    cookie_domain,
     make_user,
     set_state,
     sign_in,
@@ -42,7 +43,7 @@ def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
 def with_cookie(gatebell: LiveGatebell, value: str) -> requests.Session:
     """Return a browser to which a cookie was copied."""
     browser = gatebell.http()
-    browser.cookies.set(COOKIE, value, domain="127.0.0.1")
+    browser.cookies.set(COOKIE, value, domain=cookie_domain(gatebell))
     return browser
 
 

@@ -3,7 +3,14 @@
 import pytest
 
 from tests.http.account.test_sessions import COOKIE
-from tests.support.accounts.people import Person, alice, make_user, open_browser, sign_in
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    cookie_domain,
+    make_user,
+    open_browser,
+    sign_in,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.authenticators import base64url
 from tests.support.signing_in.passkey_wire import (
@@ -37,9 +44,9 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.fixture
-def charlie(named: LiveGatebell) -> Person:
+def charlie(gatebell: LiveGatebell) -> Person:
     """Somebody who is about to get a passkey."""
-    return make_user(named, name="charlie")
+    return make_user(gatebell, name="charlie")
 
 
 # Adding
@@ -47,41 +54,41 @@ def charlie(named: LiveGatebell) -> Person:
 
 @pytest.mark.both_databases
 def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie)
-    assert (key.credential_id, 0, "usb") in rows(named)
-    browser, page = give_password(named, charlie)
-    assert page.url == f"{named.url}{TWO_FACTOR}"
-    assert not is_signed_in(named, browser)
-    assert events_of(named, charlie)[-2:] == ["second_factor.added", "recovery_codes.made"]
+    key = give_passkey(gatebell, charlie)
+    assert (key.credential_id, 0, "usb") in rows(gatebell)
+    browser, page = give_password(gatebell, charlie)
+    assert page.url == f"{gatebell.url}{TWO_FACTOR}"
+    assert not is_signed_in(gatebell, browser)
+    assert events_of(gatebell, charlie)[-2:] == ["second_factor.added", "recovery_codes.made"]
 
 
 def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser = open_browser(named, charlie)
-    page = browser.get(f"{named.url}{PASSKEYS}/new")
+    browser = open_browser(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": "x", "current_password": charlie.password}
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
     assert asked["rp"]["id"] == "localhost"
     assert asked["user"]["name"] == charlie.username
     assert len(asked["user"]["id"]) == 43  # 32 bytes that come from a key
     assert asked["attestation"] == "none"
-    key = authenticator_for(named)
+    key = authenticator_for(gatebell)
     send(browser, page, f"{PASSKEYS}/new", key.make(asked), name="x")
     again = question(browser, page, f"{PASSKEYS}/new.json", **words)
     assert [each["id"] for each in again["excludeCredentials"]] == [base64url(key.credential_id)]
-    other = question(*at_the_door(named)[:2], f"{SIGN_IN}/passkey.json")
+    other = question(*at_the_door(gatebell)[:2], f"{SIGN_IN}/passkey.json")
     assert other["allowCredentials"] == []
     assert other["userVerification"] == "required"
 
 
 def test_making_one_needs_the_password_and_the_answer_to_that_question(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser, key = open_browser(named, charlie), authenticator_for(named)
-    page = browser.get(f"{named.url}{PASSKEYS}/new")
+    browser, key = open_browser(gatebell, charlie), authenticator_for(gatebell)
+    page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     for words in (
         {"name": "x", "current_password": "wrong"},
         {"name": "x", "current_password": ""},
@@ -89,7 +96,7 @@ def test_making_one_needs_the_password_and_the_answer_to_that_question(
         {"name": "x" * 200, "current_password": charlie.password},
     ):
         form = {"csrf_token": csrf_of(page), **words}
-        refused = browser.post(f"{named.url}{PASSKEYS}/new.json", form)
+        refused = browser.post(f"{gatebell.url}{PASSKEYS}/new.json", form)
         assert refused.status_code == 422
         assert refused.json()["message"]
     forged = {"rp": {"id": "localhost"}, "challenge": base64url(bytes(32))}
@@ -102,97 +109,97 @@ def test_making_one_needs_the_password_and_the_answer_to_that_question(
         assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 422
     # Each of them had its one try.
     assert send(browser, page, f"{PASSKEYS}/new", key.make(asked), name="x").status_code == 422
-    assert key.credential_id not in {number for number, _, _ in rows(named)}
+    assert key.credential_id not in {number for number, _, _ in rows(gatebell)}
 
 
 def test_the_question_of_one_sign_in_is_none_of_another(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    browser, other = open_browser(named, charlie), open_browser(named, charlie)
-    page, page_there = (each.get(f"{named.url}{PASSKEYS}/new") for each in (browser, other))
+    browser, other = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
+    page, page_there = (each.get(f"{gatebell.url}{PASSKEYS}/new") for each in (browser, other))
     words = {"name": "x", "current_password": charlie.password}
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
     question(other, page_there, f"{PASSKEYS}/new.json", **words)
-    made = authenticator_for(named).make(asked)
+    made = authenticator_for(gatebell).make(asked)
     assert send(other, page_there, f"{PASSKEYS}/new", made, name="x").status_code == 422
     assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 302
 
 
 @pytest.mark.both_databases
-def test_a_key_belongs_to_one_account(named: LiveGatebell, charlie: Person) -> None:
-    key = give_passkey(named, charlie)
-    dora = make_user(named, name="dora")
-    assert add(named, open_browser(named, dora), dora, key, "mine now").status_code == 422
+def test_a_key_belongs_to_one_account(gatebell: LiveGatebell, charlie: Person) -> None:
+    key = give_passkey(gatebell, charlie)
+    dora = make_user(gatebell, name="dora")
+    assert add(gatebell, open_browser(gatebell, dora), dora, key, "mine now").status_code == 422
 
 
 def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = authenticator_for(named)
-    browser = open_browser(named, charlie)
-    add(named, browser, charlie, key, "Blue key")
-    browser.get(f"{named.url}{SECURITY}/recovery_codes")
-    page = browser.get(named.url + SECURITY)
+    key = authenticator_for(gatebell)
+    browser = open_browser(gatebell, charlie)
+    add(gatebell, browser, charlie, key, "Blue key")
+    browser.get(f"{gatebell.url}{SECURITY}/recovery_codes")
+    page = browser.get(gatebell.url + SECURITY)
     path = next(
         part
         for part in page.text.split('"')
         if part.startswith(PASSKEYS) and part.endswith("/remove")
     )
-    stranger = open_browser(named, alice(named))
+    stranger = open_browser(gatebell, alice(gatebell))
     for address in (path, path.removesuffix("/remove")):
-        assert stranger.get(named.url + address).status_code == 404
-    renaming = browser.get(named.url + path.removesuffix("/remove"))
+        assert stranger.get(gatebell.url + address).status_code == 404
+    renaming = browser.get(gatebell.url + path.removesuffix("/remove"))
     submit(browser, renaming, form_with(renaming, "name"), name="Red <b>key</b>")
-    assert "Red &lt;b&gt;key" in browser.get(named.url + SECURITY).text
-    removing = browser.get(named.url + path)
+    assert "Red &lt;b&gt;key" in browser.get(gatebell.url + SECURITY).text
+    removing = browser.get(gatebell.url + path)
     form = form_with(removing, "current_password")
     assert submit(browser, removing, form, current_password="wrong").status_code == 422
     assert submit(browser, removing, form, current_password=charlie.password).status_code == 302
-    assert is_signed_in(named, sign_in(named, charlie))
-    assert events_of(named, charlie).count("second_factor.removed") == 1
+    assert is_signed_in(gatebell, sign_in(gatebell, charlie))
+    assert events_of(gatebell, charlie).count("second_factor.removed") == 1
 
 
 # The second step
 
 
 @pytest.mark.both_databases
-def test_a_passkey_is_the_second_step(named: LiveGatebell, charlie: Person) -> None:
-    key = give_passkey(named, charlie)
-    browser, page, asked = after_password(named, charlie)
+def test_a_passkey_is_the_second_step(gatebell: LiveGatebell, charlie: Person) -> None:
+    key = give_passkey(gatebell, charlie)
+    browser, page, asked = after_password(gatebell, charlie)
     assert [each["id"] for each in asked["allowCredentials"]] == [base64url(key.credential_id)]
     assert_signed_in(send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked)))
-    assert is_signed_in(named, browser)
-    assert methods_of(named, charlie) == "pwd hwk mfa"
+    assert is_signed_in(gatebell, browser)
+    assert methods_of(gatebell, charlie) == "pwd hwk mfa"
 
 
 def test_after_the_password_a_key_need_not_make_sure_who_uses_it(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie, verifies=False)
-    browser, page, asked = after_password(named, charlie)
+    key = give_passkey(gatebell, charlie, verifies=False)
+    browser, page, asked = after_password(gatebell, charlie)
     answer = send(browser, page, f"{TWO_FACTOR}/passkey?next=/groups", key.use(asked))
     assert_signed_in(answer, lands_on="/groups")
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("counts", [True, False])
-def test_an_answer_is_good_once(named: LiveGatebell, charlie: Person, *, counts: bool) -> None:
-    key = give_passkey(named, charlie, counts=counts)
-    browser, page, asked = after_password(named, charlie)
-    thief = named.http()
-    thief.cookies.set(COOKIE, browser.cookies[COOKIE], domain="localhost.local")
+def test_an_answer_is_good_once(gatebell: LiveGatebell, charlie: Person, *, counts: bool) -> None:
+    key = give_passkey(gatebell, charlie, counts=counts)
+    browser, page, asked = after_password(gatebell, charlie)
+    thief = gatebell.http()
+    thief.cookies.set(COOKIE, browser.cookies[COOKIE], domain=cookie_domain(gatebell))
     answer = key.use(asked)
     assert_signed_in(send(browser, page, f"{TWO_FACTOR}/passkey", answer))
     copied = send(thief, page, f"{TWO_FACTOR}/passkey", answer)
     assert copied.status_code == 422
-    assert not is_signed_in(named, thief)
+    assert not is_signed_in(gatebell, thief)
 
 
 def test_what_was_signed_for_something_else_opens_nothing(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie)
-    browser, page = give_password(named, charlie)
+    key = give_passkey(gatebell, charlie)
+    browser, page = give_password(gatebell, charlie)
     other_things = (
         {"origin": "https://evil.example"},
         {"origin": "http://localhost"},
@@ -205,70 +212,70 @@ def test_what_was_signed_for_something_else_opens_nothing(
         refused = send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked, **changes))
         assert refused.status_code == 422, changes
         assert "not accepted" in refused.text, changes
-        assert not is_signed_in(named, browser), changes
-    failures = events_of(named, charlie)[-len(other_things) :]
+        assert not is_signed_in(gatebell, browser), changes
+    failures = events_of(gatebell, charlie)[-len(other_things) :]
     assert failures == ["second_factor.failed"] * len(other_things)
 
 
 @pytest.mark.both_databases
 def test_a_key_whose_count_does_not_grow_was_copied_and_is_refused(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie)
+    key = give_passkey(gatebell, charlie)
     key.uses = 5
-    browser, page, asked = after_password(named, charlie)
+    browser, page, asked = after_password(gatebell, charlie)
     assert_signed_in(send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked)))
     for uses in (5, 2):
         key.uses = uses
-        browser, page, asked = after_password(named, charlie)
+        browser, page, asked = after_password(gatebell, charlie)
         refused = send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked))
         assert refused.status_code == 422
 
 
 def test_somebody_elses_passkey_is_no_second_step_of_mine(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    give_passkey(named, charlie)
-    dora = make_user(named, name="dora")
-    other = give_passkey(named, dora)
-    browser, page, asked = after_password(named, charlie)
+    give_passkey(gatebell, charlie)
+    dora = make_user(gatebell, name="dora")
+    other = give_passkey(gatebell, dora)
+    browser, page, asked = after_password(gatebell, charlie)
     refused = send(browser, page, f"{TWO_FACTOR}/passkey", other.use(asked))
     assert refused.status_code == 422
-    assert not is_signed_in(named, browser)
+    assert not is_signed_in(gatebell, browser)
 
 
 def test_a_key_with_another_public_key_signs_for_nobody(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie)
-    forger = authenticator_for(named, credential_id=key.credential_id, uses=9)
-    browser, page, asked = after_password(named, charlie)
+    key = give_passkey(gatebell, charlie)
+    forger = authenticator_for(gatebell, credential_id=key.credential_id, uses=9)
+    browser, page, asked = after_password(gatebell, charlie)
     refused = send(browser, page, f"{TWO_FACTOR}/passkey", forger.use(asked))
     assert refused.status_code == 422
 
 
 def test_guessing_codes_does_not_lock_out_who_has_a_passkey_and_trying_passkeys_is_limited(
-    named: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person
 ) -> None:
-    key = give_passkey(named, charlie)
-    app = give_app(named, charlie)
-    browser, page = give_password(named, charlie)
+    key = give_passkey(gatebell, charlie)
+    app = give_app(gatebell, charlie)
+    browser, page = give_password(gatebell, charlie)
     wrong = wrong_code_of(app)
     assert [give_code(browser, page, wrong).status_code for _ in range(11)][-1] == 429
-    browser, page, asked = after_password(named, charlie)
+    browser, page, asked = after_password(gatebell, charlie)
     assert_signed_in(send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked)))
     statuses = []
     for _ in range(11):
-        browser, page, asked = after_password(named, charlie)
+        browser, page, asked = after_password(gatebell, charlie)
         forged = key.use(asked, challenge=base64url(bytes(32)))
         statuses.append(send(browser, page, f"{TWO_FACTOR}/passkey", forged).status_code)
     assert statuses == [422] * 10 + [429]
 
 
-def test_a_question_needs_the_first_step(named: LiveGatebell) -> None:
-    browser = named.http()
-    page = browser.get(named.url + SIGN_IN)
+def test_a_question_needs_the_first_step(gatebell: LiveGatebell) -> None:
+    browser = gatebell.http()
+    page = browser.get(gatebell.url + SIGN_IN)
     form = {"csrf_token": csrf_of(page)}
-    refused = browser.post(f"{named.url}{TWO_FACTOR}/passkey.json", form)
+    refused = browser.post(f"{gatebell.url}{TWO_FACTOR}/passkey.json", form)
     assert refused.status_code == 403
     assert "sign in again" in refused.json()["message"]

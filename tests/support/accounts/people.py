@@ -151,7 +151,7 @@ def open_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
     browser = gatebell.http()
     for name, value in _sign_in_here(gatebell, person, str(browser.headers["User-Agent"])).items():
         SECRETS.remember(value)
-        browser.cookies.set(name, value, domain=_cookie_domain(gatebell))
+        browser.cookies.set(name, value, domain=cookie_domain(gatebell))
     return browser
 
 
@@ -172,7 +172,7 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
     return {name: morsel.value for name, morsel in given.items()}
 
 
-def _cookie_domain(gatebell: LiveGatebell) -> str:
+def cookie_domain(gatebell: LiveGatebell) -> str:
     """Return the domain under which `requests` keeps cookies: names need a dot (RFC 2965)."""
     host = urlsplit(gatebell.url).hostname or ""
     return host if "." in host else f"{host}.local"
@@ -187,7 +187,7 @@ def signed_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
     """Return a browser that shares one sign-in with all others of its kind: do not end it."""
     browser = gatebell.http()
     for name, value in _cookies(gatebell, person).items():
-        browser.cookies.set(name, value, domain=_cookie_domain(gatebell))
+        browser.cookies.set(name, value, domain=cookie_domain(gatebell))
     return browser
 
 

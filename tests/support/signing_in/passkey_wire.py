@@ -15,8 +15,8 @@ PASSKEYS = f"{SECURITY}/passkeys"
 SIGN_IN = "/users/sign_in"
 
 
-def authenticator_for(named: LiveGatebell, **about: Any) -> Authenticator:
-    return Authenticator(origin=named.url, **about)
+def authenticator_for(gatebell: LiveGatebell, **about: Any) -> Authenticator:
+    return Authenticator(origin=gatebell.url, **about)
 
 
 def csrf_of(page: requests.Response) -> str:
@@ -43,40 +43,40 @@ def send(
 
 
 def add(
-    named: LiveGatebell, browser: requests.Session, person: Person, key: Authenticator, name: str
+    gatebell: LiveGatebell, browser: requests.Session, person: Person, key: Authenticator, name: str
 ) -> requests.Response:
-    page = browser.get(f"{named.url}{PASSKEYS}/new")
+    page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
     words = {"name": name, "current_password": person.password}
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
     return send(browser, page, f"{PASSKEYS}/new", key.make(asked), name=name)
 
 
-def give_passkey(named: LiveGatebell, person: Person, **about: Any) -> Authenticator:
+def give_passkey(gatebell: LiveGatebell, person: Person, **about: Any) -> Authenticator:
     """Let the person add a passkey to an account that has no second step yet."""
-    key = authenticator_for(named, **about)
-    answer = add(named, open_browser(named, person), person, key, "Blue key")
+    key = authenticator_for(gatebell, **about)
+    answer = add(gatebell, open_browser(gatebell, person), person, key, "Blue key")
     assert answer.headers["Location"] == f"{SECURITY}/recovery_codes", answer.text
     return key
 
 
 def after_password(
-    named: LiveGatebell, person: Person
+    gatebell: LiveGatebell, person: Person
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
     """Take the first step, and ask what the second one is to sign."""
-    browser, page = give_password(named, person)
+    browser, page = give_password(gatebell, person)
     return browser, page, question(browser, page, f"{TWO_FACTOR}/passkey.json")
 
 
 def at_the_door(
-    named: LiveGatebell, **query: str
+    gatebell: LiveGatebell, **query: str
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
     """Open the sign-in page and ask for any passkey."""
-    browser = named.http()
-    page = browser.get(named.url + SIGN_IN, params=query)
+    browser = gatebell.http()
+    page = browser.get(gatebell.url + SIGN_IN, params=query)
     return browser, page, question(browser, page, f"{SIGN_IN}/passkey.json")
 
 
-def rows(named: LiveGatebell) -> list[tuple[bytes, int, str]]:
-    with database_of(named) as session:
+def rows(gatebell: LiveGatebell) -> list[tuple[bytes, int, str]]:
+    with database_of(gatebell) as session:
         kept = session.query(Passkey).all()
         return [(bytes(each.credential_id), each.sign_count, each.transports) for each in kept]
