@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from app import create_app
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
 from tests.support.service.secrets_seen import watch
-from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
+from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
 from web.settings.reader import Settings, read_settings
@@ -148,9 +149,12 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
         "SECRET_KEY": "a key that only tests have, and everybody knows",
         # All clients of the tests share one address.
         "OAUTH_RATE_LIMIT": "1000000/minute",
-        **CHEAP_PASSWORDS,
     }
-    return read_settings(environment)
+    return replace(
+        read_settings(environment),
+        password_hash_memory_kib=QUICK.memory_kib,
+        password_hash_passes=QUICK.passes,
+    )
 
 
 @pytest.fixture

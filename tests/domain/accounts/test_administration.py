@@ -34,7 +34,7 @@ from domain.database.paging import Slice
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
 from models import Passkey, User
-from tests.support.signing_in.password_rules import CHEAPEST, RULES
+from tests.support.signing_in.password_rules import QUICK, RULES
 from web.database.engine import open_engine
 from web.settings.reader import Settings
 
@@ -75,7 +75,7 @@ def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Ses
     details = AccountDetails(username="a", email="a@people.example", name="Anna")
     made = create_account(details, session=session, now=NOON, rules=RULES)
     stored = session.get_one(User, made.user.id)
-    assert check_password(made.password, stored.password_hash, CHEAPEST).is_right
+    assert check_password(made.password, stored.password_hash, QUICK).is_right
     assert made.user.must_change_password
     assert made.password not in repr(made)
 
@@ -140,7 +140,7 @@ def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None
     with pytest.raises(ConflictError, match="bot"):
         make_administrator(robot.id, session=session)
     with pytest.raises(ConflictError, match="bot"):
-        reset_password(robot.id, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON)
+        reset_password(robot.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON)
     lock(robot.id, by=None, session=session)
     assert robot.state == "locked"
 
@@ -150,10 +150,10 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
 ) -> None:
     user = account(session, "dora")
     password = reset_password(
-        user.id, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON
+        user.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON
     ).password
     before = user.password_hash
-    dearer = replace(CHEAPEST, passes=CHEAPEST.passes + 1)
+    dearer = replace(QUICK, passes=QUICK.passes + 1)
     limit = AttemptLimit(subject="any", attempts=9, window=timedelta(hours=1))
 
     def try_password(password: str) -> bool:
@@ -184,17 +184,17 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
             password=password,
             account_limit=limits[0],
             address_limit=limits[1],
-            cost=CHEAPEST,
+            cost=QUICK,
         )
         return authenticate(found, session=session, keyring=KEYRING, now=NOON) is not None
 
     assert not try_password("wrong")
     password = reset_password(
-        user.id, by=None, cost=CHEAPEST, session=session, keyring=KEYRING, now=NOON
+        user.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON
     ).password
     assert try_password(password)
     assert not try_password("wrong")
-    assert check_password(password, user.password_hash, CHEAPEST).is_right
+    assert check_password(password, user.password_hash, QUICK).is_right
     with pytest.raises(TooManyAttemptsError):
         [try_password("wrong") for _ in range(3)]
     unlock(user.id, session=session, keyring=KEYRING)

@@ -24,6 +24,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 }
 #: What no template may work out.
 TEMPLATE, EVALUATED = "{{1234567*7}}", "8641969"
+#: These are looked for on the whole page.
+TOLD = (TEMPLATE, "<script>alert(1)</script>", "\u202e")
 #: What a page says to a value that it cannot take.
 REFUSALS = {400, 404, 422}
 
@@ -37,8 +39,8 @@ def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
-#: The same list is read for these.
-EXPORTS = ("/-/alerts/export.csv", "/-/alerts/export.json")
+#: The same list is read for these: either database is asked for one of them.
+EXPORTS = {"sqlite": "/-/alerts/export.csv", "postgres": "/-/alerts/export.json"}
 #: One value of each class: for the exports, and for the database that takes any text.
 FEW = ("", "a\x00b", "' OR 1=1 --", "%s%n", "\r\nX-Injected: y", "9" * 40, TEMPLATE)
 #: And these for the one that is particular about text.
@@ -51,13 +53,16 @@ MANY = (
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_nasty_value_is_taken_or_refused_in_words(gatebell: LiveGatebell, path: str) -> None:
-    is_particular = gatebell.database_url.startswith("postgres")
-    assert_no_fault(gatebell, path, PAGES[path], MANY if is_particular else FEW)
+    values = MANY if kind_of(gatebell) == "postgres" else FEW
+    assert_no_fault(gatebell, path, PAGES[path], values)
 
 
-@pytest.mark.parametrize("path", EXPORTS)
-def test_a_nasty_value_is_no_fault_of_an_export_either(gatebell: LiveGatebell, path: str) -> None:
-    assert_no_fault(gatebell, path, LIST, FEW)
+def test_a_nasty_value_is_no_fault_of_an_export_either(gatebell: LiveGatebell) -> None:
+    assert_no_fault(gatebell, EXPORTS[kind_of(gatebell)], LIST, FEW)
+
+
+def kind_of(gatebell: LiveGatebell) -> str:
+    return "sqlite" if gatebell.database_url.startswith("sqlite") else "postgres"
 
 
 def assert_no_fault(
@@ -68,7 +73,9 @@ def assert_no_fault(
     address = f"{gatebell.url}/{endpoint.project}{path.format(id=endpoint.id)}"
     for name in names:
         for value in values:
-            answer = browser.get(address, params={name: value})
+            # The list alone is quicker than the page around it, which tells some of them back.
+            part = {"_part": "list"} if path == "/-/alerts" and value not in TOLD else {}
+            answer = browser.get(address, params={**part, name: value})
             assert answer.status_code in {200, *REFUSALS}, (name, value)
             assert "<script>alert" not in answer.text or "json" in path, (name, value)
             assert EVALUATED not in answer.text, (name, value)

@@ -19,6 +19,8 @@ from web.database.engine import open_engine
 from web.jobs.maintenance import prune_database, seal_audit_events
 from web.settings.reader import Settings
 
+pytestmark = pytest.mark.one_database("postgres")
+
 DAY = timedelta(days=1)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -98,6 +100,7 @@ def sealed(trail: Trail) -> Trail:
     return trail
 
 
+@pytest.mark.both_databases
 def test_a_trail_that_nobody_touched_is_intact(sealed: Trail) -> None:
     sealed.write("not under a seal yet")
     answer = sealed.verify()
@@ -145,6 +148,7 @@ ADDED_OR_REMOVED = {
 }
 
 
+@pytest.mark.both_databases
 def test_an_event_that_was_changed_is_found(sealed: Trail) -> None:
     answers = {name: sealed.verify_after(change) for name, change in CHANGED.items()}
     assert [name for name, answer in answers.items() if answer["intact"]] == []
@@ -152,6 +156,7 @@ def test_an_event_that_was_changed_is_found(sealed: Trail) -> None:
     assert sealed.verify()["intact"]
 
 
+@pytest.mark.both_databases
 def test_what_was_added_or_removed_is_found(sealed: Trail) -> None:
     answers = {name: sealed.verify_after(change) for name, change in ADDED_OR_REMOVED.items()}
     assert [name for name, answer in answers.items() if answer["intact"]] == []
@@ -181,6 +186,7 @@ def test_a_head_that_is_none_is_refused(app: Flask) -> None:
         assert done.exit_code == 2, head
 
 
+@pytest.mark.both_databases
 def test_old_events_go_with_their_seals_and_the_rest_is_intact(trail: Trail) -> None:
     for days in (400, 399, 398, 10, 0):
         trail.write(f"{days} days ago", at=now() - days * DAY)
@@ -211,6 +217,7 @@ def test_a_trail_of_which_all_has_grown_too_old_goes_on(trail: Trail) -> None:
     assert not trail.verify()["intact"]
 
 
+@pytest.mark.both_databases
 def test_several_workers_that_seal_at_once_make_one_chain(trail: Trail) -> None:
     trail.write(*[f"event {number}" for number in range(1_200)])
     with ThreadPoolExecutor(4) as pool:
@@ -235,6 +242,7 @@ def test_the_seals_outlive_another_secret_key(
     assert json.loads(done.stdout)["intact"]
 
 
+@pytest.mark.both_databases
 def test_each_event_is_logged_once_it_is_kept(
     trail: Trail, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:

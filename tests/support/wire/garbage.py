@@ -41,6 +41,11 @@ NASTY = (
     "1e400",
     "a" * 1500,
 )
+#: One of each class, where many parameters are to hold each of them.
+FEW_NASTY = (
+    *("", "a\x00b", "🔔", "\ufffe", "' OR 1=1 --", "%s%n", "{{7*7}}", "<script>alert(1)</script>"),
+    *("\r\nX-Injected: y", "[]", "9" * 40, "a" * 1500),
+)
 #: A lone surrogate cannot be sent as UTF-8; everything else can.
 TEXT = st.sampled_from(NASTY) | st.text(st.characters(codec="utf-8"), max_size=200)
 
