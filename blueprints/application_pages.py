@@ -76,7 +76,7 @@ class ApplicationPages:
             form.object_to(error.field, str(error))
             return self._form_page("edit", form, seen)
         self._record(EventKind.APPLICATION_CHANGED, changed.application)
-        flash("The application is saved.")
+        flash("Application saved.")
         return self._back_to(application_id)
 
     def renew_secret(self, application_id: int) -> ResponseReturnValue:
@@ -100,7 +100,7 @@ class ApplicationPages:
         application = self.get(application_id)
         end_secret(application_id, secret_id, session=db.session())
         self._record(EventKind.APPLICATION_CHANGED, application, ended="the older secret")
-        flash("The older secret does not work any more.")
+        flash("The older secret no longer works.")
         return self._back_to(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:
@@ -113,7 +113,7 @@ class ApplicationPages:
         application = self.get(application_id)
         self._record(EventKind.APPLICATION_REMOVED, application)
         domain.remove(application_id, session=db.session())
-        flash(f"The application {application.name} and all its tokens are deleted.")
+        flash(f"The application {application.name} and all its tokens were deleted.")
         is_of_users = self.is_administration and not application.is_instance_wide
         of = "users" if is_of_users else None
         return redirect(url_for(f"{self.endpoint}.index", of=of))

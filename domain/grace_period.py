@@ -7,7 +7,7 @@ from enum import Enum
 class GracePeriod(Enum):
     """How long a replaced credential stays valid; `key` is what a form sends."""
 
-    NOW = ("now", "Not at all: it stops working now", timedelta(0))
+    NOW = ("now", "Not at all: it stops working immediately", timedelta(0))
     HOUR = ("1h", "One hour", timedelta(hours=1))
     DAY = ("1d", "One day", timedelta(days=1))
     WEEK = ("7d", "7 days", timedelta(days=7))

@@ -17,7 +17,7 @@ class DayField(DateField):
     def gettext(self, string: str) -> str:
         """Replace the only message of a date field."""
         del string
-        return "Write the day like 2027-05-31."
+        return "Enter a date such as 2027-05-31."
 
 
 class AccessTokenForm(Form):
@@ -27,7 +27,7 @@ class AccessTokenForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Give the token a name that says what it is for."),
+            InputRequired("Enter a name that describes the purpose of the token."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

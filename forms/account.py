@@ -22,7 +22,7 @@ class AccountForm(Form):
         filters=[without_edges],
         validators=[
             InputRequired("Enter their e-mail address."),
-            Length(max=255, message="An address may have at most 255 characters."),
+            Length(max=255, message="An e-mail address may have at most 255 characters."),
         ],
     )
     name = StringField(

@@ -20,7 +20,7 @@ class ApplicationForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Give the application a name that people will recognize."),
+            InputRequired("Enter a name that users will recognize."),
             Length(max=100, message="A name may have at most 100 characters."),
         ],
     )
@@ -89,10 +89,10 @@ class RenewalForm(Form):
     """How long the old secret stays valid beside the new one."""
 
     overlap = RadioField(
-        "How long may the old secret still be used?",
+        "How long does the old secret stay valid?",
         choices=[(each.key, each.words) for each in GracePeriod],
         default=GracePeriod.NOW.key,
-        validators=[InputRequired("Choose how long the old secret may still be used.")],
+        validators=[InputRequired("Choose how long the old secret stays valid.")],
     )
 
     @property

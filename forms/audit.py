@@ -16,7 +16,7 @@ _A_NAME = Length(max=255, message="A user name has at most 255 characters.")
 class AuditFilterForm(Form):
     """The filter of the audit log; every field is optional."""
 
-    kind = SelectField("What happened", choices=[("", "Anything"), *KINDS], default="")
+    kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
     actor = StringField("Done by", filters=[without_edges], validators=[Optional(), _A_NAME])
     user = StringField("Account", filters=[without_edges], validators=[Optional(), _A_NAME])
     since = DayField("From", validators=[Optional()])

@@ -17,7 +17,7 @@ class UserCodeForm(Form):
             InputRequired("Enter the code that the device shows."),
             Length(
                 max=LONGEST_TYPED,
-                message="That is too long for a code: it has eight letters.",
+                message="A code has eight letters.",
             ),
         ],
     )

@@ -13,7 +13,7 @@ class ErasureForm(Form):
 
     applications = RadioField(
         "Applications",
-        choices=[(HAND_ON, "Hand them on"), (DELETE, "Delete them")],
+        choices=[(HAND_ON, "Transfer to a new owner"), (DELETE, "Delete")],
         default=HAND_ON,
         validators=[Optional()],
     )

@@ -64,10 +64,10 @@ class ResetKeyForm(EndKeyForm):
     """The grace period for which the old key is accepted beside the new one."""
 
     overlap = RadioField(
-        "How long may the old key still be used?",
+        "How long does the old key stay valid?",
         choices=[(each.key, each.words) for each in GracePeriod],
         default=GracePeriod.NOW.key,
-        validators=[InputRequired("Choose how long the old key may still be used.")],
+        validators=[InputRequired("Choose how long the old key stays valid.")],
     )
 
     @property

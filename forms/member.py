@@ -28,7 +28,7 @@ class RoleForm(Form):
     def get_role(self) -> Role:
         """Return the role of a submitted form, or raise an error."""
         if not self.validate_on_submit():
-            message = "Choose one of the roles in the list."
+            message = "Choose a role from the list."
             raise InvalidError(message, field="role")
         return self.chosen_role
 
@@ -40,7 +40,7 @@ class MemberForm(RoleForm):
         "User name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the user name of whom to add."),
-            Length(max=320, message="That is too long for a user name or an address."),
+            InputRequired("Enter a user name."),
+            Length(max=320, message="A user name or e-mail address has at most 320 characters."),
         ],
     )

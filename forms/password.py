@@ -19,14 +19,14 @@ class PasswordForm(Form):
         "New password", validators=[InputRequired("Enter a new password.")]
     )
     repeat_password = PasswordField(
-        "New password again",
+        "Confirm new password",
         validators=[
-            InputRequired("Enter the new password a second time."),
-            EqualTo("new_password", "The two new passwords are not the same."),
+            InputRequired("Enter the new password again."),
+            EqualTo("new_password", "The new passwords do not match."),
         ],
     )
 
-    end_applications = BooleanField("Sign all applications out")
+    end_applications = BooleanField("Revoke all authorized applications")
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
     def __init__(self, *args: Any, username: str, email: str, minimum: int, **kwargs: Any) -> None:

@@ -7,9 +7,9 @@ from domain.oauth.openid.keys import KeyRotation
 from forms.base import Form
 
 _WORDS = {
-    KeyRotation.AFTER_NOTICE: "In an hour, when everybody can know it",
-    KeyRotation.AT_ONCE: "At once",
-    KeyRotation.OLD_KEYS_LEAKED: "At once, and the old keys are void",
+    KeyRotation.AFTER_NOTICE: "In one hour, when all clients can have fetched it",
+    KeyRotation.AT_ONCE: "Immediately",
+    KeyRotation.OLD_KEYS_LEAKED: "Immediately, and delete the old keys",
 }
 
 
@@ -17,10 +17,10 @@ class RotationForm(Form):
     """When the new key is first used."""
 
     handover = RadioField(
-        "When does the new key sign?",
+        "When does the new key start signing?",
         choices=[(each.value, words) for each, words in _WORDS.items()],
         default=KeyRotation.AFTER_NOTICE.value,
-        validators=[InputRequired("Choose when the new key signs.")],
+        validators=[InputRequired("Choose when the new key starts signing.")],
     )
 
     @property

@@ -15,13 +15,13 @@ class SignInForm(Form):
         filters=[without_edges],
         validators=[
             InputRequired("Enter your user name or e-mail address."),
-            Length(max=320, message="That is too long for a user name or an address."),
+            Length(max=320, message="A user name or e-mail address has at most 320 characters."),
         ],
     )
     password = PasswordField(
         "Password",
         validators=[
             InputRequired("Enter your password."),
-            Length(max=LONGEST_PASSWORD, message="That is too long for a password."),
+            Length(max=LONGEST_PASSWORD, message="This password is too long."),
         ],
     )

@@ -16,7 +16,7 @@ class CodeForm(Form):
         filters=[without_edges],
         validators=[
             InputRequired("Enter the code of your authenticator app, or a recovery code."),
-            Length(max=_LONGEST_TYPED, message="That is too long for a code."),
+            Length(max=_LONGEST_TYPED, message="This code is too long."),
         ],
     )
 

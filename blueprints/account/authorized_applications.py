@@ -34,7 +34,7 @@ def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke all access of one application for the user."""
     name = revoke_authorized(application_id, get_current_user().id, session=db.session(), now=now())
     record_event(Event(kind=EventKind.CONSENT_REVOKED, user_id=get_current_user().id, subject=name))
-    flash(f"{name} has no access to your account any more.")
+    flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
 
@@ -46,5 +46,5 @@ def revoke_passwords() -> ResponseReturnValue:
     record_event(
         Event(kind=EventKind.TOKEN_REVOKED, user_id=get_current_user().id, subject="password grant")
     )
-    flash("What signed in with your password alone has no access any more.")
+    flash("Tokens from password sign-ins are revoked.")
     return redirect(url_for("authorized_applications.index"))

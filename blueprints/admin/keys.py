@@ -33,7 +33,7 @@ def rotate() -> ResponseReturnValue:
     kid = make_new_key(form.chosen, session=db.session(), keyring=services().keyring, now=now())
     details = {"handover": form.chosen.value}
     record_event(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details))
-    flash("The new key is published.")
+    flash("Key created and published.")
     return redirect(url_for("admin.keys.index"))
 
 

@@ -45,7 +45,7 @@ def delete(user_id: int) -> ResponseReturnValue:
         db.session.rollback()
         form.object_to(error.field, str(error))
         return _page(get_account(user_id, session=db.session()), form)
-    flash(f"The account {name} is deleted.")
+    flash(f"Account {name} deleted.")
     return redirect(url_for("admin.users.index"))
 
 

@@ -46,7 +46,7 @@ def reset(section: str, name: str) -> ResponseReturnValue:
         forgotten = forget_setting(name, session=db.session())
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
-    flash(f"{title_of(forgotten['name'])} is what the start gives again.")
+    flash(f"{title_of(forgotten['name'])} was reset.")
     return redirect(url_for("admin.settings.edit", section=section))
 
 
@@ -58,16 +58,16 @@ def _sections() -> tuple[SectionView, ...]:
 def _get_section(key: str) -> SectionView:
     found = next((each for each in _sections() if each.key == key and each.live), None)
     if found is None:
-        message = "There are no such settings."
+        message = "Settings not found."
         raise NotFoundError(message)
     return found
 
 
 def _saved(changed: list[str]) -> str:
     if not changed:
-        return "Nothing was changed."
+        return "No changes."
     titles = ", ".join(title_of(name) for name in changed)
-    return f"Saved: {titles}. All processes have it within a second."
+    return f"Saved: {titles}. Changes apply within a second."
 
 
 def _form_page(section: SectionView, form: SettingsForm) -> ResponseReturnValue:

@@ -57,7 +57,7 @@ class Tab:
 @users.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List accounts, the newest first."""
+    """List accounts, newest first."""
     given = list_query("group", "search", *CURSORS)
     wanted = AccountFilter(
         group=one_of(given, "group", GROUPS, "people"), search=words(given, "search")
@@ -108,7 +108,7 @@ def new() -> ResponseReturnValue:
 def _made(made: IssuedPassword) -> ResponseReturnValue:
     _record(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
     keep_one_time_secret(_PASSWORD, made.user.id, made.password)
-    flash(f"{made.user.username} has an account now.")
+    flash(f"User {made.user.username} created.")
     return _back_to(made.user.id)
 
 
@@ -137,7 +137,7 @@ def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
     user = domain.lock(user_id, by=get_current_user().id, session=db.session())
     _record(EventKind.USER_LOCKED, user)
-    flash(f"{user.username} is locked: signed out everywhere, and no token works.")
+    flash(f"{user.username} is locked and signed out everywhere.")
     return _back_to(user_id)
 
 
@@ -147,7 +147,7 @@ def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
     user = domain.unlock(user_id, session=db.session(), keyring=services().keyring)
     _record(EventKind.USER_UNLOCKED, user)
-    flash(f"{user.username} may come in again.")
+    flash(f"{user.username} is unlocked.")
     return _back_to(user_id)
 
 
@@ -184,7 +184,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
         record_event(
             Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them")
         )
-        flash(f"The password alone opens the account of {user.username} now.")
+        flash(f"Two-factor authentication is off for {user.username}.")
     return _back_to(user_id)
 
 
@@ -194,7 +194,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
     user = domain.make_administrator(user_id, session=db.session())
     _record(EventKind.USER_CHANGED, user, administrator=True)
-    flash(f"{user.username} is an administrator now.")
+    flash(f"{user.username} is now an administrator.")
     return _back_to(user_id)
 
 
@@ -204,7 +204,7 @@ def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
     user = domain.unmake_administrator(user_id, by=get_current_user().id, session=db.session())
     _record(EventKind.USER_CHANGED, user, administrator=False)
-    flash(f"{user.username} is no administrator any more.")
+    flash(f"{user.username} is no longer an administrator.")
     return _back_to(user_id)
 
 

@@ -56,7 +56,7 @@ def _flash_outcome(outcome: StatusChangeResult, status: str) -> None:
             "error",
         )
     if not (outcome.done or outcome.conflicts):
-        flash("Choose alerts first.", "warning")
+        flash("Select alerts first.", "warning")
 
 
 def _is(done: tuple[int, ...]) -> str:

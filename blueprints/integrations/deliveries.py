@@ -73,7 +73,7 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     """Store the body of a delivery as a new one, read with the present mapping."""
     integration = integration_of(project, integration_id)
     if not integration.active or integration.type is IntegrationType.EXTERNAL:
-        raise DisabledReceiverError("This integration is turned off; turn it on first.")
+        raise DisabledReceiverError("This integration is off; turn it on first.")
     body = domain.get_body(integration_id, delivery_id, session=db.session())
     new_id = _receive(page_delivery(integration, body), delivery_id)
     url = url_for(
@@ -93,7 +93,7 @@ def _receive(delivery: InboundDelivery, earlier_id: int) -> int:
             delivery, earlier_id=earlier_id, connection=connection, reading=reading()
         )
     except DomainError as error:
-        flash("It was read once more, and refused.", "error")
+        flash("The delivery was processed again and rejected.", "error")
         return store_refusal(delivery, status_of(error), error, connection=connection)
-    flash(f"Delivery {earlier_id} came in once more, as this one.")
+    flash(f"Delivery {earlier_id} was sent again as this delivery.")
     return result.delivery_id

@@ -46,11 +46,11 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         form.object_to("", str(error))
         return _page(project, integration, form)
     record_change(f"key replaced; the old one: {form.chosen.words}", project, integration)
-    flash(_SAID.get(form.chosen, "The key is replaced. The old one works for a while yet."))
+    flash(_SAID.get(form.chosen, "Key reset. The old key stays valid for the chosen time."))
     return _back(project, integration_id)
 
 
-_SAID = {GracePeriod.NOW: "The key is replaced. Senders with the old one are refused from now on."}
+_SAID = {GracePeriod.NOW: "Key reset. The old key no longer works."}
 
 
 def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
@@ -72,7 +72,7 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     if form.validate_on_submit():
         domain.end_previous_key(integration.id, seen=form.seen.data or "", session=db.session())
         record_change("previous key ended", project, integration)
-        flash("The previous key is refused from now on.")
+        flash("The previous key no longer works.")
     return _back(project, integration_id)
 
 

@@ -45,7 +45,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
         form.object_to(error.field, str(error))
         return _new_page(form, project)
     record_change("created", project, created)
-    flash("The integration is saved.")
+    flash("Integration saved.")
     return redirect(_first_page(created, project))
 
 
@@ -82,7 +82,7 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     integration = integration_of(project, integration_id)
     domain.remove_integration(integration.id, session=db.session())
     record_change("deleted", project, integration)
-    flash(f"{integration.name} is deleted; its alerts stay.")
+    flash(f"{integration.name} was deleted. Its alerts are kept.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
 

@@ -68,7 +68,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         form.object_to(error.field, str(error))
         return _page(project, integration, form, _editor_of(integration))
     record_change("changed", project, integration_of(project, integration_id))
-    flash("The integration is saved.")
+    flash("Integration saved.")
     return _back(project, integration_id)
 
 
@@ -84,7 +84,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         return _page(project, integration, _form_of(integration, is_posted=False), editor)
     samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
     record_change("mapping saved", project, integration)
-    flash("The mapping is saved. What comes from now on is read by it.")
+    flash("Mapping saved. It applies to new deliveries.")
     return _back(project, integration_id)
 
 
@@ -106,7 +106,7 @@ def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
     integration = integration_of(project, integration_id)
     samples.remove_mapping(integration_id, session=db.session())
     record_change("mapping removed", project, integration)
-    flash("The mapping is removed: fields are fed by the keys of their own names.")
+    flash("Mapping removed. New deliveries are read with the default field names.")
     return _back(project, integration_id)
 
 

@@ -55,7 +55,7 @@ def _receiving_type(integration: IntegrationView) -> IntegrationType:
 
 def _send(integration: IntegrationView, body: bytes) -> TestAlertResult:
     if not integration.active:
-        message = "This integration is turned off; turn it on under “Configure” first."
+        message = "This integration is off; turn it on under “Configure” first."
         raise DisabledReceiverError(message)
     delivery = _inbound_delivery(integration, body)
     return send_test_alert(delivery, connection=services().connections, reading=reading())

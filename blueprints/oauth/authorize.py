@@ -140,7 +140,7 @@ def _refuse(
         return send(answer)
     page = render_template(
         "authorize/error.html",
-        title="This request cannot be trusted",
+        title="Invalid authorization request",
         error=error,
         return_url=dict(answer.headers)["Location"] if answer else None,
         destination=destination_of(error.redirect_uri) if answer else None,

@@ -71,7 +71,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to("name", str(error))
         return _list_page(project, form)
-    flash("The environment is made. Alerts that name it show up here.")
+    flash("Environment created. Alerts that name it show up here.")
     return redirect(_environment_url(project, made.reference))
 
 
@@ -110,7 +110,7 @@ def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(_environment_url(project, f"~{environment_id}"))
-    flash(f"{name} is deleted; its alerts stay.")
+    flash(f"{name} was deleted. Its alerts are kept.")
     return redirect(url_for("environments.index", project_path=project.path))
 
 

@@ -42,7 +42,7 @@ from web.signing_in.completion import next_url, requested_page, sign_in_as
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
-WRONG = "That user name or password is not right."
+WRONG = "Wrong user name or password."
 #: The purpose of passkey challenges of this page.
 _PURPOSE = "sign in"
 

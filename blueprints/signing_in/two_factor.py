@@ -74,7 +74,7 @@ def ask_for_passkey() -> ResponseReturnValue:
     """Return the options to authenticate with a passkey of the user."""
     pending = find_pending_sign_in()
     if pending is None:
-        return {"message": "This took too long. Reload the page and sign in again."}, 403
+        return {"message": "Your sign-in has expired. Reload the page and sign in again."}, 403
     ceremony = request_options_for(pending.user.id, get_relying_party(), session=db.session())
     return remember_challenge(ceremony, purpose=_purpose(pending))
 
@@ -132,7 +132,10 @@ def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnVa
 def _begin_again() -> ResponseReturnValue:
     if current_user.is_authenticated:
         return redirect(next_url())  # back after both steps
-    flash("Sign in again: the second step has to follow the first within ten minutes.", "warning")
+    flash(
+        "Sign in again: two-factor authentication has to be completed within ten minutes.",
+        "warning",
+    )
     return redirect(url_for("sessions.sign_in", next=requested_page() or None))
 
 

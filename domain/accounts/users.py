@@ -110,7 +110,9 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         with session.begin_nested():  # to learn the id, and whether there is one already
             session.add(user)
     except IntegrityError as error:
-        message = f"A user with the name “{new.username}” or the address {email} exists already."
+        message = (
+            f"A user with the name “{new.username}” or the e-mail address {email} already exists."
+        )
         raise ConflictError(message, field="username") from error
     return view_of(user)
 

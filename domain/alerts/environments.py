@@ -69,7 +69,7 @@ class EnvironmentFilter:
     def __post_init__(self) -> None:
         """Raise InvalidError if the search is too short."""
         if self.search and len(self.search) < SHORTEST_SEARCH:
-            message = f"Search for environments with at least {SHORTEST_SEARCH} characters."
+            message = f"Search environments with at least {SHORTEST_SEARCH} characters."
             raise InvalidError(message, field="search")
 
 
@@ -201,7 +201,7 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
     statement = _with_open_alerts().where(Environment.project_id == project_id, condition)
     row = session.execute(statement).first()
     if row is None:
-        message = "There is no such environment in this project."
+        message = "Environment not found in this project."
         raise NotFoundError(message)
     return _view(*row)
 
@@ -212,7 +212,7 @@ def create_environment(
     """Create an environment; raise InvalidError, or ConflictError if the name is taken."""
     kept = storable(name).strip()
     if not kept or not kept.isprintable():
-        message = "Give the environment a name of letters, digits or signs, like production."
+        message = "Enter a name with letters, digits or symbols, such as production."
         raise InvalidError(message, field="name")
     if len(kept) > LONGEST_NAME:
         message = f"A name has at most {LONGEST_NAME} characters."
@@ -222,7 +222,7 @@ def create_environment(
         with session.begin_nested():
             session.add(made)
     except IntegrityError as error:
-        message = f"There is an environment {kept} already."
+        message = f"The environment {kept} already exists."
         raise ConflictError(message, field="name") from error
     return _view(made)
 
@@ -235,7 +235,7 @@ def delete_environment(project_id: int, environment_id: int, *, session: Session
     """
     view = get_numbered_environment(project_id, environment_id, session=session)
     if view.open_alerts:
-        message = f"{view.name} has open alerts: resolve or ignore them first."
+        message = f"{view.name} has open alerts. Resolve or ignore them first."
         raise ConflictError(message, field="environment")
     session.delete(session.get_one(Environment, environment_id))
     return view.name

@@ -70,8 +70,8 @@ class EventView:
     def actor_in_words(self) -> str:
         """The actor in words, also if it was not an account."""
         by = self.details.get("by")
-        unknown = {"command": "an operator, by command", "application": "the application"}
-        return self.actor_name or unknown.get(str(by), "somebody unknown")
+        unknown = {"command": "an operator (command line)", "application": "the application"}
+        return self.actor_name or unknown.get(str(by), "unknown")
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -36,7 +36,7 @@ def read_cursor(text: str | None) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_ID):  # noqa: PLR2004
-        message = "This page of the list does not exist; start again at the first one."
+        message = "This page of the list does not exist. Go to the first page."
         raise QueryError(message, field="cursor")
     return int(text)
 

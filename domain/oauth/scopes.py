@@ -31,38 +31,40 @@ class ScopeView:
 SCOPES: tuple[Scope, ...] = (
     Scope(
         name="api",
-        title="Act as you, everywhere",
-        description="Read and change everything that you can: projects, alerts, members, tokens.",
+        title="Full access to the API",
+        description=(
+            "Read and change everything that you have access to: projects, alerts, members, tokens."
+        ),
     ),
     Scope(
         name="read_api",
-        title="Read everything you can see",
-        description="Read projects, alerts and members through the API, and change nothing.",
+        title="Read access to the API",
+        description="Read projects, alerts and members, without changing anything.",
     ),
     Scope(
         name="read",
-        title="Read everything you can see (older name)",
-        description="The same as read_api; applications written for older releases ask for it.",
+        title="Read access to the API (older name)",
+        description="Same as read_api, for applications written for older releases.",
     ),
     Scope(
         name="read_user",
-        title="Know who you are",
+        title="Read your profile",
         description="Read your user name, display name and e-mail address.",
     ),
     Scope(
         name="openid",
         title="Sign you in",
-        description="Learn that it is you who signed in here, when, and the groups you are in.",
+        description="Identify you, with the time of your sign-in and your groups.",
     ),
     Scope(
         name="profile",
-        title="Know your name when you sign in",
-        description="Learn your user name, display name, picture and the address of your page.",
+        title="Read your name when you sign in",
+        description="Read your user name, display name, picture and profile URL.",
     ),
     Scope(
         name="email",
-        title="Know your e-mail address when you sign in",
-        description="Learn your e-mail address.",
+        title="Read your e-mail address when you sign in",
+        description="Read your e-mail address.",
     ),
     Scope(
         name="read_repository",
@@ -91,16 +93,16 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="read_alerts",
         title="Read alerts",
-        description="See the alerts of your projects.",
+        description="Read the alerts of your projects.",
     ),
     Scope(
         name="write_alerts",
-        title="Work on alerts",
-        description="See the alerts of your projects, and change their status for you.",
+        title="Manage alerts",
+        description="Read the alerts of your projects and change their status.",
     ),
     Scope(
         name="offline_access",
-        title="Stay allowed while you are away",
+        title="Access while you are away",
         description="Renew its access without asking you again, until you revoke it.",
         is_free=True,
     ),

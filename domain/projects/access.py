@@ -80,7 +80,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     project = session.scalar(select(Project).where(Project.path_key == fold(path)))
     permissions = _Permissions(viewer, session=session)
     if project is None or not permissions.sees_project(project):
-        message = "There is no such project, or you are not a member of it."
+        message = "Project not found, or you do not have access."
         raise NotFoundError(message)
     return permissions.project(project)
 
@@ -89,7 +89,7 @@ def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Sessi
     """Return the project if the viewer has this role there; raise Forbidden or NotFoundError."""
     project = get_project(path, viewer, session=session)
     if project.role is None or project.role < at_least:
-        message = f"This needs the role {at_least.label} in {project.path}."
+        message = f"You need the role {at_least.label} in {project.path}."
         raise ForbiddenError(message)
     return project
 
@@ -98,14 +98,14 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return a group with those of its projects that the viewer sees, or raise NotFoundError."""
     group = session.scalar(select(Group).where(Group.path_key == fold(path)))
     if group is None:
-        message = "There is no such page, or you are not a member of what it shows."
+        message = "Page not found, or you do not have access."
         raise NotFoundError(message)
     permissions = _Permissions(viewer, session=session)
     below = session.scalars(select(Project).where(Project.group_id == group.id))
     seen = [project for project in below if permissions.sees_project(project)]
     role = permissions.role_in_group(group.path)
     if role is None and not seen:
-        message = "There is no such page, or you are not a member of what it shows."
+        message = "Page not found, or you do not have access."
         raise NotFoundError(message)
     counts = _open_alerts([project.id for project in seen], session=session)
     subgroups = session.scalars(
@@ -125,7 +125,7 @@ def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session
     """Return the group if the viewer has this role there; raise Forbidden or NotFoundError."""
     group = get_group(path, viewer, session=session)
     if group.role is None or group.role < at_least:
-        message = f"This needs the role {at_least.label} in {group.path}."
+        message = f"You need the role {at_least.label} in {group.path}."
         raise ForbiddenError(message)
     return group
 

@@ -126,7 +126,7 @@ def _lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> 
     session.execute(select(table.id).where(table.id == number).with_for_update(key_share=True))
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
-        message = f"This needs the role Maintainer in {namespace.path}."
+        message = f"You need the role Maintainer in {namespace.path}."
         raise ForbiddenError(message)
     return role
 

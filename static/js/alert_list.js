@@ -21,7 +21,7 @@ function showChosen() {
   field.checked = count > 0 && count === all;
   field.indeterminate = count > 0 && count < all;
   field.disabled = all === 0;
-  const words = count ? `${count} chosen` : "Choose all";
+  const words = count ? `${count} selected` : "Select all";
   const shown = chooseAll.querySelector("[data-chosen]");
   if (shown.textContent !== words) shown.textContent = words;
   for (const button of bulk.querySelectorAll("button")) button.disabled = count === 0;

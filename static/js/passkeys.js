@@ -56,9 +56,9 @@ function answerOf(credential, more) {
 
 // What the browser's own errors mean here.
 const TROUBLE = {
-  NotAllowedError: "Nothing was done: it was cancelled, or it took too long.",
-  InvalidStateError: "There is a passkey for your account on this authenticator already.",
-  SecurityError: "This browser does not accept passkeys at this address.",
+  NotAllowedError: "The request was cancelled or timed out.",
+  InvalidStateError: "This authenticator already has a passkey for your account.",
+  SecurityError: "This browser does not accept passkeys at this URL.",
 };
 
 async function questionFor(form) {

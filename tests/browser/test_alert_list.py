@@ -85,16 +85,16 @@ def test_letters_are_letters_while_somebody_types(page: Page, endpoint: Endpoint
     page.keyboard.type("arxijk?/")
     expect(search).to_have_value("arxijk?/")
     expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(page.locator("[data-chosen]")).to_have_text("Choose all")
+    expect(page.locator("[data-chosen]")).to_have_text("Select all")
 
 
 def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     acknowledge = page.get_by_role("button", name="Acknowledge")
     expect(acknowledge).to_be_disabled()
-    page.get_by_label("Choose all").check()
+    page.get_by_label("Select all").check()
     expect(page.locator("[data-chosen]")).to_have_text("3 chosen")
-    page.get_by_label("Choose alert 2").uncheck()
+    page.get_by_label("Select alert 2").uncheck()
     acknowledge.click()
     expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
     expect(row(page, "second")).to_contain_text("Triggered")
@@ -105,7 +105,7 @@ def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
 ) -> None:
     open_list(page, endpoint)
     page.evaluate("window.isTheSamePage = true")
-    page.get_by_label("Choose alert 1").check()
+    page.get_by_label("Select alert 1").check()
     row(page, "first").get_by_role("link").focus()
 
     endpoint.accepted(title="fourth", severity="low")
@@ -113,8 +113,8 @@ def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
     look_again(page)
     expect(row(page, "fourth")).to_contain_text("Low")
     expect(row(page, "second").locator(".events")).to_have_text("2")
-    expect(page.get_by_label("Choose alert 1")).to_be_checked()
-    expect(page.get_by_label("Choose alert 4")).not_to_be_checked()
+    expect(page.get_by_label("Select alert 1")).to_be_checked()
+    expect(page.get_by_label("Select alert 4")).not_to_be_checked()
     expect(row(page, "first").get_by_role("link")).to_be_focused()
     expect(page.locator(".tabs .badge").first).to_have_text("4")
     expect(page.locator("[data-news]")).to_have_text("The list has changed.")
@@ -133,7 +133,7 @@ def test_a_list_without_scripts_changes_several(
 ) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
     open_list(plain_page, endpoint)
-    plain_page.get_by_label("Choose alert 3").check()
+    plain_page.get_by_label("Select alert 3").check()
     plain_page.get_by_role("button", name="Ignore").click()
     expect(plain_page.locator(".flashes")).to_contain_text("1 alert is ignored now.")
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"

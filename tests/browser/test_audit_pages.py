@@ -53,12 +53,12 @@ def test_nothing_is_wrong_with_the_pages(live_sqlite: LiveGatebell, desk: Page) 
 
 def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
     desk.goto(f"{live_sqlite.url}/admin/audit")
-    desk.get_by_label("What happened").select_option("Token revoked")
-    desk.get_by_role("button", name="Narrow down").click()
+    desk.get_by_label("Event").select_option("Token revoked")
+    desk.get_by_role("button", name="Filter").click()
     expect(desk.get_by_role("row").filter(has_text="Token revoked").first).to_be_visible()
     expect(desk.get_by_role("row").filter(has_text="Token rotated")).to_have_count(0)
     desk.get_by_role("link", name="Show all").click()
-    expect(desk.get_by_label("What happened")).to_have_value("")
+    expect(desk.get_by_label("Event")).to_have_value("")
 
 
 def test_another_browser_is_signed_out(
@@ -71,6 +71,6 @@ def test_another_browser_is_signed_out(
     desk.goto(f"{live_sqlite.url}/-/user_settings/activity")
     before = desk.get_by_text("You are signed in with").text_content()
     desk.get_by_role("table").first.locator("summary").first.click()
-    desk.get_by_role("button", name="Sign it out now").locator("visible=true").click()
+    desk.get_by_role("button", name="Sign out this browser").locator("visible=true").click()
     expect(desk.get_by_text("You are signed out of")).to_be_visible()
     assert desk.get_by_text("You are signed in with").text_content() != before

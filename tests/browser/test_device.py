@@ -34,7 +34,7 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
         page.keyboard.press("Tab")
     expect(button).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("The device is connected")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Device connected")
     assert poll(gatebell, client, device["device_code"]).json()["token_type"] == "Bearer"
 
 
@@ -50,7 +50,7 @@ def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, 
     expect(page.get_by_label("Code")).to_have_value(device["user_code"])
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Deny").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("You said no")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Access denied")
     assert poll(gatebell, client, device["device_code"]).json()["error"] == "access_denied"
 
 
@@ -60,7 +60,7 @@ def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebel
     plain_page.goto(device["verification_uri_complete"])
     plain_page.get_by_role("button", name="Continue").click()
     plain_page.get_by_role("button", name="Approve").click()
-    expect(plain_page.get_by_role("heading", level=1)).to_have_text("The device is connected")
+    expect(plain_page.get_by_role("heading", level=1)).to_have_text("Device connected")
 
 
 def test_nothing_is_wrong_with_any_of_the_pages(

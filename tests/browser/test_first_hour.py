@@ -33,7 +33,7 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
     page.get_by_role("link", name="Register").first.click()
     page.get_by_label("Name", exact=True).fill("Weather station")
     page.get_by_label("Redirect URIs").fill(CALLBACK)
-    page.get_by_label("Know who you are").check()
+    page.get_by_label("Read your profile").check()
     page.get_by_role("button", name="Register application").click()
     credentials = page.locator("main").inner_text()
     secret = page.locator("#client-secret").text_content() or ""
@@ -50,7 +50,7 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
     page.goto(f"{gatebell.url}/oauth/authorize?{urlencode(asked)}")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Weather station")
     expect(page.locator("main")).to_contain_text(person.username)
-    expect(page.locator("main")).to_contain_text("Know who you are")
+    expect(page.locator("main")).to_contain_text("Read your profile")
     expect(page.locator("main")).to_contain_text("this computer (127.0.0.1:1)")
     answer = redirect_after(page, "Authorize Weather station")
 

@@ -72,7 +72,7 @@ def test_the_result_of_a_test_alert(
     page.goto(integration(endpoint, "test"))
     page.get_by_label("Payload").fill(json.dumps(PAYLOAD))
     page.get_by_role("button", name=button, exact=True).click()
-    expect(page.get_by_text("1 alert was understood")).to_be_visible()
+    expect(page.get_by_text("1 alert was parsed")).to_be_visible()
     check(page)
     page.get_by_label("Payload").fill(HOSTILE)
     page.get_by_role("button", name=button, exact=True).click()
@@ -91,14 +91,14 @@ def test_the_sample_its_tree_and_its_previews(
     check(page)
     for field in ("Title", "Severity", "Description", "Start time", "Hosts"):
         with page.expect_response(lambda answer: answer.url.endswith("/preview")):
-            page.get_by_label(f"{field}: fed from").select_option(CHOICE)
-    expect(page.get_by_role("complementary")).to_contain_text("Why this severity")
+            page.get_by_label(f"{field}: source field").select_option(CHOICE)
+    expect(page.get_by_role("complementary")).to_contain_text("Severity source")
     check(page)
-    page.get_by_role("button", name="Try it on the last deliveries").click()
-    expect(page.get_by_text("The last deliveries, read by this draft")).to_be_visible()
+    page.get_by_role("button", name="Preview on recent deliveries").click()
+    expect(page.get_by_text("Recent deliveries with this draft")).to_be_visible()
     check(page)
     page.get_by_role("button", name="Save mapping").click()
-    expect(page.get_by_text("The mapping is saved.")).to_be_visible()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()
     check(page)
     assert told == []
 

@@ -22,13 +22,13 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
     page.goto(f"{base}/configure")
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
-    page.get_by_role("button", name="Read the sample").click()
+    page.get_by_role("button", name="Parse sample").click()
     preview = page.get_by_role("complementary")
     expect(preview).to_contain_text("New: Alert")
 
-    page.get_by_label("Title: fed from").select_option(TITLE)
+    page.get_by_label("Title: source field").select_option(TITLE)
     expect(preview).to_contain_text("Disk full")
-    page.get_by_label("Severity: fed from").select_option(label="event.level = “High”")
+    page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
     expect(preview).to_contain_text("severity is “High”")
     assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
 
@@ -37,7 +37,7 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     expect(page.get_by_role("button", name="Save mapping")).to_be_disabled()
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Save mapping").click()
-    expect(page.get_by_text("The mapping is saved.")).to_be_visible()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()
     stored = integrations_of(live_sqlite, endpoint.project)[0].mapping
     assert stored == {"title": [["event", "name"]], "severity": [["event", "level"]]}
 
@@ -50,9 +50,9 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: P
     base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
     page.goto(f"{base}/configure")
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
-    page.get_by_role("button", name="Read the sample").click()
-    page.get_by_label("Title: fed from").select_option(TITLE)
-    page.get_by_role("button", name="Try it on the last deliveries").click()
+    page.get_by_role("button", name="Parse sample").click()
+    page.get_by_label("Title: source field").select_option(TITLE)
+    page.get_by_role("button", name="Preview on recent deliveries").click()
     expect(page.get_by_role("complementary")).to_contain_text("Disk full")
     page.get_by_role("button", name="Save mapping").click()
-    expect(page.get_by_text("The mapping is saved.")).to_be_visible()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()

@@ -34,12 +34,12 @@ def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
     add_passkey(page, localhost, charlie, "My laptop")
     expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
     assert key.passkeys() == 1
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved my codes").click()
     expect(page.locator("main")).to_contain_text("My laptop")
 
     sign_out(page)
     give_password(page, charlie)
-    expect(page.get_by_role("heading", level=1)).to_have_text("One more step")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Two-factor authentication")
     page.get_by_role("button", name="Use a passkey").click()
     page.wait_for_url(f"{localhost.url}/")
     assert methods_of(localhost, charlie) in {"pwd hwk mfa", "pwd swk mfa"}
@@ -56,12 +56,12 @@ def test_somebody_elses_finger_opens_nothing_and_the_page_says_so(
 ) -> None:
     have_signed_in(page, localhost, charlie)
     add_passkey(page, localhost, charlie, "My laptop")
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved my codes").click()
     sign_out(page)
     key.is_used_by(owner=False)
     button = page.get_by_role("button", name="Sign in with a passkey")
     button.click()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was done")
+    expect(page.get_by_role("alert")).to_contain_text("The request was cancelled")
     expect(button).to_be_enabled()
     key.is_used_by(owner=True)
     button.click()
@@ -99,12 +99,12 @@ def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
     app = pyotp.TOTP(page.locator("#seed").inner_text().replace(" ", ""))
     page.get_by_role("textbox", name="Code").fill(code_of(app))
     page.get_by_label("Current password").fill(charlie.password)
-    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("button", name="Turn on").click()
     codes = page.locator("#recovery-codes").inner_text().split()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as a file").click()
     assert download.value.path().read_text(encoding="utf-8").split()[-10:] == codes
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved my codes").click()
     sign_out(page)
     expect(page.get_by_role("button", name="Sign in with a passkey")).to_be_hidden()
     give_password(page, charlie)
@@ -144,7 +144,7 @@ def test_nothing_is_wrong_with_any_of_the_pages(
     problems += problems_of(page)
     page.get_by_role("textbox", name="Code").fill("000000")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("This code is not right")).to_be_visible()
+    expect(page.get_by_text("This code is wrong")).to_be_visible()
     problems += problems_of(page)
     assert problems == []
     assert told == []

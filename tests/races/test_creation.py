@@ -21,7 +21,7 @@ def assert_one_winner(actions: list[Callable[[], requests.Response]]) -> None:
     assert Counter(answer.status_code for answer in answers) == {302: 1, 422: len(actions) - 1}
     for answer in answers:
         if answer.status_code == 422:
-            assert "exists already" in answer.text or "Another user has" in answer.text
+            assert "already exists" in answer.text or "Another user has" in answer.text
 
 
 def test_one_of_many_makes_a_group(gatebell: LiveGatebell) -> None:

@@ -220,5 +220,5 @@ def test_the_reason_is_that_of_the_mapping_which_was_used(gatebell: LiveGatebell
     page = page_of(gatebell, endpoint, "/1")
     assert "Why low" in page
     assert "severity is “low”" in page
-    assert "missing, so critical" not in page
+    assert "No severity: treated as critical" not in page
     assert "https://wiki.example/a" in page

@@ -136,7 +136,7 @@ def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **paramete
     for answer in answers:
         assert answer.status_code == 400, (parameters, answer.headers)
         assert "Location" not in answer.headers
-        assert "nobody was signed out" in answer.text
+        assert "You were not signed out" in answer.text
     assert is_signed_in(gatebell, browser)
 
 

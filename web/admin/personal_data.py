@@ -41,7 +41,7 @@ def erase(
     """
     session, moment = db.session(), now()
     if heir is None and not may_delete_applications and count_applications(user, session=session):
-        message = "Say who takes over their applications, or that they are deleted as well."
+        message = "Choose whether to transfer or delete their applications."
         raise InvalidError(message, field="heir")
     key = audit_key(session=session, keyring=services().keyring, now=moment)
     forget_first_password(user.username)

@@ -44,17 +44,17 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "base_url",
         _is_in_the_clear,
-        "begins with http: passwords, codes and tokens cross the network for all to read.",
+        "begins with http: passwords, codes and tokens are sent unencrypted.",
     ),
     (
         "access_token_lifetime_seconds",
         lambda settings: settings.access_token_lifetime_seconds > _LONG_SECONDS,
-        "is more than a day: who steals an access token can use it for as long.",
+        "is more than a day: a stolen access token stays valid that long.",
     ),
     (
         "personal_access_token_lifetime_days",
         lambda settings: settings.personal_access_token_lifetime_days > _YEAR_DAYS,
-        "is more than a year: tokens that nobody remembers stay good.",
+        "is more than a year: forgotten tokens stay valid.",
     ),
     (
         "password_min_length",
@@ -64,29 +64,29 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "api_rate_limit",
         lambda settings: not settings.api_rate_limit,
-        "is off: one script may ask as often as it likes.",
+        "is off: scripts can send unlimited requests.",
     ),
     (
         "oauth_rate_limit",
         lambda settings: not settings.oauth_rate_limit,
-        "is off: one address may ask for tokens as often as it likes.",
+        "is off: one IP address can request tokens without limit.",
     ),
     (
         "ratelimit_storage_uri",
         lambda settings: (
             settings.ratelimit_storage_uri.startswith("memory:") and settings.web_concurrency > 1
         ),
-        "is memory with several web processes: each counts for itself, which makes limits wider.",
+        "is memory with several web processes: each counts separately, so limits are higher.",
     ),
     (
         "metrics_networks",
         lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
-        "holds everybody: whoever reaches the service can read /metrics.",
+        "contains all addresses: anyone who can reach the service can read /metrics.",
     ),
     (
         "log_level",
         lambda settings: settings.log_level == "DEBUG",
-        "is DEBUG, which is meant for looking for a fault, not for every day.",
+        "is DEBUG, which is for troubleshooting only.",
     ),
 )
 

@@ -24,21 +24,25 @@ applications = AppGroup("applications", help="OAuth clients.")
     "--redirect-uri",
     "redirect_uris",
     multiple=True,
-    help="Where browsers go back to; several times, or never for devices and passwords alone.",
+    help="Redirect URI. Repeat for several; omit for device codes and passwords only.",
 )
-@click.option("--scopes", required=True, help="Space-separated scopes it may ask for.")
-@click.option("--public", is_flag=True, help="It cannot keep a secret; PKCE is required.")
-@click.option("--require-pkce", is_flag=True, help="Require PKCE although it has a secret.")
+@click.option("--scopes", required=True, help="Space-separated scopes that it can request.")
+@click.option("--public", is_flag=True, help="Public client without a secret; PKCE is required.")
+@click.option(
+    "--require-pkce", is_flag=True, help="Require PKCE for a confidential client as well."
+)
 @click.option(
     "--refresh-for-devices",
     is_flag=True,
-    help="Give refresh tokens to devices and password sign-ins as well.",
+    help="Issue refresh tokens for device codes and passwords as well.",
 )
 @click.option("--trusted", is_flag=True, help="Do not ask users for consent; with --instance-wide.")
-@click.option("--instance-wide", is_flag=True, help="Of the instance: all administrators keep it.")
+@click.option(
+    "--instance-wide", is_flag=True, help="Instance-wide: any administrator can manage it."
+)
 @one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
-    """Register an application and print its credentials: a secret is shown this once."""
+    """Register an application and print its credentials. The secret is shown only once."""
     user = get_user(owner, session=db.session())
     details = ApplicationDetails(
         name=options["name"],

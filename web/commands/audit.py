@@ -35,11 +35,11 @@ class HeadType(click.ParamType[Head]):
 @click.option(
     "--head",
     type=HeadType(),
-    help="A head that was noted earlier, such as in the log: has to be there still.",
+    help="A head recorded earlier, for example in the log, which must still exist.",
 )
 @with_appcontext
 def verify_command(*, head: Head | None) -> None:
-    """Check that nobody changed, added or removed events in the database; leave 1 if so."""
+    """Verify that no audit events were changed, added or removed; exit with 1 otherwise."""
     session = _reading_session()
     key = audit_key(session=session, keyring=services().keyring, now=now())
     verdict = verify(session=session, key=key, recorded=head)

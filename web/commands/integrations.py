@@ -21,7 +21,7 @@ _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
 #: The command line has all permissions.
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 
-integrations = AppGroup("integrations", help="Where projects receive alerts.")
+integrations = AppGroup("integrations", help="Alert integrations of projects.")
 
 
 @integrations.command("create")
@@ -33,16 +33,14 @@ integrations = AppGroup("integrations", help="Where projects receive alerts.")
     required=True,
     help="http: any JSON. prometheus: Alertmanager's webhook. external: link to an on-call tool.",
 )
-@click.option("--name", required=True, help="Name that maintainers read.")
-@click.option(
-    "--api-url", help="Address of the on-call tool, for the type external; else any will do."
-)
-@click.option("--inactive", is_flag=True, help="Do not turn it on yet.")
+@click.option("--name", required=True, help="Name of the integration.")
+@click.option("--api-url", help="URL of the on-call tool (type external).")
+@click.option("--inactive", is_flag=True, help="Create it turned off.")
 @one_transaction
 def create_integration_command(
     *, project: str, kind: str, name: str, api_url: str | None, inactive: bool
 ) -> dict[str, Any]:
-    """Create an integration in PROJECT and print its address and key."""
+    """Create an integration in PROJECT and print its URL and key."""
     context = integration_context(get_project(project, _OPERATOR, session=db.session()))
     created, key = alert_integrations.create_integration(
         context,

@@ -18,7 +18,7 @@ keys = AppGroup("keys", help="Keys that sign ID tokens.")
 @keys.command("list")
 @one_transaction
 def list_keys_command() -> dict[str, Any]:
-    """List the keys that are published, the oldest first."""
+    """List the published keys, oldest first."""
     published = list_published_keys(session=db.session(), now=now())
     return {"keys": [key.as_json() for key in published]}
 
@@ -29,12 +29,12 @@ def list_keys_command() -> dict[str, Any]:
     type=click.Choice([each.value for each in KeyRotation]),
     default=KeyRotation.AFTER_NOTICE.value,
     show_default=True,
-    help="When the new key signs, and what becomes of the old ones.",
+    help="When the new key starts signing, and whether the old keys are kept.",
 )
 @click.option("--bits", type=int, default=USUAL_BITS, show_default=True, help="Size of the key.")
 @one_transaction
 def rotate_keys_command(*, handover: str, bits: int) -> dict[str, Any]:
-    """Make a new key; the old ones stay published until all that they signed has expired."""
+    """Create a key. Old keys stay published until all their ID tokens have expired."""
     session, moment = db.session(), now()
     kid = rotate(
         KeyRotation(handover), bits=bits, session=session, keyring=services().keyring, now=moment

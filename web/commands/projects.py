@@ -26,7 +26,7 @@ from web.http.audit_events import record_event
 from web.http.routes import reserved_names
 from web.services import now
 
-groups = AppGroup("groups", help="Namespaces of projects.")
+groups = AppGroup("groups", help="Groups of projects.")
 
 
 @groups.command("create")
@@ -34,7 +34,7 @@ groups = AppGroup("groups", help="Namespaces of projects.")
 @click.option("--owner", help="User who becomes the owner.")
 @one_transaction
 def create_group_command(*, path: str, owner: str | None) -> dict[str, Any]:
-    """Create the group PATH; `acme/shops` lies in `acme`, which must exist."""
+    """Create the group PATH. For a subgroup such as `acme/shops`, `acme` must exist."""
     session = db.session()
     group = creation.create_group(path, reserved=reserved_names(), session=session, now=now())
     if owner:
@@ -43,7 +43,7 @@ def create_group_command(*, path: str, owner: str | None) -> dict[str, Any]:
     return {"id": group.group_id, "path": group.path}
 
 
-projects = AppGroup("projects", help="What alerts belong to.")
+projects = AppGroup("projects", help="Projects.")
 
 
 @projects.command("create")
@@ -53,12 +53,12 @@ projects = AppGroup("projects", help="What alerts belong to.")
     type=click.Choice(VISIBILITIES),
     default="private",
     show_default=True,
-    help="Who may see the project: members, everybody signed in, everybody.",
+    help="Visibility: members, signed-in users, or everyone.",
 )
 @click.option("--owner", help="User who becomes the owner.")
 @one_transaction
 def create_project_command(*, path: str, visibility: str, owner: str | None) -> dict[str, Any]:
-    """Create the project GROUP/NAME; the group must exist."""
+    """Create the project GROUP/NAME. The group must exist."""
     session = db.session()
     project = creation.create_project(
         path, visibility=visibility, reserved=reserved_names(), session=session, now=now()
@@ -69,7 +69,7 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
 
-members = AppGroup("members", help="Who has which role where.")
+members = AppGroup("members", help="Members of groups and projects.")
 
 
 @members.command("add")
@@ -78,7 +78,7 @@ members = AppGroup("members", help="Who has which role where.")
 @click.argument("role")
 @one_transaction
 def add_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
-    """Give USER, who is no member yet, a ROLE: Guest, Planner … Maintainer or Owner."""
+    """Add USER as a member with ROLE: Guest, Planner … Maintainer or Owner."""
     wanted = role_named(role)
     found = get_namespace(namespace, session=db.session())
     member = add_member(found, user, wanted, by=OPERATOR, session=db.session(), now=now())
@@ -92,7 +92,7 @@ def add_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any
 @click.argument("role")
 @one_transaction
 def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
-    """Give USER, who is a member, another ROLE."""
+    """Change the role of the member USER to ROLE."""
     session, wanted = db.session(), role_named(role)
     found = get_namespace(namespace, session=session)
     number = find_member(found, user, session=session)
@@ -107,7 +107,7 @@ def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, 
 @click.argument("user")
 @one_transaction
 def remove_member_command(*, namespace: str, user: str) -> dict[str, Any]:
-    """Take USER out; a role in a group above stays."""
+    """Remove the member USER. Inherited roles are kept."""
     session = db.session()
     found = get_namespace(namespace, session=session)
     number = find_member(found, user, session=session)

@@ -12,5 +12,5 @@ from web.services import services
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
-    """Remove expired rows and old deliveries at once, and print how many."""
+    """Remove expired rows and old deliveries now, and print how many were removed."""
     click.echo(json.dumps(prune_database(services().live_settings.environment)))

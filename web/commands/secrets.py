@@ -11,13 +11,13 @@ from web.commands.transaction import one_transaction, with_any_key
 from web.extensions import db
 from web.services import now, services
 
-secrets = AppGroup("secrets", help="The secret key: how far a change of it has come.")
+secrets = AppGroup("secrets", help="Rotation of the secret key.")
 
 
 @secrets.command("status")
 @with_any_key
 def status_command() -> dict[str, Any]:
-    """Tell which hosts know which key, what still needs an older one, and what comes next."""
+    """Show which hosts know which key, what still needs an older key, and the next step."""
     seen = rotation(services().keyring, session=db.session(), now=now())
     return {
         "keys": [_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
@@ -32,7 +32,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @one_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Encrypt with SECRET_KEY what older keys encrypted, once every host knows it."""
+    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must know it."""
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):
@@ -45,7 +45,7 @@ def reencrypt_command() -> dict[str, Any]:
 @secrets.command("forget")
 @with_any_key
 def forget_command() -> dict[str, Any]:
-    """Forget lost keys: start anew with SECRET_KEY; what other keys made is void."""
+    """Give up lost keys and continue with SECRET_KEY. Data of the lost keys is void."""
     session, keyring = db.session(), services().keyring
     gone = forget_missing_keys(keyring, session=session)
     record_use(keyring, session=session, now=now())

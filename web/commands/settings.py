@@ -18,7 +18,7 @@ instance_settings = AppGroup("settings", help="Settings that can change while th
 @click.argument("value")
 @one_transaction
 def set_setting_command(*, name: str, value: str) -> dict[str, Any]:
-    """Set NAME to VALUE for every process; docs/settings.md lists the names."""
+    """Set NAME to VALUE for all processes. docs/settings.md lists the names."""
     return store_setting(name, value, session=db.session(), now=now())
 
 
@@ -26,12 +26,12 @@ def set_setting_command(*, name: str, value: str) -> dict[str, Any]:
 @click.argument("name")
 @one_transaction
 def reset_setting_command(*, name: str) -> dict[str, Any]:
-    """Let NAME be again what the environment says, or the default."""
+    """Reset NAME to the value of the environment or to its default."""
     return forget_setting(name, session=db.session())
 
 
 @instance_settings.command("list")
 @one_transaction
 def list_settings_command() -> dict[str, Any]:
-    """List what was changed while the service ran; everything else is as it was started."""
+    """List the settings that were changed at run time."""
     return {"changed": stored_settings(session=db.session())}

@@ -23,10 +23,12 @@ tokens = AppGroup("tokens", help="Personal access tokens.")
 @click.argument("user")
 @click.option("--name", required=True, help="What the token is for.")
 @click.option("--scopes", required=True, help="Space-separated scopes.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Lifetime; by default the setting's.")
+@click.option(
+    "--days", type=click.IntRange(1, 3650), help="Lifetime in days; the default is a setting."
+)
 @one_transaction
 def create_token_command(*, user: str, name: str, scopes: str, days: int | None) -> dict[str, Any]:
-    """Create a personal access token for USER; it is shown this once."""
+    """Create a personal access token for USER. It is shown only once."""
     days = days or settings().personal_access_token_lifetime_days
     token = create_token(
         get_user(user, session=db.session()).id,
@@ -45,7 +47,7 @@ def create_token_command(*, user: str, name: str, scopes: str, days: int | None)
 @click.argument("user")
 @one_transaction
 def list_tokens_command(*, user: str) -> dict[str, Any]:
-    """List the personal access tokens of USER, the newest first."""
+    """List the personal access tokens of USER, newest first."""
     wanted = TokenFilter(owner_id=get_user(user, session=db.session()).id)
     found = list_tokens(wanted, session=db.session(), now=now())
     return {"tokens": [token.as_json() for token in found.items]}
@@ -55,7 +57,7 @@ def list_tokens_command(*, user: str) -> dict[str, Any]:
 @click.argument("token_id", metavar="ID", type=click.IntRange(1))
 @one_transaction
 def revoke_token_command(*, token_id: int) -> dict[str, Any]:
-    """Make the personal access token ID worthless at once; ask `tokens list` for the number."""
+    """Revoke the personal access token ID. `tokens list` shows the ids."""
     token = revoke_token(token_id, owner_id=None, session=db.session(), now=now())
     _record(EventKind.TOKEN_REVOKED, token)
     return token.as_json()

@@ -27,7 +27,7 @@ from web.services import now, services, settings
 from web.settings.password_rules import hash_cost, password_rules
 from web.signing_in.account_access import end_access
 
-users = AppGroup("users", help="People who sign in.")
+users = AppGroup("users", help="User accounts.")
 #: The largest page of a list.
 _MOST = 1_000
 
@@ -35,14 +35,14 @@ _MOST = 1_000
 @users.command("create")
 @click.argument("name")
 @click.option("--email", required=True, help="E-mail address.")
-@click.option("--display-name", default="", help="Name that people read; the user name if empty.")
+@click.option("--display-name", default="", help="Display name; defaults to the user name.")
 @click.option("--admin", is_flag=True, help="Make an administrator of the instance.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @one_transaction
 def create_user_command(
     *, name: str, email: str, display_name: str, admin: bool, password_stdin: bool
 ) -> dict[str, Any]:
-    """Create a user. Without --password-stdin a password is made up and printed."""
+    """Create a user. Without --password-stdin, a random password is printed."""
     given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     password = given if given is not None else generate_password(name)
     new = NewUser(username=name, email=email, name=display_name, password=password, is_admin=admin)
@@ -64,7 +64,7 @@ def create_user_command(
 @click.argument("name")
 @one_transaction
 def remove_second_factors_command(*, name: str) -> dict[str, Any]:
-    """Let the password of the user NAME alone open the account: app, passkeys, codes are gone."""
+    """Remove the second factors of the user NAME: app, passkeys and recovery codes."""
     user = get_user(name, session=db.session())
     had_any = remove_second_factors(user.id, session=db.session())
     if had_any:
@@ -78,7 +78,7 @@ def remove_second_factors_command(*, name: str) -> dict[str, Any]:
 @click.argument("name")
 @one_transaction
 def lock_command(*, name: str) -> dict[str, Any]:
-    """Keep the user NAME out at once: signed out everywhere, and no password or token works."""
+    """Lock the user NAME: signed out everywhere, passwords and tokens stop working."""
     user = get_user(name, session=db.session())
     locked = lock(user.id, by=None, session=db.session())
     return _recorded(EventKind.USER_LOCKED, locked)
@@ -88,7 +88,7 @@ def lock_command(*, name: str) -> dict[str, Any]:
 @click.argument("name")
 @one_transaction
 def unlock_command(*, name: str) -> dict[str, Any]:
-    """Let the user NAME in again, also after too many wrong passwords."""
+    """Unlock the user NAME, also after too many failed sign-ins."""
     user = get_user(name, session=db.session())
     unlocked = unlock(user.id, session=db.session(), keyring=services().keyring)
     return _recorded(EventKind.USER_UNLOCKED, unlocked)
@@ -96,13 +96,13 @@ def unlock_command(*, name: str) -> dict[str, Any]:
 
 @users.command("reset-password")
 @click.argument("name")
-@click.option("--keep-applications", is_flag=True, help="Leave applications signed in.")
-@click.option("--revoke-tokens", is_flag=True, help="Revoke personal access tokens, too.")
+@click.option("--keep-applications", is_flag=True, help="Keep applications authorized.")
+@click.option("--revoke-tokens", is_flag=True, help="Also revoke personal access tokens.")
 @one_transaction
 def reset_password_command(
     *, name: str, keep_applications: bool, revoke_tokens: bool
 ) -> dict[str, Any]:
-    """Give the user NAME a random password, to be changed at the next sign-in, and print it.
+    """Reset the password of the user NAME and print the new one, to be changed at sign-in.
 
     All browsers and applications are signed out.
     """
@@ -128,17 +128,17 @@ def reset_password_command(
 @click.argument("name")
 @one_transaction
 def export_command(*, name: str) -> dict[str, Any]:
-    """Print all that is kept of the user NAME, without any secret."""
+    """Print all personal data of the user NAME, without secrets."""
     return exported(get_user(name, session=db.session()))
 
 
 @users.command("delete")
 @click.argument("name")
-@click.option("--applications-to", default="", help="User who takes over their applications.")
+@click.option("--applications-to", default="", help="New owner of their applications.")
 @click.option("--delete-applications", is_flag=True, help="Delete their applications as well.")
 @one_transaction
 def delete_command(*, name: str, applications_to: str, delete_applications: bool) -> dict[str, Any]:
-    """Erase the user NAME: what is theirs goes, events and notes stay without the name."""
+    """Erase the user NAME. Events and notes are kept without the name."""
     session = db.session()
     heir = get_user(applications_to, session=session) if applications_to else None
     user = get_user(name, session=session)
@@ -148,11 +148,11 @@ def delete_command(*, name: str, applications_to: str, delete_applications: bool
 
 @users.command("list")
 @click.option("--group", type=click.Choice(tuple(GROUPS)), default="people", show_default=True)
-@click.option("--search", default="", help="Words in the user name, the name or the address.")
-@click.option("--before", type=click.IntRange(1), help="Go on below this id: what `next` said.")
+@click.option("--search", default="", help="Search user names, names and e-mail addresses.")
+@click.option("--before", type=click.IntRange(1), help="Start below this id: the value of `next`.")
 @one_transaction
 def list_users_command(*, group: str, search: str, before: int | None) -> dict[str, Any]:
-    """List accounts, the newest first."""
+    """List accounts, newest first."""
     wanted, part = AccountFilter(group=group, search=search), Slice(size=_MOST, before=before)
     page = page_of_accounts(wanted, part, session=db.session())
     return {"users": [each.as_json() for each in page.items], "next": page.next_before}

@@ -129,7 +129,7 @@ def _for_administrators(view: Callable[..., Any]) -> Callable[..., Any]:
         if not current_user.is_authenticated:
             return _to_sign_in()
         if not current_user.is_admin:
-            message = "There is no such page."
+            message = "Page not found."
             raise NotFoundError(message)
         return view(*args, **kwargs)
 
@@ -159,7 +159,7 @@ administrator_afresh = Mark(
 
 
 def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
-    flash("This needs a fresh sign-in: prove that it is you, then do it once more.", "warning")
+    flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
     begin = url_for("admin.users.show", user_id=user_id) if user_id else current_path()
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 

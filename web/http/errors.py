@@ -93,18 +93,21 @@ _OAUTH_CODES = {
 
 #: Texts of error pages for errors without a message.
 _SENTENCES = {
-    400: ("This request cannot be read", "Go back, reload the page and try again."),
-    403: ("You may not do this", "Ask a maintainer or owner for a higher role."),
-    404: ("There is nothing here", "The page may have moved, or you are not a member of it."),
-    405: ("This is not how to ask", "Open the page from a link instead."),
-    408: ("This request did not arrive in time", "Check your connection, then try again."),
-    413: ("That is too much", "Send something smaller."),
-    429: ("That was too often", "Wait a few minutes, then try again."),
-    500: ("Something broke on our side", "Nothing was changed. Try again; if it stays, tell us."),
-    503: ("We cannot answer just now", "Try again in a moment; nothing was changed."),
+    400: ("Bad request", "Go back, reload the page and try again."),
+    403: ("Access denied", "Ask a maintainer or owner for a higher role."),
+    404: ("Page not found", "Page not found, or you do not have access."),
+    405: ("Method not allowed", "Open the page from a link instead."),
+    408: ("Request timeout", "Check your connection, then try again."),
+    413: ("Request too large", "Send a smaller request."),
+    429: ("Too many requests", "Wait a few minutes, then try again."),
+    500: (
+        "Internal server error",
+        "Nothing was changed. Try again; if the error persists, contact an administrator.",
+    ),
+    503: ("Service unavailable", "Try again in a moment; nothing was changed."),
 }
 #: Text for unknown query parameters of a list.
-_UNKNOWN_QUERY = ("This list cannot be shown so", "Correct the address, or begin anew.")
+_UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
 
 
 def status_of(error: Exception) -> int:

@@ -24,7 +24,7 @@ class ExpiredFormError(DomainError):
 
     def __init__(self) -> None:
         """Advise to start again."""
-        super().__init__("This question is no longer open. Start again from the application.")
+        super().__init__("This form has expired. Start again from the application.")
 
 
 @dataclass(frozen=True, kw_only=True)

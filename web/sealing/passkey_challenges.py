@@ -32,7 +32,9 @@ def get_relying_party() -> RelyingParty:
     """Return the relying party, or raise NotFoundError."""
     party = find_relying_party()
     if party is None:
-        message = "Passkeys need an address with https and a name, and this service has none."
+        message = (
+            "Passkeys need a URL with https and a host name, which this service does not have."
+        )
         raise NotFoundError(message)
     return party
 
@@ -50,7 +52,7 @@ def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
             session.pop(_SESSION_KEY, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
         )
     except BrokenSealError as error:
-        message = "This took too long, or you went on in another window. Try again."
+        message = "This request has expired. Try again."
         raise PasskeyRefusedError(message) from error
     return CeremonyResponse(
         credential=credential, challenge=bytes.fromhex(challenge), party=get_relying_party()

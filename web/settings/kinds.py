@@ -139,8 +139,9 @@ def base_url() -> Kind[str]:
 
     return Kind(
         read,
-        "an http or https address without user name, query or fragment (https://host/path); "
-        "a path is of letters, digits, dots, lines and tildes and begins like no address of ours",
+        "an http or https URL without user name, query or fragment (https://host/path); "
+        "a path has letters, digits, dots, dashes, underscores and tildes, and does not begin "
+        "like a path of the service",
     )
 
 
@@ -235,7 +236,9 @@ def counter_storage() -> Kind[str]:
             raise ValueError(text) from error
         return text
 
-    return Kind(read, "memory://, or the address of a Redis (redis://) or memcached (memcached://)")
+    return Kind(
+        read, "memory://, or the URL of a Redis (redis://) or memcached (memcached://) server"
+    )
 
 
 def mail_url() -> Kind[str]:
@@ -251,7 +254,7 @@ def mail_url() -> Kind[str]:
         _ = parts.port  # raises ValueError when it is not a port number
         return text
 
-    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with the user or without")
+    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with or without a user")
 
 
 def mail_address() -> Kind[str]:

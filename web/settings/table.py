@@ -23,19 +23,19 @@ class Settings:
     base_url: str = computed(
         "http://HOST:PORT",
         kinds.base_url(),
-        "Address under which people and clients reach the service; also the issuer.",
+        "Public URL of the service; also the issuer.",
     )
     trusted_proxies: int = fixed(
         0,
         kinds.whole_number(0, 10),
-        "How many reverse proxies in front may tell the client's address by X-Forwarded-For.",
+        "Number of trusted reverse proxies that set X-Forwarded-For.",
     )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
     )
 
     instance_path: Path = computed(  # noqa: RUF009 - makes a field
-        "./instance", kinds.directory(), "Directory for the files that the service keeps."
+        "./instance", kinds.directory(), "Directory for the files of the service."
     )
     database_url: str = computed_secret(
         "sqlite:///gatebell.db",
@@ -43,74 +43,72 @@ class Settings:
         "The database; a relative SQLite file lies in INSTANCE_PATH.",
     )
     database_connect_timeout_seconds: int = fixed(
-        2, kinds.whole_number(1, 60, "seconds"), "How long to try to reach Postgres."
+        2, kinds.whole_number(1, 60, "seconds"), "Timeout for connections to Postgres."
     )
     database_statement_timeout_ms: int = fixed(
         15_000,
         kinds.whole_number(100, 600_000, "milliseconds"),
-        "How long the database may work on one statement.",
+        "Timeout for one database statement.",
     )
     migrate_on_start: bool = fixed(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Migrate the database when the service starts; when off, `make migrate` has to.",
+        "Migrate the database at startup; otherwise run `make migrate`.",
     )
     database_pool_size: int = fixed(
         8,
         kinds.whole_number(1, 512),
-        "Connections to the database that a web process opens for pages, and as many again for "
+        "Database connections that a web process opens for pages, and the same number for "
         "receivers and tokens.",
     )
     sqlite_busy_timeout_ms: int = fixed(
         5_000,
         kinds.whole_number(0, 60_000, "milliseconds"),
-        "How long to wait for a lock of SQLite.",
+        "Timeout for a lock of SQLite.",
     )
 
     secret_key: str = computed_secret(
-        "made once in INSTANCE_PATH/secret_key; with Postgres it has to be given",
+        "created in INSTANCE_PATH/secret_key; required with Postgres",
         kinds.long_secret(),
         "Signs, hashes and encrypts; the same on every machine that shares the database.",
     )
     secret_key_fallbacks: tuple[str, ...] = secret(
-        (), kinds.long_secrets(), "Earlier secret keys that are still good for reading."
+        (), kinds.long_secrets(), "Earlier secret keys that can still be used to read data."
     )
 
     web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Web processes.")
     web_connections: int = fixed(
         5_000,
         kinds.whole_number(10, 100_000),
-        "Connections of clients that a web process holds at the same time; more wait.",
+        "Concurrent client connections of a web process; further ones wait.",
     )
-    worker_threads: int = fixed(
-        2, kinds.whole_number(1, 64), "Threads of the process for background work."
-    )
+    worker_threads: int = fixed(2, kinds.whole_number(1, 64), "Threads of the background worker.")
     keep_alive_seconds: int = fixed(
         65,
         kinds.whole_number(1, 3_600, "seconds"),
-        "How long an idle connection stays open; more than the proxy in front waits.",
+        "Timeout for idle client connections; longer than that of a proxy in front.",
     )
     graceful_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),
-        "How long requests in flight may take to finish when the service stops.",
+        "Time for open requests to finish when the service stops.",
     )
     request_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),
-        "How long a request may take to come, and as long again to be worked on.",
+        "Time to receive a request, and the same time to process it.",
     )
 
     log_level: str = fixed(
         "INFO",
         kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-        "The least important events that are logged.",
+        "The lowest level that is logged.",
     )
-    log_format: str = fixed("json", kinds.one_of("json", "text"), "How log lines look.")
+    log_format: str = fixed("json", kinds.one_of("json", "text"), "Format of log lines.")
     metrics_token: str = secret(
         "",
         kinds.line_of_text(1_000),
-        "When set, /metrics wants it as a Bearer token; when not, only this machine and "
+        "Bearer token for /metrics. Without one, only this machine and "
         "METRICS_NETWORKS may read it.",
     )
     metrics_networks: str = fixed(
@@ -120,46 +118,44 @@ class Settings:
     session_lifetime_seconds: int = fixed(
         14 * _DAY,
         kinds.whole_number(60, _YEAR, "seconds"),
-        "How long a person stays signed in.",
+        "Lifetime of a sign-in.",
     )
     administrator_proof_seconds: int = fixed(
         900,
         kinds.whole_number(60, _DAY, "seconds"),
-        "How long after signing in an administrator may reset passwords, lock accounts and the "
-        "like; later they sign in again first.",
+        "How long after a sign-in an administrator can reset passwords, lock accounts and the "
+        "like without signing in again.",
     )
     password_min_length: int = live(
-        12, kinds.whole_number(8, 128, "characters"), "The shortest password that may be chosen."
+        12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
     )
     password_hash_memory_kib: int = fixed(
         65_536,
         kinds.whole_number(19_456, 4_194_304, "KiB"),
-        "Memory that hashing a password takes; a worker needs it once for each person who signs "
-        "in at the same moment.",
+        "Memory cost of password hashing; a worker needs it once for each concurrent sign-in.",
     )
     password_hash_passes: int = fixed(
         3,
         kinds.whole_number(2, 100),
-        "How often hashing a password goes over that memory. Hashes that were made at another "
-        "cost are made anew when their owner signs in.",
+        "Time cost of password hashing. Hashes with another cost are renewed at the next sign-in.",
     )
     sign_in_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Failed sign-ins of one account within the window before it must wait.",
+        "Failed sign-ins of one account within the window before it is blocked.",
     )
     sign_in_attempts_per_address: int = live(
         30,
         kinds.whole_number(1, 100_000),
-        "Failed sign-ins from one address within the window before it must wait.",
+        "Failed sign-ins from one IP address within the window before it is blocked.",
     )
     second_factor_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Wrong codes or passkeys of one account within the window before it must wait.",
+        "Wrong codes or passkeys of one account within the window before it is blocked.",
     )
     sign_in_attempts_window_seconds: int = live(
-        600, kinds.whole_number(1, _DAY, "seconds"), "The window in which failed sign-ins count."
+        600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting failed sign-ins."
     )
 
     access_token_lifetime_seconds: int = live(
@@ -174,156 +170,153 @@ class Settings:
     refresh_replay_seconds: int = live(
         10,
         kinds.whole_number(0, 60, "seconds"),
-        "How long a used refresh token gets the same new pair again: for clients that refresh in "
-        "two places at once or lost an answer. After it, reuse counts as theft; 0 for at once.",
+        "How long a used refresh token returns the same new pair: for clients that refresh "
+        "in two places at once or lost a response. Later reuse counts as theft. 0 disables it.",
     )
     pushed_request_lifetime_seconds: int = live(
         90,
         kinds.whole_number(5, 600, "seconds"),
-        "How long an application may take to send the browser after pushing a request (RFC 9126).",
+        "Lifetime of a pushed authorization request (RFC 9126).",
     )
     require_pushed_authorization_requests: bool = live(
         False,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Refuse authorization requests that the application did not push beforehand (RFC 9126).",
+        "Require pushed authorization requests (RFC 9126).",
     )
     dynamic_client_registration: bool = live(
         False,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Let clients register themselves with a personal access token that has api (RFC 7591).",
+        "Allow dynamic client registration with a personal access token with api (RFC 7591).",
     )
     open_client_registration: bool = live(
         False,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Let clients register themselves without any token, where they may register at all.",
+        "Allow dynamic client registration without a token.",
     )
     client_registration_rate_limit: str = live(
-        "20/hour", kinds.rate(), "How often clients of one address may ask to be registered."
+        "20/hour", kinds.rate(), "Rate limit for client registrations from one IP address."
     )
     oauth2_device_grant_flow: bool = live(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Let people approve devices by a code (RFC 8628).",
+        "Enable the device authorization grant (RFC 8628).",
     )
     device_code_lifetime_seconds: int = live(
-        300, kinds.whole_number(1, 1_800, "seconds"), "How long a device waits to be approved."
+        300, kinds.whole_number(1, 1_800, "seconds"), "Lifetime of a device code."
     )
     device_poll_interval_seconds: int = live(
-        5, kinds.whole_number(1, 60, "seconds"), "How long a device waits between two polls."
+        5, kinds.whole_number(1, 60, "seconds"), "Minimum interval between polls of a device."
     )
     user_code_attempts_per_user: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Wrong device codes of one user within the window before they must wait.",
+        "Wrong device codes of one user within the window before the user is blocked.",
     )
     user_code_attempts_per_address: int = live(
         30,
         kinds.whole_number(1, 100_000),
-        "Wrong device codes from one address within the window before it must wait.",
+        "Wrong device codes from one IP address within the window before it is blocked.",
     )
     user_code_attempts_in_all: int = live(
         1_000,
         kinds.whole_number(1, 10_000_000),
-        "Wrong device codes of everybody within the window before everybody must wait.",
+        "Wrong device codes of all users within the window before all are blocked.",
     )
     user_code_attempts_window_seconds: int = live(
-        600, kinds.whole_number(1, _DAY, "seconds"), "The window in which wrong device codes count."
+        600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting wrong device codes."
     )
     password_authentication_enabled_for_git: bool = live(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Accept passwords in the password grant; the name is the one that GitLab gives it.",
+        "Enable the password grant.",
     )
     password_grant_without_client: bool = live(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Let the password grant work without an application.",
+        "Allow the password grant without an application.",
     )
     personal_access_token_lifetime_days: int = live(
         365,
         kinds.whole_number(1, 3_650, "days"),
-        "Lifetime of a personal access token that is made without an expiry.",
+        "Default lifetime of a personal access token.",
     )
     expiring_token_notice_days: int = live(
         7,
         kinds.whole_number(0, 60, "days"),
-        "Days before an access token expires that its owner is told by e-mail; 0 for never.",
+        "Days before the expiry of an access token when its owner gets an e-mail; 0 for never.",
     )
     require_https_redirect_uris: bool = live(
         False,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Refuse new redirect addresses with http, other than loopback.",
+        "Reject new redirect URIs with http, except loopback.",
     )
 
     alert_body_limit_bytes: int = live(
-        _MIB, kinds.whole_number(1_024, 64 * _MIB, "bytes"), "The largest webhook body."
+        _MIB, kinds.whole_number(1_024, 64 * _MIB, "bytes"), "Maximum size of a webhook body."
     )
     alert_nesting_limit: int = live(
-        100, kinds.whole_number(1, 500, "levels"), "The deepest nesting in a webhook body."
+        100, kinds.whole_number(1, 500, "levels"), "Maximum nesting depth of a webhook body."
     )
-    alert_rate_limit: str = live(
-        "", kinds.rate(), "How many webhooks an integration accepts in a time."
-    )
+    alert_rate_limit: str = live("", kinds.rate(), "Rate limit for the webhooks of an integration.")
     api_rate_limit: str = live(
         "2000/minute",
         kinds.rate(),
-        "How many API requests a user may make in a time, or an address without a good token.",
+        "Rate limit for API requests of a user, or of an IP address without a valid token.",
     )
     oauth_rate_limit: str = live(
         "3000/minute",
         kinds.rate(),
-        "How often an address may ask for tokens, revoke, introspect and let devices ask.",
+        "Rate limit for requests of an IP address to the OAuth endpoints.",
     )
     page_rate_limit: str = live(
-        "", kinds.rate(), "How many pages a user, or an address without one, may open in a time."
+        "", kinds.rate(), "Rate limit for pages of a user, or of an IP address without a sign-in."
     )
     ratelimit_storage_uri: str = fixed(
         "memory://",
         kinds.counter_storage(),
-        "Where rate limits are counted; in memory each web process counts for itself.",
+        "Storage of rate limit counters; with memory, each web process counts separately.",
     )
     generic_alert_fingerprinting: bool = live(
         True,  # noqa: FBT003 - the default, not a flag
         kinds.yes_or_no(),
-        "Group webhooks without a fingerprint by their content.",
+        "Group alerts without a fingerprint by their content.",
     )
     delivery_keep_count: int = live(
-        1_000, kinds.whole_number(10, 1_000_000), "Deliveries that an integration keeps at least."
+        1_000,
+        kinds.whole_number(10, 1_000_000),
+        "Minimum number of deliveries kept for an integration.",
     )
     delivery_keep_days: int = live(
-        30, kinds.whole_number(1, 3_650, "days"), "How long deliveries are kept beyond that."
+        30, kinds.whole_number(1, 3_650, "days"), "Retention of further deliveries."
     )
     refused_delivery_samples_per_minute: int = live(
         30,
         kinds.whole_number(0, 10_000),
-        "Refused webhooks of one integration and status kept each minute; the rest is counted.",
+        "Rejected webhooks of one integration and status logged per minute; others are counted.",
     )
 
     audit_event_keep_days: int = live(
         365,
         kinds.whole_number(1, 36_500, "days"),
-        "How long audit events are kept. Whoever administers the running service can set no less "
-        "than 30 days; only the environment can.",
+        "Retention of audit events. At run time it can be set to no less than 30 days.",
         narrower=kinds.whole_number(30, 36_500, "days"),
     )
     mail_url: str = secret(
         "",
         kinds.mail_url(),
-        "The mail server that sends all e-mail; without one none is sent.",
+        "SMTP server for e-mail; if empty, no e-mail is sent.",
     )
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Sender address of all e-mail; gatebell@ the host of BASE_URL if empty.",
+        "Sender of all e-mail; defaults to gatebell@ the host of BASE_URL.",
     )
 
     form_body_limit_bytes: int = fixed(
-        _MIB, kinds.whole_number(16_384, 64 * _MIB, "bytes"), "The largest body of any other form."
+        _MIB, kinds.whole_number(16_384, 64 * _MIB, "bytes"), "Maximum size of any other form body."
     )
-    page_size: int = live(20, kinds.whole_number(5, 200), "Rows on a page of a list.")
-    tier: str = live(
-        "ultimate", kinds.one_of("free", "premium", "ultimate"), "Which features are on."
-    )
+    page_size: int = live(20, kinds.whole_number(5, 200), "Rows per page of a list.")
+    tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")
     release: str = live("18.0", kinds.release(), "The running release of the interfaces.")
 
     @property

@@ -184,7 +184,7 @@ def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Sessio
 def _get_row(passkey_id: int, owner_id: int, session: Session) -> Passkey:
     found = session.scalar(_passkeys_of(owner_id).where(Passkey.id == passkey_id))
     if found is None:
-        message = "You have no such passkey."
+        message = "Passkey not found."
         raise NotFoundError(message)
     return found
 

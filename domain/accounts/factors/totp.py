@@ -50,7 +50,7 @@ def set_up_app(
     """
     step = _step_of(code, seed, now)
     if step is None:
-        message = "This is not the code of this key. Compare the clock of your device, too."
+        message = "This code is not valid for this key. Check the clock of your device, too."
         raise InvalidError(message, field="code")
     insert = insert_into(TotpDevice, session=session).values(
         user_id=user_id,
@@ -61,7 +61,7 @@ def set_up_app(
     )
     made = session.scalar(insert.on_conflict_do_nothing().returning(TotpDevice.id))
     if made is None:
-        message = "You have an authenticator app already. Remove it first."
+        message = "You already have an authenticator app. Remove it first."
         raise ConflictError(message, field="code")
 
 

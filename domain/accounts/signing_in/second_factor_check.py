@@ -34,8 +34,8 @@ class WrongCodeError(InvalidError):
     def __init__(self) -> None:
         """Use one message for wrong, expired and used codes."""
         message = (
-            "This code is not right, or it was used already. "
-            "Wait for the next one of your app, or take another recovery code."
+            "This code is wrong or was already used. "
+            "Wait for the next code of your app, or use another recovery code."
         )
         super().__init__(message, field="code")
 
@@ -45,7 +45,7 @@ class NoCodeError(InvalidError):
 
     def __init__(self) -> None:
         """Describe the format of the codes."""
-        message = "A code of an app has six digits, a recovery code twelve letters and digits."
+        message = "App codes have six digits, recovery codes twelve letters and digits."
         super().__init__(message, field="code")
 
 

@@ -41,7 +41,7 @@ _LABELS = {
     DeliverySelection.ALL: "All",
     DeliverySelection.ACCEPTED: "Accepted",
     DeliverySelection.REFUSED: "Refused",
-    DeliverySelection.WARNINGS: "With remarks",
+    DeliverySelection.WARNINGS: "With warnings",
     DeliverySelection.TESTS: "Tests",
 }
 
@@ -201,7 +201,7 @@ def get_body(integration_id: int, delivery_id: int, *, session: Session) -> byte
     """Return the body as received; raise NotFoundError if delivery or body is not stored."""
     body = _get(integration_id, delivery_id, session=session).body
     if body is None:
-        raise NotFoundError("The body of this delivery was not kept.")
+        raise NotFoundError("The body of this delivery was not stored.")
     return body
 
 
@@ -212,5 +212,5 @@ def _get(integration_id: int, delivery_id: int, *, session: Session) -> Delivery
         )
     )
     if delivery is None:
-        raise NotFoundError("This delivery is not kept any more.")
+        raise NotFoundError("This delivery is no longer stored.")
     return delivery

@@ -55,7 +55,7 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
     """Return an alert with all its fields, or raise NotFoundError."""
     found = session.execute(ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
     if found is None:
-        message = f"There is no alert {iid} in this project."
+        message = f"Alert {iid} not found in this project."
         raise NotFoundError(message)
     alert: Alert = found[0]
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None

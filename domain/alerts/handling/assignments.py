@@ -38,7 +38,7 @@ def assign(
         select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
     )
     if alert_id is None:
-        message = f"There is no alert {iid} in this project."
+        message = f"Alert {iid} not found in this project."
         raise NotFoundError(message)
     current = session.scalar(
         select(User.username)

@@ -25,10 +25,10 @@ class Grouping:
     fields: Fields = ()
 
 
-NEVER = Grouping(sentence="This alert is never grouped: it was opened without a fingerprint.")
+NEVER = Grouping(sentence="This alert is not grouped: it has no fingerprint.")
 FORGOTTEN = Grouping(
-    sentence="What the fingerprint was made of is not known any more: the payload that opened the "
-    "alert is gone, or the rules of its integration have changed since."
+    sentence="The origin of the fingerprint is unknown: the payload that opened the "
+    "alert is no longer stored, or the integration was changed since."
 )
 
 _Rule = tuple[bytes, str, Any]
@@ -64,19 +64,19 @@ def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_
         mapping.sources[AlertField.FINGERPRINT],
     )
     if fingerprint.is_fingerprint(given):
-        sentence = f"Reports with the same {name} are the same alert."
+        sentence = f"Reports with the same {name} are grouped into one alert."
         yield fingerprint.of_value(given), sentence, {name: given}
     stable = mapping.stable_part(part)
-    sentence = f"Reports that are the same but for {mapping.volatile} are the same alert."
+    sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
     yield fingerprint.of_payload(stable), sentence, stable
 
 
 def _metrics_rules(part: Mapping[str, Any], item: IncomingAlert) -> Iterator[_Rule]:
     given, labels = part.get("fingerprint"), part.get("labels") or {}
     if fingerprint.is_fingerprint(given):
-        sentence = "Reports with the same fingerprint of the sender's are the same alert."
+        sentence = "Reports with the same fingerprint from the sender are grouped into one alert."
         yield fingerprint.of_value(given), sentence, {"fingerprint": given, "labels": labels}
-    sentence = "Reports with the same labels are the same alert."
+    sentence = "Reports with the same labels are grouped into one alert."
     yield fingerprint.of_labels(labels), sentence, {"labels": labels}
-    sentence = "Reports without labels are the same alert if they have the same title."
+    sentence = "Reports without labels are grouped by their title."
     yield fingerprint.of_title(item.title), sentence, {"title": item.title}

@@ -23,7 +23,7 @@ def add_note(
         select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid)
     )
     if alert_id is None:
-        message = f"There is no alert {iid} in this project."
+        message = f"Alert {iid} not found in this project."
         raise NotFoundError(message)
     add_entry(alert_id, NoteKind.NOTE, checked, by=by, session=session, now=now)
 
@@ -31,7 +31,7 @@ def add_note(
 def _checked(text: str) -> str:
     lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not lines:
-        message = "Write something first."
+        message = "Enter a note."
         raise InvalidError(message, field="text")
     if len(lines) > LONGEST_NOTE:
         message = f"A note has at most {LONGEST_NOTE:,} characters; this one has {len(lines):,}."

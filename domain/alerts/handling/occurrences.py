@@ -37,7 +37,7 @@ def read_position(text: str | None) -> Position | None:
         return None
     numbers = text.split("_")
     if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a position
-        message = "This page of the list does not exist; start again at the first one."
+        message = "This page of the list does not exist. Go to the first page."
         raise QueryError(message, field="cursor")
     return int(numbers[0]), int(numbers[1])
 

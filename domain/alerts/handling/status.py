@@ -51,10 +51,10 @@ def change_status(
     """Change the status of an alert; raise ConflictError or NotFoundError."""
     outcome = change_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
-        message = "Another open alert has the same fingerprint; work on that one instead."
+        message = "Another open alert has the same fingerprint."
         raise ConflictError(message, field="status")
     if not outcome.done:
-        message = f"There is no alert {iid} in this project."
+        message = f"Alert {iid} not found in this project."
         raise NotFoundError(message)
 
 
@@ -63,7 +63,7 @@ def change_statuses(
 ) -> StatusChangeResult:
     """Change the status of alerts one by one; a conflict of one does not affect the others."""
     if len(iids) > MOST_AT_ONCE:
-        message = f"Choose at most {MOST_AT_ONCE} alerts at once."
+        message = f"Select at most {MOST_AT_ONCE} alerts at once."
         raise InvalidError(message, field="iid")
     # The intake takes this lock first as well, so the two cannot deadlock.
     session.execute(

@@ -24,9 +24,9 @@ LONGEST_URL = 2000
 #: The error for a missing or malformed URL, by the types that need one.
 _URL_REQUIRED = {
     IntegrationType.PROMETHEUS: (
-        f"Enter an API URL. Any will do, such as {PLACEHOLDER_API_URL}: nothing is asked there."
+        f"Enter an API URL. Any URL is accepted, such as {PLACEHOLDER_API_URL}; it is not used."
     ),
-    IntegrationType.EXTERNAL: "The address of the on-call tool starts with https:// or http://.",
+    IntegrationType.EXTERNAL: "The URL of the on-call tool starts with https:// or http://.",
 }
 
 
@@ -164,7 +164,7 @@ def _checked_name(name: str, integration_type: IntegrationType, *, is_first: boo
     if clean:
         return clean
     if not is_first:
-        message = f"Give it a name: there is another {integration_type.label} in this project."
+        message = f"Enter a name: there is another {integration_type.label} in this project."
         raise InvalidError(message, field="name")
     return integration_type.label
 
@@ -182,7 +182,7 @@ def _check(
         return
     if is_external and active_others:
         message = (
-            "While the link to an on-call tool is active no other integration can be: "
+            "No other integration can be active while the link to an on-call tool is: "
             f"turn off “{active_others[0].name}” first."
         )
         raise InvalidError(message, field="active")
@@ -234,7 +234,7 @@ def get_integration_row(integration_id: int, *, session: Session) -> Integration
 
 
 def _not_found() -> NotFoundError:
-    return NotFoundError("There is no such integration in this project.")
+    return NotFoundError("Integration not found in this project.")
 
 
 def _receiving_url(integration: Integration, context: IntegrationContext) -> str:

@@ -107,5 +107,5 @@ def _update(integration_id: int, seen: str, values: dict[str, Any], *, session: 
         .execution_options(synchronize_session=False)
     )
     if seen != _mark(integration) or session.scalar(statement) is None:
-        raise ConflictError("The key was replaced meanwhile; nothing was changed now.")
+        raise ConflictError("The key was already replaced; nothing was changed.")
     session.refresh(integration)

@@ -118,7 +118,7 @@ def _alertmanager(url: str, key: str) -> Snippet:
 
 def _operator(url: str, key: str) -> Snippet:
     return Snippet(
-        title="Prometheus Operator: for kubectl apply, in the namespace of what is watched",
+        title="Prometheus Operator: for kubectl apply, in the monitored namespace",
         language="yaml",
         text=(
             "apiVersion: v1\n"
@@ -176,7 +176,7 @@ def _python(url: str, key: str, body: object) -> Snippet:
     # The JSON of the body is a Python literal as well: it has no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
-        title="Python, with nothing installed",
+        title="Python, standard library only",
         language="python",
         text=(
             "import json\n"

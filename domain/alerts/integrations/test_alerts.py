@@ -90,7 +90,7 @@ def send_again(
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
-    warnings = (f"Sent again: it first came as delivery {earlier_id}.", *parsed.parse_warnings)
+    warnings = (f"Sent again: first received as delivery {earlier_id}.", *parsed.parse_warnings)
     return receive(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
 
 
@@ -142,7 +142,7 @@ def explain(alert: IncomingAlert) -> ExplainedAlert:
         ("runbook", alert.runbook),
         ("query", alert.query),
         ("incident markdown", alert.markdown),
-        ("address of the graph", alert.generator_url),
+        ("graph URL", alert.generator_url),
     )
     return ExplainedAlert(
         title=alert.title,

@@ -138,5 +138,5 @@ def _read(text: str, key: SortKey) -> Any:
 
 
 def _malformed_cursor() -> QueryError:
-    message = "This page of the list does not exist; start again at the first one."
+    message = "This page of the list does not exist. Go to the first page."
     return QueryError(message, field="cursor")

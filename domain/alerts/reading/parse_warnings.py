@@ -38,4 +38,4 @@ def _limited(warnings: list[str]) -> list[str]:
     if len(warnings) <= MOST_WARNINGS:
         return warnings
     first = warnings[: MOST_WARNINGS - 1]
-    return [*first, f"And {len(warnings) - len(first)} more remarks, which are not kept."]
+    return [*first, f"And {len(warnings) - len(first)} more warnings, which are not stored."]

@@ -27,8 +27,8 @@ def read_severity(value: Any, words: Mapping[str, Severity]) -> tuple[Severity, 
     Case and surrounding spaces do not matter. A missing or unknown word means critical.
     """
     if is_blank(value):
-        return Severity.CRITICAL, "missing, so critical"
+        return Severity.CRITICAL, "No severity: treated as critical"
     severity = words.get(value.strip().lower()) if isinstance(value, str) else None
     if severity is None:
-        return Severity.CRITICAL, f"severity {excerpt(value)} is no known word, so critical"
+        return Severity.CRITICAL, f"Unknown severity {excerpt(value)}: treated as critical"
     return severity, f"severity is {excerpt(value)}"

@@ -20,7 +20,7 @@ from models import Application
 #: What the column holds.
 _LONGEST_NAME = 255
 #: What is written down of an edit that ended the trust in an application.
-ENDED_TRUST: Mapping[str, str] = {"trust": "ended: people are asked for consent again"}
+ENDED_TRUST: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
 
 def _check_name(name: str) -> None:
     if not name.strip() or any(each < " " for each in name):
-        message = "Give the application a name that people will recognize, on one line."
+        message = "Enter a name that users will recognize, on one line."
         raise InvalidError(message, field="name")
     if len(name) > _LONGEST_NAME:
         message = f"A name may have at most {_LONGEST_NAME} characters."
@@ -322,7 +322,7 @@ def _get(
 
 
 def _missing() -> NotFoundError:
-    return NotFoundError("There is no such application, or it is not yours.")
+    return NotFoundError("Application not found, or you do not have access.")
 
 
 def find_by_uid(uid: str, *, session: Session) -> Application | None:

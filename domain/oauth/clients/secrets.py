@@ -115,7 +115,7 @@ def end_secret(application_id: int, secret_id: int, *, session: Session) -> None
         .execution_options(synchronize_session=False)
     )
     if ended is None:
-        message = "That secret has ended already."
+        message = "That secret is already revoked."
         raise NotFoundError(message)
 
 

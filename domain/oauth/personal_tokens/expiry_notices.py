@@ -123,7 +123,7 @@ class _Wording:
         return cls(
             what="Your personal access token",
             page=f"{sign.base_url}/-/user_settings/access_tokens",
-            reason="You get this message because the token is yours.",
+            reason="You receive this message because the token is yours.",
         )
 
     @classmethod
@@ -132,7 +132,7 @@ class _Wording:
         return cls(
             what=f"The access token of {path} named",
             page=f"{sign.base_url}/{page}",
-            reason=f"You get this message because you look after {path}.",
+            reason=f"You receive this message because you are a maintainer of {path}.",
         )
 
 
@@ -155,8 +155,8 @@ def _message(
         text=(
             f"Hello {to.name},\n\n"
             f"{words.what} “{token.name}” expires on {day}, at {ends:%H:%M} UTC.\n"
-            f"What uses it loses access then. {use}\n\n"
-            "Rotate it before that, and you get a new value that is good for as long:\n"
+            f"Everything that uses it loses access then. {use}\n\n"
+            "Rotate it before then to get a new token with the same lifetime:\n"
             f"{words.page}\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"
         ),

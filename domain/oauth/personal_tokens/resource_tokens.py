@@ -31,22 +31,22 @@ SCOPE_WORDS = {
     for view in (
         ScopeView(
             name="api",
-            title="Everything that its role allows",
-            description="Read and change what a member with its role can, here and below.",
+            title="Full access to the API",
+            description="Read and change everything that the role allows.",
         ),
         ScopeView(
             name="read_api",
-            title="Read everything that its role allows",
-            description="Read through the API what a member with its role can, and change nothing.",
+            title="Read access to the API",
+            description="Read everything that the role allows, without changing anything.",
         ),
         ScopeView(
             name="read",
-            title="Read everything that its role allows (older name)",
-            description="The same as read_api; programs written for older releases ask for it.",
+            title="Read access to the API (older name)",
+            description="Same as read_api, for programs written for older releases.",
         ),
         ScopeView(
             name="read_user",
-            title="Know who it is",
+            title="Read the profile",
             description="Read the name of the bot that the token acts as.",
         ),
         ScopeView(
@@ -72,7 +72,7 @@ SCOPE_WORDS = {
         ScopeView(
             name="read_alerts",
             title="Read alerts and incidents",
-            description="See alerts and incidents.",
+            description="Read alerts and incidents.",
         ),
         ScopeView(
             name="write_alerts",

@@ -102,7 +102,7 @@ def check_details(details: TokenDetails) -> TokenDetails:
 def _checked_name(name: str) -> str:
     stripped = name.strip()
     if not stripped:
-        message = "Give the token a name that says what it is for."
+        message = "Enter a name that describes the purpose of the token."
         raise InvalidError(message, field="name")
     if len(stripped) > LONGEST_NAME:
         message = f"A name may have at most {LONGEST_NAME} characters."

@@ -51,7 +51,7 @@ def test_every_page_leads_to_the_one_where_the_password_is_changed(
     asked = authorization_url(gatebell, server_application(gatebell))
     assert_led_there(browser.get(asked, allow_redirects=False))
     page = browser.get(gatebell.url + SECURITY)
-    assert "Choose a password of your own" in page.text
+    assert "Choose a new password" in page.text
     token = form_with(page, "new_password").value("csrf_token")
     form = {"csrf_token": token, "path": "mine"}
     assert_led_there(browser.post(f"{gatebell.url}/groups/new", form, allow_redirects=False))

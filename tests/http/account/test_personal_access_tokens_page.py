@@ -53,9 +53,9 @@ def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None
     again = browser.get(gatebell.url + PAGE)
     assert token not in again.text
     assert "gbp-" not in again.text
-    assert "1 token can act as you" in again.text
+    assert "1 active token." in again.text
     # Scopes are said in words; their names are in the hints.
-    assert "Know who you are" in words(again)
+    assert "Read your profile" in words(again)
     assert 'title="read_user: ' in again.text
 
 
@@ -106,7 +106,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
         assert sentence in words(answer), values
         assert "There is a problem" in answer.text, values
 
-    assert "No token can act as you" in browser.get(gatebell.url + PAGE).text
+    assert "No active tokens" in browser.get(gatebell.url + PAGE).text
 
 
 @pytest.mark.spec("G5")
@@ -154,7 +154,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
     assert Api(gatebell, made.clear).send("GET", "/user").status_code == 401
     after = browser.get(gatebell.url + PAGE)
     assert "The token nightly is revoked." in after.text
-    assert "None of your tokens works any more" in after.text
+    assert "You have no active tokens" in after.text
     second = words(browser.get(f"{gatebell.url}{PAGE}?state=inactive"))
     assert "nightly" in second
     assert "Revoked" in second
@@ -175,7 +175,7 @@ def test_a_token_that_died_meanwhile_is_not_rotated(gatebell: LiveGatebell) -> N
     assert answer.status_code == 302
     after = browser.get(gatebell.url + PAGE)
     assert "revoked or expired already" in after.text
-    assert "No token can act as you" in after.text
+    assert "No active tokens" in after.text
 
 
 @pytest.mark.spec("G4")

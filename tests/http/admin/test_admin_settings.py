@@ -117,7 +117,7 @@ def test_only_what_was_touched_is_stored(gatebell: LiveGatebell) -> None:
 
 def test_nothing_changed_is_nothing_stored(gatebell: LiveGatebell) -> None:
     answer = fill_in(gatebell, TOKENS, "refresh_replay_seconds")
-    assert "Nothing was changed." in next_page(gatebell, answer)
+    assert "No changes." in next_page(gatebell, answer)
     assert stored_settings(gatebell) == {}
 
 
@@ -171,9 +171,9 @@ def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
 
 def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
     store(gatebell, "refresh_replay_seconds", "30")
-    assert "without that: 10 seconds" in page_of(gatebell, TOKENS)
+    assert "otherwise: 10 seconds" in page_of(gatebell, TOKENS)
     answer = press(gatebell, TOKENS, "/refresh_replay_seconds/reset")
-    assert "Refresh replay is what the start gives again." in next_page(gatebell, answer)
+    assert "Refresh replay was reset." in next_page(gatebell, answer)
     assert stored_settings(gatebell) == {}
     event = last_event(gatebell, "refresh_replay_seconds")
     assert (event.details["old"], event.details["new"]) == (30, 10)
@@ -189,7 +189,7 @@ def test_what_is_read_at_the_start_cannot_be_reset(gatebell: LiveGatebell) -> No
 
 def test_what_is_read_at_the_start_cannot_be_sent(gatebell: LiveGatebell) -> None:
     answer = fill_in(gatebell, ADDRESS, "instance_name", port="1", base_url="http://evil.example")
-    assert "Nothing was changed." in next_page(gatebell, answer)
+    assert "No changes." in next_page(gatebell, answer)
 
 
 def test_a_change_is_written_down_with_the_value_before(gatebell: LiveGatebell) -> None:

@@ -261,7 +261,7 @@ def test_my_activity_shows_my_events_and_nobody_elses(gatebell: LiveGatebell, wr
 
     assert mine in page.text
     assert by_others in page.text
-    assert "an operator, by command" in page.text
+    assert "an operator (command line)" in page.text
     assert hers not in page.text
     assert gatebell.http().get(gatebell.url + ACTIVITY, allow_redirects=False).status_code == 302
 

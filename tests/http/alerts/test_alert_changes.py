@@ -58,7 +58,7 @@ def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
     assert lines == [
         "reopened it",
         "wrote",
-        "took the assignment back",
+        "removed the assignee",
         f"assigned it to @{other.username}",
         "assigned it to themselves",
         "acknowledged it",
@@ -97,10 +97,10 @@ def test_a_note_that_is_none_is_refused(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     browser = signed_in(gatebell, alice(gatebell))
-    for text, told in (("  \n ", "Write something first."), ("x" * 10_001, "at most 10,000 char")):
+    for text, told in (("  \n ", "Enter a note."), ("x" * 10_001, "at most 10,000 char")):
         page = do(browser, endpoint, "notes", text=text)
         assert told in page.text
-        assert "Nobody has done anything with it yet." in page.text
+        assert "No activity yet." in page.text
 
 
 @pytest.mark.both_databases

@@ -258,7 +258,7 @@ def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
     for iid in ([], ["x"], ["-1"], ["9" * 30], ["%00"], ["1; DROP TABLE alerts"]):
         answer = change_several(gatebell, endpoint, browser, iid=iid, status="ignored")
         told = browser.get(gatebell.url + answer.headers["Location"]).text
-        assert "Choose alerts first." in told, iid
+        assert "Select alerts first." in told, iid
     assert {alert.status for alert in alerts_of(gatebell, endpoint.project)} == {"triggered"}
 
 

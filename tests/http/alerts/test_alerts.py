@@ -61,7 +61,7 @@ def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) 
         "3 events", "extra.deep", "nested value", "extra.number", "12.5", "Hook",
         "21 November 2026, 07:52:39 UTC",
         'href="https://runbooks.example/disk"',
-        "Reports that are the same but for start_time, end_time, hosts",
+        "Reports that differ only in start_time, end_time, hosts",
     ):  # fmt: skip
         assert text in page.text, text
 

@@ -109,7 +109,7 @@ def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, pat
     if "export.json" not in path:  # an address with .json answers with JSON
         assert answer.headers["Content-Type"].startswith("text/html")
         plain = filled(endpoint_of(gatebell), path, is_quoted=False)
-        assert f'href="{plain}">Show the list without filters' in answer.text
+        assert f'href="{plain}">Clear filters' in answer.text
     assert "sevrity is not known here; this list takes " in answer.text
 
 

@@ -154,7 +154,7 @@ def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_appl
 def test_the_page_says_that_a_token_ends_with_an_application(case: Case) -> None:
     case.made()
     page = case.browser.get(case.gatebell.url + case.project.page)
-    assert "Made by an application, ends with its access" in page.text
+    assert "Created by an application, revoked with its access" in page.text
 
 
 @pytest.mark.both_databases

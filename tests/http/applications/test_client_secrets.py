@@ -79,7 +79,7 @@ def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
     assert is_accepted(gatebell, client, new)
     page = words(open_page(gatebell, browser, client))
     assert "Current" in page
-    assert "Being replaced" in page
+    assert "Expiring" in page
     with database_of(gatebell) as session:
         end = session.scalar(
             select(ApplicationSecret.expires_at).where(
@@ -109,7 +109,7 @@ def test_an_old_secret_whose_time_is_over_is_refused(
 
     assert not is_accepted(gatebell, client, client.secret)
     assert is_accepted(gatebell, client, new)
-    assert "Being replaced" not in words(open_page(gatebell, browser, client))
+    assert "Expiring" not in words(open_page(gatebell, browser, client))
 
 
 @pytest.mark.both_databases

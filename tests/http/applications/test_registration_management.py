@@ -168,7 +168,7 @@ def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
         events = db.session.scalars(select(AuditEvent).order_by(AuditEvent.id.desc()))
         details = events.first().details  # type: ignore[union-attr]
     assert details is not None
-    assert details["trust"] == "ended: people are asked for consent again"
+    assert details["trust"] == "ended: users are asked for consent again"
 
 
 @pytest.mark.both_databases

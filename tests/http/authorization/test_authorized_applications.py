@@ -97,7 +97,7 @@ def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_tak
     assert "Deploy Board" in page.text
     assert "read_user, read_api" in words(page) or "read_api, read_user" in words(page)
     assert "Approval remembered" in page.text
-    assert "1 application may get access again without asking." in words(page)
+    assert "1 application can get access again without asking." in words(page)
     assert submit(browser, page, form_to(page, "/revoke")).status_code == 302
 
     assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text

@@ -71,9 +71,9 @@ def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
     assert "Deploy & Board" in text
     assert "By Bob" in text
     assert alice(gatebell).username in text
-    assert "Know who you are" in text
-    assert "Read everything you can see" in text
-    assert "Act as you" not in text
+    assert "Read your profile" in text
+    assert "Read access to the API" in text
+    assert "Full access" not in text
     assert "client.example" in text
 
 
@@ -120,9 +120,9 @@ def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
     page = ask(browser, gatebell, client, scope="read_user read_api")
     text = words(page)
     asked, _, granted = text.partition("before")
-    assert "Read everything you can see" in asked
-    assert "Know who you are" in granted
-    assert "Know who you are" not in asked
+    assert "Read access to the API" in asked
+    assert "Read your profile" in granted
+    assert "Read your profile" not in asked
     decide(browser, page)
     assert "code" in landing(ask(browser, gatebell, client, scope="read_user read_api"))
 
@@ -149,7 +149,7 @@ def test_a_public_application_is_asked_about_each_time(
     decide(browser, ask(browser, gatebell, phone, **PKCE))
     page = ask(browser, gatebell, phone, **PKCE)
     assert is_question(page)
-    assert "Know who you are" in words(page)
+    assert "Read your profile" in words(page)
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
@@ -203,7 +203,7 @@ def test_a_client_can_have_the_person_asked_although_they_approved(
     decide(browser, ask(browser, gatebell, client))
     page = ask(browser, gatebell, client, prompt=prompt)
     assert is_question(page)
-    assert "Sign in as somebody else" in page.text
+    assert "Use another account" in page.text
     assert "code" in landing(decide(browser, page))
 
 

@@ -206,7 +206,7 @@ def test_a_device_hears_that_the_person_said_no(
     device = codes(gatebell, tv)
     done = press(browser, type_code(browser, gatebell, device["user_code"]), "deny")
     assert done.status_code == 200
-    assert "You said no" in words(done)
+    assert "Access denied" in words(done)
     for _ in range(2):
         assert_refused(poll(gatebell, tv, device["device_code"]), "access_denied")
 
@@ -354,7 +354,7 @@ def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
         form = form_with(page, "redirect_uris")
         scopes = ["read_user", "read_api"]
         submit(owner, page, form, refresh_for_devices=wanted, scopes=scopes, confidential=None)
-        assert ("For every way to get access" in owner.get(address).text) == bool(wanted)
+        assert ("For every grant type" in owner.get(address).text) == bool(wanted)
         device = codes(gatebell, client)
         approve(browser, gatebell, device["user_code"])
         token = poll(gatebell, client, device["device_code"]).json()

@@ -78,9 +78,9 @@ def test_the_request_names_all_that_a_person_needs_to_decide(
     text = words(page)
     assert "Telly & Co" in text
     assert "By Bob" in text
-    assert "Know who you are" in text
-    assert "Read everything you can see" in text
-    assert "Act as you" not in text
+    assert "Read your profile" in text
+    assert "Read access to the API" in text
+    assert "Full access" not in text
     assert "127.0.0.1" in text
     assert "A Python program" in text
     assert "just now" in text

@@ -304,7 +304,7 @@ def test_what_the_address_says_besides_is_passed_over(
     uri = push(gatebell, client, scope="read_user").json()["request_uri"]
     more = {"scope": "api", "state": "another", "redirect_uri": "https://evil.example/"}
     page = ask_at(browser, address(gatebell, client, uri, **more, response_type="token"))
-    assert "Act as you" not in page.text
+    assert "Full access" not in page.text
     answer = decide(browser, page)
     assert answer.headers["Location"].startswith(client.redirect_uri + "?code=")
     assert landing(answer)["state"] == STATE

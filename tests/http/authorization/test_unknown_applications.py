@@ -53,7 +53,7 @@ def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = ask(browser, gatebell, robot)
-    assert "Nobody has checked who this is." in page.text
+    assert "This application is not verified." in page.text
     assert "Registered itself" in page.text
     assert "an application of" not in page.text.lower()
     assert 'href="https://client.example/?a=b&amp;c=&#39;d&#39;"' in page.text
@@ -75,14 +75,14 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
     device = codes(gatebell, robot, client_secret=robot.secret)
     page = type_code(browser, gatebell, device["user_code"])
     assert "Registered itself" in page.text
-    assert "Nobody has checked who this is." in page.text
+    assert "This application is not verified." in page.text
     assert "https://robot.example/" in page.text
     assert "an application of" not in page.text.lower()
     approve(browser, gatebell, device["user_code"])
     form = {"client_secret": robot.secret}
     assert poll(gatebell, robot, device["device_code"], **form).status_code == 200
     listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
-    assert "registered itself, checked by nobody" in listed.text
+    assert "registered itself, not verified" in listed.text
     assert "of Gatebell itself" not in listed.text
     asked = ask(gatebell.http(), gatebell, robot)
     assert "which registered itself and asks for access" in asked.text
@@ -179,4 +179,4 @@ def test_the_owner_of_an_application_can_have_its_tokens_bound(gatebell: LiveGat
             column = select(Application.require_dpop).where(Application.id == mine.id)
             assert session.scalar(column) is expected
         shown = browser.get(address).text
-        assert ("Bound to a key: it has to send DPoP proofs" in shown) is expected
+        assert ("Bound to a key: DPoP proofs are required" in shown) is expected

@@ -188,7 +188,7 @@ def test_of_very_many_warnings_the_log_says_how_many_there_were(gatebell: LiveGa
     assert [" was refused: " in warning for warning in delivery.parse_warnings[:31]] == [
         True
     ] * 30 + [False]
-    assert delivery.parse_warnings[-1] == "And 51 more remarks, which are not kept."
+    assert delivery.parse_warnings[-1] == "And 51 more warnings, which are not stored."
 
 
 @pytest.mark.both_databases
@@ -204,7 +204,7 @@ def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> 
     assert [answer.status_code for answer in answers] == [302, 302]
     second = browser.get(gatebell.url + answers[1].headers["Location"])
     assert "1 joined" in second.text
-    assert f"Sent again: it first came as delivery {first.id}." in second.text
+    assert f"Sent again: first received as delivery {first.id}." in second.text
     assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
         ("New: Alert", 1),
         ("Disk full", 2),
@@ -221,7 +221,7 @@ def test_what_is_refused_again_is_a_delivery_as_well(gatebell: LiveGatebell) -> 
     browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")
     answer = submit(browser, page, form_to(page, "/send_again"))
     again = browser.get(gatebell.url + answer.headers["Location"])
-    assert "read once more, and refused" in again.text
+    assert "processed again and rejected" in again.text
     assert [each.status_code for each in deliveries_of(gatebell, endpoint.project)] == [422, 422]
 
 

@@ -127,7 +127,7 @@ def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
     _, page = opened(limited, endpoint, "{id}/deliveries")
     seen = words(page.text)
     assert "401 20 refused with this status" in seen
-    assert "more like it)" in seen
+    assert "similar requests)" in seen
 
 
 @pytest.mark.spec("L1")

@@ -60,7 +60,7 @@ def key_on(page: requests.Response) -> str:
 def test_an_overlap_lets_both_keys_in(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     page, renewed = reset(gatebell, endpoint, "1h")
-    assert "Being replaced" in page.text
+    assert "Expiring" in page.text
     assert endpoint.key not in page.text
     assert (endpoint.send().status_code, renewed.send().status_code) == (200, 200)
     assert overlap_left(gatebell, endpoint) == pytest.approx(3_600, abs=60)
@@ -94,7 +94,7 @@ def test_after_its_time_the_old_key_is_refused(gatebell: LiveGatebell) -> None:
     change(gatebell, mine.values(previous_key_expires_at=now()))
     assert (endpoint.send().status_code, renewed.send().status_code) == (401, 200)
     _, page = opened(gatebell, endpoint, "{id}/credentials")
-    assert "Being replaced" not in page.text
+    assert "Expiring" not in page.text
 
 
 @pytest.mark.both_databases
@@ -132,7 +132,7 @@ def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) 
     _, renewed = reset(gatebell, endpoint, "7d")
     again = submit(browser, stale, form_to(stale, "/reset_key"), overlap="now")
     assert again.status_code == 422
-    assert "The key was replaced meanwhile" in again.text
+    assert "The key was already replaced" in again.text
     page = browser.get(stale.url)
     ending = form_to(page, "/end_previous_key")
     assert submit(browser, page, ending, seen="0" * 16).status_code == 409
@@ -157,7 +157,7 @@ def test_snippets_for_the_command_line_work_as_they_are_pasted(
     texts = snippets_on(opened(gatebell, endpoint, "{id}/credentials")[1])
     curl = run("sh", "-c", texts["curl"])
     assert [each["iid"] for each in json.loads(curl)] == [1]
-    python = run(sys.executable, "-c", texts["Python, with nothing installed"])
+    python = run(sys.executable, "-c", texts["Python, standard library only"])
     assert [each["iid"] for each in json.loads(python)] == [1]
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.events == 2

@@ -134,7 +134,7 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
     form = form_with(page, "name")
     refused = submit(browser, page, form, type="http", name=" ", active="y")
     assert refused.status_code == 422
-    assert "Give it a name" in refused.text
+    assert "Enter a name" in refused.text
     # It is the first of its type, so the type will do as a name.
     metrics = {"type": "prometheus", "name": "", "api_url": "http://prometheus.example.com"}
     assert submit(browser, page, form, **metrics, active="y").status_code == 302
@@ -165,10 +165,10 @@ def test_the_metrics_type_asks_for_an_api_address_and_says_that_it_is_deprecated
     form = form_with(page, "name")
     refused = submit(browser, page, form, type="prometheus", name="M", api_url="", active="y")
     assert refused.status_code == 422
-    assert "Any will do, such as http://prometheus.example.com" in refused.text
+    assert "Any URL is accepted, such as http://prometheus.example.com" in refused.text
     metrics = connect(gatebell, project, kind="prometheus")
     configure = browser.get(address(gatebell, project, "{id}/configure", metrics.id))
-    assert "Deprecated: nothing is asked there" in configure.text
+    assert "Deprecated and not used any more" in configure.text
 
 
 @pytest.mark.spec("H3")
@@ -182,7 +182,7 @@ def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
     assert "(optional)" not in opened(gatebell, endpoint, "{id}/configure")[1].text
     refused = submit(browser, page, form, name=" ")
     assert refused.status_code == 422
-    assert "Give it a name" in refused.text
+    assert "Enter a name" in refused.text
     names = [row.name for row in integrations_of(gatebell, endpoint.project)]
     assert names == ["HTTP Endpoint", "Other"]
 

@@ -66,7 +66,7 @@ class Editor:
     def save(self) -> None:
         """Map the sample and save it."""
         self.press("read", sample=json.dumps(SAMPLE))
-        assert "The mapping is saved" in self.press("save", **CHOSEN).text
+        assert "Mapping saved" in self.press("save", **CHOSEN).text
 
     def saved(self) -> tuple[Any, Any]:
         """Return sample and mapping as the database has them."""
@@ -135,7 +135,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     browser, page = opened(gatebell, endpoint, "{id}/test")
     payload = json.dumps({**SAMPLE, "runbook": "https://r.example"})
     result = submit(browser, page, form_with(page, "payload"), payload=payload)
-    assert "Fingerprint from the id field" in words(result.text)
+    assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "severity is “High”" in words(shown.text)
 
@@ -146,7 +146,7 @@ def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     editor.save()
     other = {"summary": "Disk full", "event": SAMPLE["event"]}
     told = editor.press("save", sample=json.dumps(other), **CHOSEN)
-    assert "This sample is new: choose its fields below." in told.text
+    assert "This is a new sample: choose the source fields below." in told.text
     assert "was made for another sample" in told.text
     assert " selected" not in told.text
     assert editor.saved() == (json.dumps(SAMPLE), STORED)
@@ -161,7 +161,7 @@ def test_a_sample_that_is_only_laid_out_differently_keeps_its_mapping(
     editor = Editor(gatebell, connect(gatebell))
     editor.save()
     editor.press("save", sample=json.dumps(SAMPLE, indent=4, sort_keys=True))
-    assert "The mapping is saved" in editor.page.text
+    assert "Mapping saved" in editor.page.text
     assert editor.saved()[1] == STORED
 
 
@@ -220,7 +220,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     editor.press("read", sample=json.dumps(SAMPLE))
     tried = words(editor.press("try", **CHOSEN).text)
     assert "3 of 3 deliveries would be read differently." in tried
-    assert "reports of 3 alerts now, and would be of 2" in tried
+    assert "grouped into 3 alerts now, and would be grouped into 2" in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "21 November 2026, 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)
@@ -236,7 +236,7 @@ def test_a_delivery_is_taken_as_the_sample(gatebell: LiveGatebell) -> None:
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     editor = Editor(gatebell, endpoint)
     editor.page = editor.browser.get(f"{editor.page.url}?sample={delivery.id}")
-    assert "This sample is new" in editor.page.text
+    assert "This is a new sample" in editor.page.text
     assert json.loads(editor.form.value("sample")) == SAMPLE
     editor.press("save", **CHOSEN)
     assert editor.saved()[1] == STORED
@@ -303,7 +303,7 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")
-    assert "Mapping belongs to the tiers Premium and Ultimate" in page.text
+    assert "Mappings need the Premium or Ultimate tier" in page.text
     token = form_with(page, "name").value("csrf_token")
     answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
     assert answer.status_code == 404

@@ -28,7 +28,7 @@ def test_the_test_alert_that_the_page_offers_is_a_good_one(
     form = form_with(page, "payload")
     result = submit(browser, page, form)
     assert result.status_code == 200
-    assert "The test alert arrived" in result.text
+    assert "Test alert received" in result.text
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.title in result.text
     assert f"/{endpoint.project}/-/alerts/1" in result.text
@@ -107,12 +107,12 @@ def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
     assert "Opened a new alert" in said[0]
     assert "#1 Disk full" in said[0]
     assert "severity is “LOW”" in said[0]
-    assert "Fingerprint from the fingerprint field" in said[0]
+    assert "Fingerprint source the fingerprint field" in said[0]
     assert alerts_of(gatebell, endpoint.project)[0].fingerprint.hex() in said[0]  # type: ignore[union-attr]
     assert "start_time could not be read" in said[0]
     # What it joined has the title that was read last.
     assert "#1 Other" in said[1]
-    assert "Joined an alert that was open already" in said[1]
+    assert "Added to an open alert" in said[1]
     assert "title Other" in said[1]
     assert "Resolved an open alert" in said[2]
     assert "ended 2026-11-21 08:00:00 UTC" in said[2]
@@ -128,14 +128,14 @@ def test_each_item_of_a_webhook_is_explained(gatebell: LiveGatebell) -> None:
     browser, page = opened(gatebell, endpoint, "{id}/test")
     payload = webhook(resolved("a"), item("b"), item("b"), resolved("never")).decode()
     said = words(submit(browser, page, form_with(page, "payload"), payload=payload).text)
-    assert "4 alerts were understood" in said
+    assert "4 alerts were parsed" in said
     for number, title, did in (
         (1, "a", "Resolved an open alert"),
         (2, "b", "Opened a new alert"),
-        (2, "b", "Joined an alert that was open already"),
-        (3, "never", "Nothing with its fingerprint was open"),
+        (2, "b", "Added to an open alert"),
+        (3, "never", "Stored as resolved: there was no open alert"),
     ):
-        assert f"#{number} {title} What it did {did}" in said
+        assert f"#{number} {title} Result {did}" in said
 
 
 @pytest.mark.both_databases
@@ -152,7 +152,7 @@ def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
     form = form_with(page, "payload")
     for payload, would in (
         ({"title": "New one"}, "Would open a new alert"),
-        ({"fingerprint": "d1"}, "#1 Disk full What it would do Would join an alert"),
+        ({"fingerprint": "d1"}, "#1 Disk full Expected result Would join an alert"),
         ({"fingerprint": "d1", "end_time": ENDED}, "Would resolve an open alert"),
         ({"fingerprint": "d2", "end_time": ENDED}, "it would be stored as resolved"),
     ):
@@ -160,7 +160,7 @@ def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
         assert answer.status_code == 200
         said = words(answer.text)
         assert would in said
-        assert "nothing is stored" in said
+        assert "nothing was stored" in said
         assert ("a sender would be refused now" in said) is not active
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert (alert.events, alert.status) == (1, "triggered")

@@ -170,7 +170,7 @@ def test_pages_are_limited_only_where_the_instance_wants_it(
     assert (good.status_code, rate_limit_headers(good)) == (200, (1, 1, 0))
     assert over.status_code == 429
     assert over.mimetype == "text/html"
-    assert "That was too often" in over.text
+    assert "Too many requests" in over.text
     assert int(over.headers["Retry-After"]) > 0
     usual = limited()
     assert not has_headers(usual.get("/users/sign_in"))

@@ -92,9 +92,9 @@ def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell
     assert "No open alerts here" in page.text
     again = submit(browser, page, form, name="staging")
     assert again.status_code == 422
-    assert "There is an environment staging already." in again.text
+    assert "The environment staging already exists." in again.text
     gone = submit(browser, page, form_to(page, "/delete"))
-    assert "staging is deleted" in browser.get(gatebell.url + gone.headers["Location"]).text
+    assert "staging was deleted" in browser.get(gatebell.url + gone.headers["Location"]).text
     assert browser.get(gatebell.url + made.headers["Location"]).status_code == 404
 
 

@@ -24,7 +24,7 @@ def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
     assert browser.get(f"{gatebell.url}/{path}/below").status_code == 200
     again = submit(browser, page, form_with(page, "path"), path=path.upper())
     assert again.status_code == 422
-    assert "exists already" in again.text
+    assert "already exists" in again.text
 
 
 NO_GROUPS = (

@@ -101,7 +101,7 @@ def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGateb
     assert status(browser, gatebell, f"{group}/new-shop/-/settings/general") == 200
     again = submit(browser, page, form, group=group, name="New-Shop", visibility="private")
     assert again.status_code == 422
-    assert "exists already" in again.text
+    assert "already exists" in again.text
 
 
 def test_what_no_project_can_be_is_refused(gatebell: LiveGatebell) -> None:

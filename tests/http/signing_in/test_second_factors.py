@@ -185,7 +185,7 @@ def test_recovery_codes_are_shown_once_and_kept_as_digests(
     assert answer.headers["Location"] == CODES
     assert_signed_in(sign_in_with(gatebell, charlie, codes[3]))
     left = browser.get(gatebell.url + SECURITY).text
-    assert f"{HOW_MANY - 1} of {HOW_MANY} can still be used" in left
+    assert f"{HOW_MANY - 1} of {HOW_MANY} codes are left" in left
 
 
 def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
@@ -248,7 +248,7 @@ def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> 
         answer = browser.get(gatebell.url + path, allow_redirects=False)
         assert (answer.status_code, answer.headers["Location"]) == (302, SECURITY)
     page = browser.get(gatebell.url + SECURITY)
-    assert "Your password alone opens your account" in unescape(page.text)
+    assert "Two-factor authentication is off" in unescape(page.text)
     assert "Recovery codes" not in page.text
 
 

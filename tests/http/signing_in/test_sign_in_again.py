@@ -111,7 +111,7 @@ def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_take
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=charlie.username, password=charlie.password)
     step = browser.get(urljoin(page.url, answer.headers["Location"]))
-    assert "One more step" in step.text
+    assert "Two-factor authentication" in step.text
     assert is_signed_in(gatebell, browser)
     assert give_code(browser, step, wrong_code_of(app)).status_code == 422
     # The way on without it leads back to the sign-in.

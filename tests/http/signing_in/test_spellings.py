@@ -122,7 +122,7 @@ def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None
         assert "Another user has this e-mail address." in answer.text, taken
         done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
         assert done.exit_code == 1, taken
-        assert "exists already" in done.stderr, taken
+        assert "already exists" in done.stderr, taken
     # The own address in another case is nobody else's.
     joerg = sign_in(app, "joerg")
     assert joerg is not None

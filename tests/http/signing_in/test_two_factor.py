@@ -119,7 +119,7 @@ def test_a_code_is_good_once_and_so_are_those_before_it(
     for spent in (code, earlier):
         answer = give_code(browser, page, spent)
         assert answer.status_code == 422
-        assert "not right, or it was used already" in answer.text
+        assert "wrong or was already used" in answer.text
     assert not is_signed_in(gatebell, browser)
     assert_signed_in(give_code(browser, page, code_of(app, steps=1)))
 

@@ -224,7 +224,7 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
 
 
 def make_project(gatebell: LiveGatebell, owner: Person, *, visibility: str = "private") -> str:
-    """Make a group and in it a project, both of which the person owns; return its full path."""
+    """Create group and in it a project, both of which the person owns; return its full path."""
     group_path = unique("acme")
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)

@@ -34,7 +34,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         environment=None,
         fingerprint=fingerprint.of_payload({}),
         fingerprint_source="the whole payload without start_time, end_time, hosts",
-        severity_reason="missing, so critical",
+        severity_reason="No severity: treated as critical",
         runbook=None,
         query=None,
         markdown=None,

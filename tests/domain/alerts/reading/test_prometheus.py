@@ -43,7 +43,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         environment=None,
         fingerprint=fingerprint.of_labels({"alertname": "HighLatency"}),
         fingerprint_source="its labels",
-        severity_reason="missing, so critical",
+        severity_reason="No severity: treated as critical",
         runbook=None,
         query=None,
         markdown=None,

@@ -46,13 +46,16 @@ def test_the_table_of_the_metrics_format_has_no_further_words() -> None:
 @pytest.mark.spec("I6", "I14")
 @pytest.mark.parametrize("missing", [None, "", "  ", []])
 def test_a_missing_severity_is_critical(missing: object) -> None:
-    assert read_severity(missing, GENERIC_WORDS) == (Severity.CRITICAL, "missing, so critical")
+    assert read_severity(missing, GENERIC_WORDS) == (
+        Severity.CRITICAL,
+        "No severity: treated as critical",
+    )
 
 
 def test_the_reason_says_which_word_was_read() -> None:
     assert read_severity("page", METRICS_WORDS)[1] == "severity is “page”"
     assert read_severity("sev\x009", METRICS_WORDS)[1] == (
-        "severity “sev\ufffd9” is no known word, so critical"
+        "Unknown severity “sev\ufffd9”: treated as critical"
     )
 
 

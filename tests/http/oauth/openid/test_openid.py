@@ -191,7 +191,7 @@ def test_offline_access_is_granted_by_the_person_and_nobody_else(gatebell: LiveG
     client = make_application(gatebell, bob(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     page = ask(browser, gatebell, client, scope="read_user offline_access")
-    assert "Stay allowed while you are away" in page.text
+    assert "Access while you are away" in page.text
     assert landing(decide(browser, page, "cancel"))["error"] == "access_denied"
     silent = ask(browser, gatebell, client, scope="read_user offline_access", prompt="none")
     assert landing(silent)["error"] == "consent_required"
