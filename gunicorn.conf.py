@@ -102,7 +102,7 @@ def post_fork(_server: Any, _worker: Any) -> None:
 
 
 def post_worker_init(_worker: Any) -> None:
-    """Let others know of this host."""
+    """Start the heartbeat of this host."""
     start_heartbeat(_settings, "web")
 
 

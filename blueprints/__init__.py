@@ -1,4 +1,4 @@
-"""HTTP in, HTTP out. This file is the URL map on one screen."""
+"""The views of the service. This file is the URL map."""
 
 from flask import Flask
 

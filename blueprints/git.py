@@ -1,4 +1,4 @@
-"""*.git: what Git asks for when somebody clones a project; there are no repositories here yet."""
+"""*.git: Git's requests for a clone, which are refused: there are no repositories yet."""
 
 from flask import Response
 from flask.typing import ResponseReturnValue
@@ -14,7 +14,7 @@ _TEXT = "Gatebell has no Git repositories yet: there is nothing here to clone, f
 @git.get("/<repository:path>/info/refs")
 @open_to_anyone
 def refs(path: str) -> ResponseReturnValue:
-    """Ask for credentials, as Git expects it, whatever the path: it tells of no project."""
+    """Request credentials for every path, so that the response does not reveal projects."""
     del path
     return _no_git()
 
@@ -22,7 +22,7 @@ def refs(path: str) -> ResponseReturnValue:
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
 @open_to_anyone
 def pack(path: str, service: str) -> ResponseReturnValue:
-    """Answer the same for what would come next."""
+    """Respond in the same way to the next requests of Git."""
     del path, service
     return _no_git()
 

@@ -1,4 +1,4 @@
-"""What operators' machines ask: are you alive, can you work, how much have you done."""
+"""Health checks and metrics for operators."""
 
 from hmac import compare_digest
 from http import HTTPStatus
@@ -23,14 +23,14 @@ _NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRI
 @health.get("/healthz")
 @open_to_anyone
 def healthz() -> Response:
-    """Say that this process is alive; nothing else is asked."""
+    """Return 200 if this process runs, without further checks."""
     return jsonify(status="ok")
 
 
 @health.get("/readyz")
 @open_to_anyone
 def readyz() -> Response:
-    """Say whether requests can be served: the database answers, and has the newest shape."""
+    """Return 200 if requests can be served: the database responds and its schema is current."""
     missing = readiness_problem()
     if missing is None:
         remark = clock_warning()
@@ -44,7 +44,7 @@ def readyz() -> Response:
 @health.get("/metrics")
 @open_to_anyone
 def metrics() -> Response:
-    """Return the counters for Prometheus, to who has METRICS_TOKEN, or asks from where we trust."""
+    """Return the Prometheus metrics; requires METRICS_TOKEN or a trusted network."""
     expected = settings().metrics_token
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):

@@ -13,5 +13,5 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 @help_pages.get("/errors")
 @open_to_anyone
 def errors() -> ResponseReturnValue:
-    """Explain the errors of the OAuth endpoints, each under its own name."""
+    """Explain the errors of the OAuth endpoints."""
     return render_template("help/errors.html", errors=ERRORS)

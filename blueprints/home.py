@@ -1,4 +1,4 @@
-"""The first page: what waits for me."""
+"""The home page, and the list of groups and projects."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ _MOST_ALERTS = 30
 @home.get("/")
 @signed_in
 def index() -> ResponseReturnValue:
-    """Show the open alerts of the visitor's projects, the worst first."""
+    """Show the open alerts of the user's projects, most severe first."""
     projects = my_projects(viewer(), session=db.session())
     watched = [project.id for project in projects if project.can_develop]
     alerts = open_alerts(watched, limit=_MOST_ALERTS, session=db.session())
@@ -43,6 +43,6 @@ def _expiring_tokens() -> tuple[TokenView, ...]:
 @home.get("/groups")
 @open_to_anyone
 def groups_and_projects() -> ResponseReturnValue:
-    """List every group and project that the visitor can see."""
+    """List the groups and projects that are visible to the user."""
     groups = visible_groups(viewer(), session=db.session())
     return render_template("home/groups_and_projects.html", groups=groups)

@@ -1,4 +1,4 @@
-"""The pages of people: where `web_url` and the claim `profile` lead."""
+"""The pages of users, which `web_url` and the claim `profile` refer to."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -16,7 +16,7 @@ users = PageBlueprint("users", __name__, url_prefix="/-/users")
 @users.get("/<username>")
 @signed_in
 def show(username: str) -> ResponseReturnValue:
-    """Show somebody to those who work with them."""
+    """Show a user to members of the same groups and projects."""
     person = get_person(username, viewer(), session=db.session())
     avatar = with_base_path(avatar_path(person.name or person.username, person.id))
     return render_template("users/show.html", person=person, avatar=avatar)

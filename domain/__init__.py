@@ -1,1 +1,1 @@
-"""What the service does; it runs without Flask."""
+"""The rules of the service, independent of Flask."""

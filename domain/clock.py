@@ -21,6 +21,6 @@ def written(moment: datetime) -> str:
 
 
 def start_stopwatch() -> Stopwatch:
-    """Return what tells how long ago this was."""
+    """Return a function that returns the seconds since this call."""
     started = perf_counter_ns()
     return lambda: (perf_counter_ns() - started) // 1_000

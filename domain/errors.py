@@ -1,48 +1,48 @@
-"""What can go wrong, in the domain's words; `web/http/errors.py` alone turns them into answers."""
+"""The errors of the domain; `web/http/errors.py` renders them."""
 
 
 class DomainError(Exception):
-    """Base of all errors that a caller may have caused; the text is meant for people."""
+    """The base of all errors caused by callers; the message is shown to users."""
 
 
 class NotFoundError(DomainError):
-    """What was asked for does not exist, or the caller may not know that it does."""
+    """The object does not exist, or the caller may not see it."""
 
 
 class ForbiddenError(DomainError):
-    """The caller is known and may not do this."""
+    """The caller lacks the permission."""
 
 
 class InvalidError(DomainError):
-    """A value cannot be accepted; `field` names the form field that carries it."""
+    """A value is invalid; `field` is the name of its form field."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
-        """Say what is wrong with the value and, if known, of which field."""
+        """Store the message and, if known, the field."""
         super().__init__(message)
         self.field = field
 
 
 class QueryError(InvalidError):
-    """An address asks a list for what the list does not know; `field` names the parameter."""
+    """A query parameter of a list is invalid; `field` is its name."""
 
 
 class ConflictError(InvalidError):
-    """The value is taken, or the state has changed meanwhile."""
+    """The value is taken, or the state has changed concurrently."""
 
 
 class TooManyRequestsError(DomainError):
-    """Somebody asks more often than the instance allows; the status says all that there is."""
+    """A rate limit is exceeded."""
 
     def __init__(self, *, retry_after: int) -> None:
-        """Say when to ask again, in seconds."""
+        """Store the seconds until the next request is allowed."""
         super().__init__("")
         self.retry_after = retry_after
 
 
 class TooManyAttemptsError(DomainError):
-    """Somebody tried too often."""
+    """Too many attempts were made."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Say so; `retry_after` is in seconds."""
+        """Set the message; `retry_after` is in seconds."""
         super().__init__(message)
         self.retry_after = retry_after

@@ -1,11 +1,11 @@
-"""The grace period of a replaced credential, in which senders can change to the new one."""
+"""The grace period of a replaced credential."""
 
 from datetime import timedelta
 from enum import Enum
 
 
 class GracePeriod(Enum):
-    """How long a replaced credential stays valid; `key` is what a form sends."""
+    """The time that a replaced credential stays valid; `key` is the form value."""
 
     NOW = ("now", "Not at all: it stops working immediately", timedelta(0))
     HOUR = ("1h", "One hour", timedelta(hours=1))
@@ -14,14 +14,14 @@ class GracePeriod(Enum):
     MONTH = ("30d", "30 days", timedelta(days=30))
 
     def __init__(self, key: str, words: str, length: timedelta) -> None:
-        """Keep the key of forms, the words for people, and the length."""
+        """Store the form value, the label, and the length."""
         self.key = key
         self.words = words
         self.length = length
 
     @classmethod
     def of(cls, key: str) -> "GracePeriod":
-        """Return the choice that a form sent; raise ValueError if it is none."""
+        """Return the grace period of a form value; raise ValueError for an unknown one."""
         found = next((each for each in cls if each.key == key), None)
         if found is None:
             message = f"“{key}” is not one of {', '.join(each.key for each in cls)}."

@@ -1,4 +1,4 @@
-"""Whose an address is, for counting: one household has millions of addresses of IPv6."""
+"""Groups IP addresses by client for rate limits: a household has a whole IPv6 network."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -10,7 +10,7 @@ _IPV6_CLIENT = 64
 
 @lru_cache(maxsize=4096)
 def client_prefix(address: str) -> str:
-    """Return what all addresses of one client have in common."""
+    """Return the network prefix that all IP addresses of a client share."""
     try:
         parsed = ip_address(address)
     except ValueError:  # a socket has none, and a proxy may write what it likes

@@ -1,4 +1,4 @@
-"""What hides secrets at rest.
+"""Hashes and encrypts secrets for storage.
 
 One master secret gives, by HKDF (RFC 5869), a key for hashing and one for encryption. Random
 credentials need no slow hash: a keyed SHA-256 cannot be searched without the key. Older master
@@ -21,7 +21,7 @@ _FINGERPRINT_DIGITS = 16
 
 
 class CredentialType(StrEnum):
-    """What a credential is; the value is the prefix that it carries."""
+    """The type of a credential; the value is its prefix."""
 
     ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix, and so below
     REFRESH_TOKEN = "gbr-"  # noqa: S105
@@ -35,19 +35,19 @@ class CredentialType(StrEnum):
 
 
 class UndecipherableError(Exception):
-    """No key of the ring opens this text: the master secret was replaced, not rotated."""
+    """No key of the ring decrypts this text: the master secret was replaced, not rotated."""
 
 
 @dataclass(frozen=True)
 class Credential:
-    """A new secret: the text to show once, and the digest to keep."""
+    """A new secret: the text to show once, and the digest to store."""
 
     clear: str = field(repr=False)
     digest: bytes = field(repr=False)
 
 
 class Keyring:
-    """Hashes and encrypts with the newest key, and still recognizes what older ones made."""
+    """Hashes and encrypts with the newest key; verifies and decrypts with all keys."""
 
     def __init__(self, master: str, *older: str) -> None:
         """Derive the keys; `older` are former master secrets, newest first."""
@@ -69,7 +69,7 @@ class Keyring:
         self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
 
     def issue(self, credential_type: CredentialType) -> Credential:
-        """Make a new random credential."""
+        """Return a new random credential."""
         clear = random_credential(credential_type)
         return Credential(clear=clear, digest=self.digest(clear))
 
@@ -93,7 +93,7 @@ class Keyring:
         return tuple([_digest(each, encoded) for each in self._hashes])
 
     def credential_digests(self, text: str, credential_type: CredentialType) -> tuple[bytes, ...]:
-        """Return what to look a presented credential up by; nothing if it is malformed."""
+        """Return the digests of a presented credential; none if it is malformed."""
         return self.digests(text) if is_well_formed(text, prefix=credential_type) else ()
 
     def rehashed(self, text: str, digest: bytes) -> bytes | None:
@@ -102,7 +102,7 @@ class Keyring:
         return None if hmac.compare_digest(newest, digest) else newest
 
     def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:
-        """Tell whether the text is one of these; takes as long for a near miss as for a hit."""
+        """Return whether the text has one of these digests, in constant time."""
         found = False
         for candidate in self.digests(text):
             for digest in digests:
@@ -121,7 +121,7 @@ class Keyring:
             raise UndecipherableError from error
 
     def is_of_newest_key(self, ciphertext: str) -> bool:
-        """Tell whether the newest key opens this text."""
+        """Return whether the newest key decrypts this text."""
         try:
             self._newest_fernet.decrypt(ciphertext.encode())
         except InvalidToken:

@@ -1,4 +1,4 @@
-"""The only importer of `secrets`: every unpredictable value comes from here."""
+"""The source of all random values; no other module imports `secrets`."""
 
 import secrets
 import string
@@ -40,7 +40,7 @@ def credential_from(prefix: str, seed: bytes) -> str:
 
 
 def is_well_formed(credential: str, *, prefix: str) -> bool:
-    """Tell whether a credential has this prefix, the right length and a right checksum."""
+    """Return whether a credential has this prefix, the right length and a valid checksum."""
     length = len(prefix) + _RANDOM_CHARACTERS + _CHECKSUM_CHARACTERS
     if len(credential) != length or not credential.startswith(prefix):
         return False
@@ -48,12 +48,12 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
 
 
 def random_hex(byte_count: int) -> str:
-    """Return so many random bytes as lower-case hexadecimal digits."""
+    """Return random bytes as hexadecimal digits."""
     return secrets.token_hex(byte_count)
 
 
 def random_letters(alphabet: str, length: int) -> str:
-    """Return so many random letters of an alphabet."""
+    """Return random letters of an alphabet."""
     number, letters = secrets.randbelow(len(alphabet) ** length), []
     for _ in range(length):
         number, letter = divmod(number, len(alphabet))

@@ -1,4 +1,4 @@
-"""Which secret keys a database was used with, so that a wrong one is noticed and not obeyed.
+"""Tracks the secret keys of a database, to detect a wrong one at startup.
 
 What is kept is a fingerprint of each key and when it was last written with. A program fits if it
 knows every key that is in use: else it could not read what the others write.
@@ -26,11 +26,11 @@ _ADVICE = (
 
 
 class WrongSecretKeyError(DomainError):
-    """A key is missing that what is stored was made with; the text names SECRET_KEY."""
+    """A secret key that the stored data needs is missing."""
 
 
 def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Return the keys in use that the ring lacks; nothing if it fits."""
+    """Return the fingerprints of keys in use that the ring lacks."""
     uses = session.execute(select(SecretKeyUse.fingerprint, SecretKeyUse.last_used_at)).all()
     latest = max((use.last_used_at for use in uses), default=None)
     return tuple(
@@ -51,7 +51,7 @@ def check(keyring: Keyring, *, session: Session) -> None:
 
 
 def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
-    """Note that a program writes with the newest key of the ring from now on.
+    """Register that a program writes with the newest key of the ring.
 
     Raises WrongSecretKeyError if it does not fit. Of two that are first at once with different
     keys, the second is refused.
@@ -67,7 +67,7 @@ def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
 
 
 def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
-    """Note that the newest key of the ring is written with."""
+    """Store the time of the last use of the newest key."""
     session.execute(
         insert_into(SecretKeyUse, session=session)
         .values(fingerprint=keyring.fingerprints[0], first_used_at=now, last_used_at=now)
@@ -78,14 +78,14 @@ def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
 
 
 def forget_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Forget the keys that the ring lacks, and return their fingerprints."""
+    """Delete the records of keys that the ring lacks, and return their fingerprints."""
     known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
     gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))
     return tuple(gone)
 
 
 def _opens_something(keyring: Keyring, *, session: Session) -> bool:
-    """Tell whether the ring opens any of what is encrypted; true if nothing is."""
+    """Return whether the ring decrypts any stored secret; True if there is none."""
     kept = list(_encrypted(session))
     return not kept or any(_opens(keyring, each) for each in kept)
 

@@ -1,4 +1,4 @@
-"""Which texts may become links."""
+"""Finds URLs in texts."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
 def is_web_url(text: str | None) -> bool:
-    """Tell whether a text is an http or https address with a host, and nothing a browser runs."""
+    """Return whether a text is an http or https URL with a host."""
     if not text or any(character.isspace() for character in text):
         return False
     try:
@@ -21,7 +21,7 @@ def is_web_url(text: str | None) -> bool:
 
 
 def link_parts(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut a text into pieces, and tell of each whether it is a web address."""
+    """Split a text into parts, each with whether it is a URL."""
     end = 0
     for found in _URL.finditer(text):
         url = found[0].rstrip(_AFTER)

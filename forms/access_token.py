@@ -55,7 +55,7 @@ class ResourceTokenForm(AccessTokenForm):
     role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
 
     def __init__(self, *args: Any, granted_by: Role, **kwargs: Any) -> None:
-        """Take the role of the person who makes the token: nobody grants more than they have."""
+        """Offer the roles up to that of the current user."""
         super().__init__(*args, **kwargs)
         self.role.choices = [(int(role), role.label) for role in Role if role <= granted_by]
 

@@ -86,7 +86,7 @@ class ApplicationForm(Form):
 
 
 class RenewalForm(Form):
-    """How long the old secret stays valid beside the new one."""
+    """The grace period of the old secret."""
 
     overlap = RadioField(
         "How long does the old secret stay valid?",
@@ -97,5 +97,5 @@ class RenewalForm(Form):
 
     @property
     def chosen(self) -> GracePeriod:
-        """What was chosen."""
+        """The chosen grace period."""
         return GracePeriod.of(str(self.overlap.data))

@@ -14,7 +14,7 @@ _WORDS = {
 
 
 class RotationForm(Form):
-    """When the new key is first used."""
+    """The time at which the new key starts signing."""
 
     handover = RadioField(
         "When does the new key start signing?",
@@ -25,5 +25,5 @@ class RotationForm(Form):
 
     @property
     def chosen(self) -> KeyRotation:
-        """What was chosen."""
+        """The chosen rotation."""
         return KeyRotation(self.handover.data)

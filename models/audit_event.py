@@ -10,7 +10,7 @@ from models.base import Base, BigId
 
 
 class AuditEvent(Base):
-    """An audit event: who did what to whose account, from where.
+    """An audit event: the actor, the action, the account concerned and the source.
 
     Only changed by the erasure of a person, and only removed for its age.
     """

@@ -38,7 +38,7 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty private file, whatever the umask; an existing one is kept."""
+    """Create an empty file with mode 600; an existing one is kept."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 

@@ -71,7 +71,7 @@ def show(bearer: Bearer, reference: str, iid: int) -> Response:
 @alerts.put(_ONE)
 @with_bearer(*_WRITING)
 def change(bearer: Bearer, reference: str, iid: int) -> Response:
-    """Give an alert another status."""
+    """Change the status of an alert."""
     project = project_of(reference, bearer, at_least=Role.DEVELOPER)
     wanted = StatusChange(status=read.text(read.all_parameters(), "status"), by=actor_of(bearer))
     change_status(project.id, iid, wanted, session=db.session(), now=now())

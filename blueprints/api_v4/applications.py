@@ -67,7 +67,7 @@ def delete(bearer: Bearer, application_id: int) -> Response:
 @applications.post("/applications/<int:application_id>/renew-secret")
 @with_bearer("api")
 def renew(bearer: Bearer, application_id: int) -> Response:
-    """Make a new secret; the old one stops working now."""
+    """Renew the secret; the old one stops working immediately."""
     _require_administrator(bearer)
     application = domain.get_instance_wide(application_id, session=db.session())
     secret = renew_secret(
@@ -84,7 +84,7 @@ def _require_administrator(bearer: Bearer) -> None:
 
 
 def _details() -> ApplicationDetails:
-    """Return what is wanted; an empty redirect_uri is meant so, for devices, and none is not."""
+    """Return the requested details; an empty redirect_uri is allowed, a missing one is not."""
     given = read.all_parameters()
     for name in _REQUIRED:
         if given.get(name) is None or (not given[name] and name != "redirect_uri"):

@@ -1,4 +1,4 @@
-"""GET /api/v4/audit_events: what happened, for administrators and for what collects their logs."""
+"""GET /api/v4/audit_events: the audit log, for administrators and log collectors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ def index(bearer: Bearer) -> Response:
 @audit_events.get("/audit_events/<int:event_id>")
 @with_bearer(*_READING)
 def show(bearer: Bearer, event_id: int) -> Response:
-    """Show one event."""
+    """Show an event."""
     _administrators_only(bearer)
     return json_response(audit_log.get_event(event_id, session=db.session()).as_json())
 

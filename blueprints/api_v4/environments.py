@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/environments: where a project's software runs."""
+"""/api/v4/projects/:id/environments: the environments of a project."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def show(bearer: Bearer, reference: str, environment_id: int) -> Response:
 @environments.post("")
 @with_bearer("api")
 def create(bearer: Bearer, reference: str) -> Response:
-    """Make an environment."""
+    """Create an environment."""
     project = project_of(reference, bearer, at_least=Role.MAINTAINER)
     name = read.text(read.all_parameters(), "name")
     made = domain.create_environment(project.id, name, session=db.session(), now=now())
@@ -64,7 +64,7 @@ def create(bearer: Bearer, reference: str) -> Response:
 @environments.delete("/<int:environment_id>")
 @with_bearer("api")
 def delete(bearer: Bearer, reference: str, environment_id: int) -> Response:
-    """Remove an environment."""
+    """Delete an environment."""
     project = project_of(reference, bearer, at_least=Role.MAINTAINER)
     domain.delete_environment(project.id, environment_id, session=db.session())
     return Response(status=204)

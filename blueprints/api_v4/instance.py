@@ -1,4 +1,4 @@
-"""GET /api/v4/version and /api/v4/metadata: what is running here."""
+"""GET /api/v4/version and /api/v4/metadata: the running release."""
 
 from flask import Blueprint, Response
 

@@ -1,4 +1,4 @@
-"""/api/v4/personal_access_tokens: tokens listed, shown, made, rotated and revoked by scripts."""
+"""/api/v4/personal_access_tokens: lists, creates, rotates and revokes personal access tokens."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ _ANY = tuple(BY_NAME)
 @personal_access_tokens.get("/personal_access_tokens")
 @with_bearer(*_READING)
 def index(bearer: Bearer) -> Response:
-    """List the user's tokens; to administrators everybody's."""
+    """List the tokens of the caller, or of all users for administrators."""
     given, wanted_page = token_query(), requested_page()
     found = lists.list_tokens(
         token_filter(given, owner_id=_owner_id(bearer)),
@@ -72,7 +72,7 @@ def show(bearer: Bearer, token_id: int) -> Response:
 @personal_access_tokens.post("/personal_access_tokens/self/rotate")
 @rotating_bearer
 def rotate_self(bearer: Bearer) -> Response:
-    """Replace the token of the request by a new one."""
+    """Rotate the token of the request."""
     if bearer.personal_token_id is None:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
@@ -82,7 +82,7 @@ def rotate_self(bearer: Bearer) -> Response:
 @personal_access_tokens.post("/personal_access_tokens/<int:token_id>/rotate")
 @rotating_bearer
 def rotate(bearer: Bearer, token_id: int) -> Response:
-    """Replace another token by a new one; only with a personal access token."""
+    """Rotate another token; only with a personal access token."""
     if bearer.personal_token_id is None:
         message = "Rotating a personal access token needs a personal access token, or its page."
         raise ForbiddenError(message)
@@ -120,7 +120,7 @@ def create(bearer: Bearer, user_id: int) -> Response:
 
 
 def _owner_id(bearer: Bearer) -> int | None:
-    """Return whose tokens the caller may know of: None means everybody's."""
+    """Return the owner that the caller's view is limited to; None for all owners."""
     return None if bearer.is_admin else bearer.user_id
 
 

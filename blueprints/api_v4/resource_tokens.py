@@ -100,7 +100,7 @@ def show(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
 @resource_tokens.post(f"{_ALL}/self/rotate")
 @rotating_bearer
 def rotate_self(bearer: Bearer, kind: str, reference: str) -> Response:
-    """Replace the token of the request by a new one."""
+    """Rotate the token of the request."""
     if bearer.personal_token_id is None:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
@@ -111,7 +111,7 @@ def rotate_self(bearer: Bearer, kind: str, reference: str) -> Response:
 @resource_tokens.post(f"{_ONE}/rotate")
 @rotating_bearer
 def rotate(bearer: Bearer, kind: str, reference: str, token_id: int) -> Response:
-    """Replace another token, whose role is not above that of the caller, by a new one."""
+    """Rotate another token whose role is not above that of the caller."""
     if bearer.is_bot and bearer.personal_token_id != token_id:
         message = "A bot rotates no token but its own."
         raise ForbiddenError(message)

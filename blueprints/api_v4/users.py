@@ -1,4 +1,4 @@
-"""/api/v4/user, who a token speaks for, and /api/v4/users: personal data handed out, and erased."""
+"""/api/v4/user, the user of a token, and /api/v4/users: export and erasure of personal data."""
 
 from http import HTTPStatus
 
@@ -28,7 +28,7 @@ def current(bearer: Bearer) -> Response:
 @users.get("/users/<int:user_id>/export")
 @with_bearer("api", "read_api", "read").but(writes=True)  # an audit event
 def export(bearer: Bearer, user_id: int) -> Response:
-    """Return all that is kept of a person: of oneself, and to administrators of everybody."""
+    """Export the personal data of the caller, or of any user for administrators."""
     if user_id != bearer.user_id and not bearer.is_admin:
         message = "There is no such user."
         raise NotFoundError(message)
@@ -40,7 +40,7 @@ def export(bearer: Bearer, user_id: int) -> Response:
 @users.delete("/users/<int:user_id>")
 @with_bearer("api")
 def delete(bearer: Bearer, user_id: int) -> Response:
-    """Erase a person, for administrators."""
+    """Erase a person; administrators only."""
     if not bearer.is_admin:
         message = "Only administrators delete users."
         raise ForbiddenError(message)

@@ -1,4 +1,4 @@
-"""/oauth/authorize: may this application act for me? (RFC 6749 section 4.1)."""
+"""/oauth/authorize: the authorization endpoint and the consent page (RFC 6749 section 4.1)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 @authorize.get("/authorize")
 @open_to_anyone.but(writes=True)  # an application that was approved before gets its code at once
 def consent() -> ResponseReturnValue:
-    """Lead to a sign-in, to the question, or straight back with a code."""
+    """Redirect to the sign-in, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
         return ""
     server = authorization_server()
@@ -52,7 +52,7 @@ def consent() -> ResponseReturnValue:
 @open_to_anyone
 @csrf.exempt  # type: ignore[untyped-decorator]
 def consent_by_post() -> ResponseReturnValue:
-    """Take the same request out of a form (OpenID Connect Core 3.1.2.1).
+    """Accept an authorization request by POST (OpenID Connect Core 3.1.2.1).
 
     It comes from an application's own origin and can hold no token of ours; nothing is done here
     but to go on to where it is answered.
@@ -63,7 +63,7 @@ def consent_by_post() -> ResponseReturnValue:
 @authorize.post("/authorize/decision")
 @open_to_anyone
 def decide() -> ResponseReturnValue:
-    """Take the user's answer to the question that the page showed, once."""
+    """Apply the decision of the consent page, once."""
     form = open_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=authorization_url(form.parameters)))
@@ -106,7 +106,7 @@ def _follow(
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Redirect to the sign-in, which leads back here; no URL signs a user out by itself."""
+    """Redirect to the sign-in, which returns here; no URL alone signs a user out."""
     asked = request.args.to_dict(flat=False)
     return_url = authorization_url(with_asked_at(asked) if checked.may_need_new_sign_in else asked)
     again = "yes" if is_known else None
@@ -132,7 +132,7 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
 def _refuse(
     error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    """Go back with the error where that is safe, else stay on a page (section 4.1.2.1)."""
+    """Redirect back with the error where that is safe, else show it on a page (section 4.1.2.1)."""
     answer = server.handle_error_response(asked, error) if error.redirect_uri else None
     if answer and authorization.may_redirect_error(
         asked, is_signed_in=current_user.is_authenticated

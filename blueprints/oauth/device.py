@@ -1,4 +1,4 @@
-"""/oauth/device: type the code that a device shows, and decide (RFC 8628 section 3.3)."""
+"""/oauth/device: the pages for the user code of a device and the decision (RFC 8628, 3.3)."""
 
 from flask import redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -35,7 +35,7 @@ def only_while_it_is_on() -> None:
 @device.get("")
 @signed_in
 def enter() -> ResponseReturnValue:
-    """Ask for the user code; one in the URL is filled in, but the user has to send the form."""
+    """Show the form for the user code; a code in the URL is filled in but not submitted."""
     typed = request.args.get("user_code", "")[:LONGEST_TYPED]
     code = read_user_code(typed)
     return _code_page(UserCodeForm(formdata=None, user_code=shown(code) if code else typed))
@@ -44,7 +44,7 @@ def enter() -> ResponseReturnValue:
 @device.post("")
 @signed_in
 def open_request() -> ResponseReturnValue:
-    """Show what the device with this code asks for."""
+    """Show the request of the device with this code."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _code_page(form), 422
@@ -60,7 +60,7 @@ def open_request() -> ResponseReturnValue:
 @device.get("/phone")
 @open_to_anyone
 def ask_for_phone() -> ResponseReturnValue:
-    """Ask for the user code that goes to a phone; never one from the URL.
+    """Show the form for a user code to continue on a phone; the URL does not fill it in.
 
     A user who scans a QR code does not compare the code with the device. So no link may lead to
     one: only a user who has the device at hand, and types its code, sees it.
@@ -93,7 +93,7 @@ def begin_again() -> ResponseReturnValue:
 @device.post("/decision")
 @open_to_anyone
 def decide() -> ResponseReturnValue:
-    """Store the decision; anything but the button Approve is a refusal."""
+    """Store the decision; every button but Approve denies the request."""
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
     decision = _pressed()
@@ -125,7 +125,7 @@ def _code_page(form: UserCodeForm) -> str:
 
 
 def _refused(form: UserCodeForm, error: InvalidError | TooManyAttemptsError) -> ResponseReturnValue:
-    """Show what is wrong beside the field; returned and not raised, so that guesses count."""
+    """Show the error at the field; returned and not raised, so that guesses are counted."""
     form.object_to("user_code", str(error))
     if isinstance(error, TooManyAttemptsError):
         return _code_page(form), 429, {"Retry-After": str(error.retry_after)}

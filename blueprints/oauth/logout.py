@@ -1,4 +1,4 @@
-"""/oauth/logout: an application asks to sign its user out here, too (RP-Initiated Logout 1.0)."""
+"""/oauth/logout: sign-out at the request of an application (RP-Initiated Logout 1.0)."""
 
 from flask import make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -29,7 +29,7 @@ logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applica
 @logout.get("/logout")
 @open_to_anyone.but(writes=True, open_before_password_change=True)  # an ID token signs out at once
 def ask() -> ResponseReturnValue:
-    """Sign out, ask whether to, or say that nobody is signed in."""
+    """Sign out, ask for confirmation, or show that nobody is signed in."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
         return ""
     carried = request.args.get("request")
@@ -44,7 +44,7 @@ def ask() -> ResponseReturnValue:
 @open_to_anyone.but(open_before_password_change=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def decide() -> ResponseReturnValue:
-    """Take the user's answer, or an application's request.
+    """Apply the user's decision, or redirect an application's POST to the page.
 
     The latter comes from another origin and can hold no token of ours; the former is sealed.
     """

@@ -1,4 +1,4 @@
-"""/.well-known: what clients find out by themselves (RFC 8414, RFC 9728, OpenID Connect)."""
+"""/.well-known: metadata for clients (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def _is_ours(path: str) -> None:
 @metadata.get("/oauth-authorization-server/<path:issuer_path>")
 @open_to_anyone
 def authorization_server(issuer_path: str = "") -> Response:
-    """Describe the authorization server (RFC 8414 section 3)."""
+    """Return the metadata of the authorization server (RFC 8414 section 3)."""
     _is_ours(issuer_path)
     return _public(documents.authorization_server(oauth_policy()))
 
@@ -52,7 +52,7 @@ def authorization_server(issuer_path: str = "") -> Response:
 @metadata.get("/openid-configuration/<path:issuer_path>")
 @open_to_anyone
 def openid_provider(issuer_path: str = "") -> Response:
-    """Describe the OpenID provider (OpenID Connect Discovery section 4)."""
+    """Return the metadata of the OpenID provider (OpenID Connect Discovery section 4)."""
     _is_ours(issuer_path)
     return _public(documents.openid_provider(oauth_policy()))
 
@@ -61,7 +61,7 @@ def openid_provider(issuer_path: str = "") -> Response:
 @metadata.get("/oauth-protected-resource/<path:issuer_path>")
 @open_to_anyone
 def protected_resource(issuer_path: str = "") -> Response:
-    """Describe everything here that takes a token (RFC 9728 section 3)."""
+    """Return the metadata of the service as a protected resource (RFC 9728 section 3)."""
     _is_ours(issuer_path)
     issuer = settings().base_url
     return _public(documents.protected_resource(issuer, issuer=issuer))
@@ -71,7 +71,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 @metadata.get("/oauth-protected-resource/<path:issuer_path>/api/v4")
 @open_to_anyone
 def rest_api(issuer_path: str = "") -> Response:
-    """Describe the REST API, at the URL that belongs to its address (section 3.1)."""
+    """Return the metadata of the REST API (section 3.1)."""
     _is_ours(issuer_path)
     issuer = settings().base_url
     return _public(documents.protected_resource(f"{issuer}/api/v4", issuer=issuer))

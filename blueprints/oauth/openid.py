@@ -28,7 +28,7 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
 @openid.route("/oauth/userinfo", methods=["GET", "POST"])
 @oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST")))
 def userinfo(bearer: Bearer) -> Response:
-    """Return what the token's scopes let an application know (OpenID Connect Core 5.3)."""
+    """Return the claims that the token's scopes allow (OpenID Connect Core 5.3)."""
     claims = claims_for(bearer, issuer=settings().base_url, connection=services().connections)
     response = jsonify(claims)
     response.headers["Cache-Control"] = "no-store"
@@ -39,7 +39,7 @@ def userinfo(bearer: Bearer) -> Response:
 @checks_its_client
 @limited_by_address
 def introspect() -> ResponseReturnValue:
-    """Say whether a token is live, and what for (RFC 7662)."""
+    """Return whether a token is active, with its metadata (RFC 7662)."""
     server = authorization_server()
     return send(server.create_endpoint_response("introspection", request_in_form()))
 
@@ -47,14 +47,14 @@ def introspect() -> ResponseReturnValue:
 @openid.get("/oauth/discovery/keys")
 @_of_keys
 def keys() -> Response:
-    """Publish the keys that ID tokens are signed with."""
+    """Return the public keys of ID tokens (RFC 7517)."""
     return key_set()
 
 
 @openid.get("/-/jwks")
 @_of_keys
 def jwks() -> Response:
-    """Publish them at the older URL, in releases that still have it."""
+    """Return the keys at the older URL, in releases that have it."""
     if release_shown() >= _WITHOUT_ALIAS:
         message = f"Release {_WITHOUT_ALIAS} removed this address. Use /oauth/discovery/keys."
         raise NotFoundError(message)

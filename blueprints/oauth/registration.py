@@ -1,4 +1,4 @@
-"""/oauth/register: clients register themselves (RFC 7591) and look after it (RFC 7592)."""
+"""/oauth/register: dynamic client registration (RFC 7591) and its management (RFC 7592)."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def register() -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def show(uid: str) -> ResponseReturnValue:
-    """Tell a client how it is registered (RFC 7592 section 2.1)."""
+    """Return the registration of a client (RFC 7592 section 2.1)."""
     context = oauth_context()
     found = domain.get_registration(uid, _token(), context=context)
     return send(domain.read(found, context=context))
@@ -65,14 +65,14 @@ def change(uid: str) -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def remove(uid: str) -> ResponseReturnValue:
-    """Forget a client (RFC 7592 section 2.3)."""
+    """Delete a client (RFC 7592 section 2.3)."""
     context = oauth_context()
     found = domain.get_registration(uid, _token(), context=context)
     return send(domain.remove(found, context=context))
 
 
 def _registrar_id() -> int | None:
-    """Return the user of the initial access token, or None where none is needed (RFC 7591, 3)."""
+    """Return the user of the initial access token, or None if none is required (RFC 7591, 3)."""
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
         message = "Applications belong to people: use a token of your own."
@@ -83,12 +83,12 @@ def _registrar_id() -> int | None:
 
 
 def _token() -> str | None:
-    """Return the registration access token, which goes into the header and nowhere else."""
+    """Return the registration access token, which is accepted in the header only."""
     return presented_token(TokenLocation.HEADER)
 
 
 def _body() -> dict[str, Any]:
-    """Return what a client says, or raise what is wrong with its body."""
+    """Return the JSON object of the body, or raise an error."""
     body = read_bounded(_LONGEST_BODY)
     check_media_type()
     body.check()

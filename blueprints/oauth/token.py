@@ -44,7 +44,7 @@ def issue() -> ResponseReturnValue:
 @checks_its_client
 @limited_by_address
 def push() -> ResponseReturnValue:
-    """Store an authorization request until the browser comes (RFC 9126 section 2)."""
+    """Store a pushed authorization request (RFC 9126 section 2)."""
     request.max_content_length = _LONGEST_PUSH
     server = authorization_server()
     return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))

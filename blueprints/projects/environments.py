@@ -1,4 +1,4 @@
-"""Where a project's software runs: a list, and a page for each with what is wrong there."""
+"""The environments of a project: a list, and a page for each with its alerts."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -60,7 +60,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
 @environments.post("")
 @project_member(at_least=Role.MAINTAINER)
 def create(project: ProjectView) -> ResponseReturnValue:
-    """Make an environment by hand."""
+    """Create an environment."""
     form = EnvironmentForm()
     if not form.validate():
         return _list_page(project, form)
@@ -78,7 +78,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @environments.get("/<path:reference>")
 @project_member(at_least=Role.DEVELOPER)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
-    """Show an environment's open alerts, and how many the last days opened."""
+    """Show the open alerts of an environment, and a chart of the last days."""
     session = db.session()
     environment = domain.get_environment(project.id, reference, session=session)
     wanted = AlertFilter(
@@ -104,7 +104,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
 @environments.post("/<int:environment_id>/delete")
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
-    """Remove an environment; its alerts stay."""
+    """Delete an environment; its alerts are kept."""
     try:
         name = domain.delete_environment(project.id, environment_id, session=db.session())
     except ConflictError as error:

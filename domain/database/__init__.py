@@ -1,1 +1,1 @@
-"""What SQL needs on either database: locks, upserts, keyset pages, statements without the ORM."""
+"""SQL for both databases: locks, upserts, keyset pagination, statements without the ORM."""

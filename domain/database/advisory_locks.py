@@ -1,4 +1,4 @@
-"""Numbers of Postgres' advisory locks, in one place: two that are the same wait for each other.
+"""The numbers of Postgres' advisory locks, which must differ.
 
 Triggers and the adding up of days lock by the hash of a word of their own, which is another space.
 """
@@ -8,7 +8,7 @@ from enum import IntEnum, unique
 
 @unique
 class AdvisoryLock(IntEnum):
-    """What is done by one at a time, on all hosts; any number will do."""
+    """An action that one process on all hosts does at a time; the numbers are arbitrary."""
 
     MIGRATIONS = 7_240_118_364
     SIGNING_KEYS = 7_240_118_365

@@ -1,4 +1,4 @@
-"""What a list can be asked for. What it does not know is refused, never passed over.
+"""Parses the query parameters of lists; unknown ones are refused.
 
 Who fetches a list and then works on all of it would work on everything for one mistyped word.
 """
@@ -16,7 +16,7 @@ _LONGEST_ECHO = 50
 def check_known(
     given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
 ) -> None:
-    """Raise QueryError for a parameter that the list does not know, or that is there twice.
+    """Raise QueryError for an unknown or a repeated parameter.
 
     What is `unsaid` is known as well, and is not named among what the list takes.
     """
@@ -38,7 +38,7 @@ def _takes(known: Sequence[str]) -> str:
 
 
 def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
-    """Return one of the choices, or the usual one if none is named; else raise QueryError."""
+    """Return the chosen value, or the default without one; raise QueryError for others."""
     value = given.get(name) or usual
     if value != usual and value not in choices:
         raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
@@ -46,7 +46,7 @@ def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: s
 
 
 def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
-    """Return a text, which may be empty; raise QueryError for one that is too long."""
+    """Return a text, which may be empty; raise QueryError if it is too long."""
     value = given.get(name, "")
     if len(value) > most:  # cut off, it would ask for more than it says
         raise QueryError(f"{name} can have at most {most} characters.", field=name)
@@ -54,7 +54,7 @@ def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) ->
 
 
 def row_id(given: Mapping[str, str], name: str) -> int | None:
-    """Return a number that a row can have, or raise QueryError."""
+    """Return a row id, or raise QueryError."""
     text = given.get(name, "")
     is_number = text.isascii() and text.isdecimal() and len(text) < 20  # noqa: PLR2004 - 64 bits
     if text and not (is_number and int(text) <= LARGEST_ID):
@@ -63,6 +63,6 @@ def row_id(given: Mapping[str, str], name: str) -> int | None:
 
 
 def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
-    """Return the part of a list that `before` or `after` leads to."""
+    """Return the slice that `before` or `after` begins."""
     before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
     return Slice(size=size, before=before, after=after)

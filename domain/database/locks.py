@@ -1,10 +1,10 @@
-"""Locks of the database, and when to let go of them."""
+"""Releases database locks before slow work."""
 
 from sqlalchemy.orm import Session
 
 
 def release_locks(session: Session) -> None:
-    """End the transaction before something slow: what was written so far is kept.
+    """Commit the transaction before slow work.
 
     On SQLite whoever has begun to write keeps all others from it, alerts included; on Postgres a
     counted guess keeps those from the same address. The next statement begins another transaction,

@@ -1,4 +1,4 @@
-"""Lists by key: the cost of a page does not depend on how far down it is."""
+"""Keyset pagination: the cost of a page does not depend on its position."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """Which part of a list is wanted: newest first, below or above an id."""
+    """The requested part of a list: newest first, below or above an id."""
 
     size: int
     before: int | None = None
@@ -24,7 +24,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Item]):
-    """A part of a list; ids, or other positions in its order, lead to its neighbours."""
+    """A page of a list, with the cursors of its neighbours."""
 
     items: tuple[Item, ...]
     next_before: int | str | None = None
@@ -49,7 +49,7 @@ def fetch_page(
     session: Session,
     view: Callable[[Row[*tuple[Any, ...]]], Item],
 ) -> Page[Item]:
-    """Return a part of what a statement finds, the newest first; items have the key as `id`."""
+    """Return a page of a statement's rows, newest first; items have the key as `id`."""
     limited = statement.limit(part.size + 1)
     if part.after is not None:
         newer = session.execute(limited.where(key > part.after).order_by(key)).all()

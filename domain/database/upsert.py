@@ -1,4 +1,4 @@
-"""INSERT … ON CONFLICT, which both databases have under the same words."""
+"""INSERT … ON CONFLICT for both databases."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sq
 
 
 def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
-    """Return the same for a database of this name."""
+    """Return the same statement for a dialect name."""
     if dialect_name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)

@@ -1,1 +1,1 @@
-"""The authorization server, free of any web framework: RFC 6749 and its relatives."""
+"""The authorization server (RFC 6749 and related), independent of the web framework."""

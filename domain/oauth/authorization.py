@@ -1,4 +1,4 @@
-"""What has to happen before an application gets its code: sign in, ask, or nothing more.
+"""Decides whether an authorization request needs a sign-in, consent, or neither.
 
 RFC 6749 section 4.1.1, and `prompt` and `max_age` of OpenID Connect Core section 3.1.2.1.
 """
@@ -28,21 +28,21 @@ _SIGNING_IN = frozenset({"login", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
-    """The user would have to sign in, and the client wants no page (OpenID Connect 3.1.2.6)."""
+    """login_required: a sign-in is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
     description = "The user is not signed in, or not recently enough."
 
 
 class ConsentRequiredError(OAuth2Error):
-    """The user would have to approve, and the client wants no page (OpenID Connect 3.1.2.6)."""
+    """consent_required: consent is needed, but prompt=none forbids it (3.1.2.6)."""
 
     error = "consent_required"
     description = "The user has not approved everything that the application asks for."
 
 
 class AskedEachTimeError(ConsentRequiredError):
-    """The user would have to approve again what they approved already (RFC 8252 section 8.6)."""
+    """consent_required, for a public client that is asked about each time (RFC 8252, 8.6)."""
 
     description = (
         "People are asked each time by an application that keeps no secret, whatever they approved "
@@ -51,7 +51,7 @@ class AskedEachTimeError(ConsentRequiredError):
 
 
 class AuthorizationStep(Enum):
-    """What comes next."""
+    """The next step of an authorization request."""
 
     SIGN_IN = "sign in"
     SIGN_IN_AGAIN = "sign in again"
@@ -61,7 +61,7 @@ class AuthorizationStep(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedRequest:
-    """An authorization request whose parameters are all in order."""
+    """A validated authorization request."""
 
     grant: AuthorizationCodeGrant
     request: ProtocolRequest
@@ -74,17 +74,17 @@ class CheckedRequest:
 
     @property
     def scopes(self) -> str:
-        """The asked scopes, in order."""
+        """The requested scopes, in the table's order."""
         return str(self.request.scope)
 
     @property
     def prompts(self) -> frozenset[str]:
-        """The words of `prompt`."""
+        """The values of `prompt`."""
         return frozenset((self.request.value("prompt") or "").split())
 
     @property
     def may_need_new_sign_in(self) -> bool:
-        """Whether it matters since when the user is signed in."""
+        """Whether the time of the sign-in matters."""
         return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
 
     def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
@@ -97,7 +97,7 @@ class CheckedRequest:
         return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
 
     def requires_prompt(self, auth_time: datetime) -> bool:
-        """Return whether the client wants the user asked, whatever they approved before."""
+        """Return whether the client requires the consent page even for approved scopes."""
         done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
         return bool((self.prompts & _ASKING) - done)
 
@@ -135,7 +135,7 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
 
 
 def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
-    """Return whether the instance, or the client of itself, wants it so (RFC 9126 section 5)."""
+    """Return whether the instance or the client requires pushed requests (RFC 9126 section 5)."""
     own_words = client.application.client_metadata or {}
     is_own_wish = bool(own_words.get("require_pushed_authorization_requests"))
     return server.context.policy.pushed_requests.is_required or is_own_wish
@@ -144,7 +144,7 @@ def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
 def consent_prompt(
     checked: CheckedRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
-    """Return what the user has to be asked."""
+    """Return the consent prompt for the user."""
     return consent_prompt_for(
         _application_of(checked), checked.scopes, user_id=user_id, session=server.context.session
     )
@@ -153,7 +153,7 @@ def consent_prompt(
 def next_step(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> AuthorizationStep:
-    """Decide what comes next; `approval` is the signed-in user, if there is one.
+    """Return the next step; `approval` is the signed-in user, if any.
 
     Raises LoginRequiredError or ConsentRequiredError where prompt=none forbids a page.
     """
@@ -242,7 +242,7 @@ def _record(
 def finish(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Send the browser back with a code: nothing had to be asked."""
+    """Send the browser back with a code, without a consent page."""
     consume(checked.request, server.context)
     return _send_back(checked, approval, server)
 

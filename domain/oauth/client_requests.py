@@ -37,7 +37,7 @@ ResponseParts = tuple[int, Mapping[str, Any], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class ClientRequest(Generic[Found]):
-    """A request whose client is authenticated, with what was found on the way."""
+    """A request of an authenticated client, with its credential and proof."""
 
     request: ProtocolRequest
     #: None only where the endpoint takes requests that name no client.
@@ -61,7 +61,7 @@ class ClientRequest(Generic[Found]):
 
 
 class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
-    """What a grant or an endpoint adds to the phases that all requests of clients share."""
+    """The part of a grant or an endpoint in the phases that all client requests share."""
 
     #: None where a request brings no credential beside that of its client.
     LOOKUP: CredentialLookup[Found] | None = None
@@ -117,11 +117,11 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
 
     @abstractmethod
     def check(self, asked: ClientRequest[Found]) -> Checked:
-        """Refuse what cannot be granted; return what `perform` works with."""
+        """Check the request and return the input of `perform`."""
 
     @abstractmethod
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
-        """Do what was asked for and return the body of the response."""
+        """Execute the request and return the body of the response."""
 
     # The phases that nobody overrides
 
@@ -166,7 +166,7 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
         client.require_grant_type(self.GRANT_TYPE)
 
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
-        """Redeem what the client brings."""
+        """Redeem the credential."""
         return self.redeem(asked, checked)
 
     @abstractmethod

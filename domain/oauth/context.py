@@ -1,4 +1,4 @@
-"""What every part of the authorization server is handed."""
+"""The policy and the collaborators of the authorization server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from domain.keyring import Keyring
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePolicy:
-    """The instance's choices for devices (RFC 8628)."""
+    """The policy for devices (RFC 8628)."""
 
     is_offered: bool
     code_lifetime: timedelta
@@ -31,7 +31,7 @@ class DevicePolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class PasswordPolicy:
-    """The instance's choices for the password grant (RFC 6749 section 4.3)."""
+    """The policy for the password grant (RFC 6749 section 4.3)."""
 
     is_offered: bool
     works_without_client: bool
@@ -40,7 +40,7 @@ class PasswordPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class PushPolicy:
-    """The instance's choices for authorization requests that clients push (RFC 9126)."""
+    """The policy for pushed authorization requests (RFC 9126)."""
 
     #: For so long the browser may come with it for the first time.
     lifetime: timedelta
@@ -50,7 +50,7 @@ class PushPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class RegistrationPolicy:
-    """The instance's choices for clients that register themselves (RFC 7591)."""
+    """The policy for dynamic client registration (RFC 7591)."""
 
     is_offered: bool
     #: Without anybody's token, too.
@@ -59,7 +59,7 @@ class RegistrationPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthPolicy:
-    """The instance's choices; lifetimes count from the moment of issue."""
+    """The policy of the instance; lifetimes count from the time of issue."""
 
     #: The base URL without a trailing slash: `iss` of RFC 9207 and RFC 8414.
     issuer: str
@@ -78,7 +78,7 @@ class OAuthPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthContext:
-    """Collaborators of one request."""
+    """The collaborators of a request."""
 
     #: For what is rare: it opens a transaction, which ends with the request.
     session: Session
@@ -96,7 +96,7 @@ class OAuthContext:
 
     @property
     def run(self) -> Run:
-        """Runs a write: through the session if it has begun, as that locks SQLite for others."""
+        """A function that runs a write: in the session's transaction if it has begun."""
         return self.session.execute if self.has_begun() else self.connection.all
 
 

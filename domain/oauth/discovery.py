@@ -1,4 +1,4 @@
-"""What clients can find out by themselves (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
+"""Metadata documents (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
 from typing import Any
 
@@ -44,21 +44,21 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
 
 
 def _device_endpoint(policy: OAuthPolicy) -> dict[str, str]:
-    """Return where devices ask (RFC 8628 section 4), while they may."""
+    """Return the device authorization endpoint (RFC 8628 section 4) if it is enabled."""
     if not policy.devices.is_offered:
         return {}
     return {"device_authorization_endpoint": f"{policy.issuer}/oauth/authorize_device"}
 
 
 def _registration_endpoint(policy: OAuthPolicy) -> dict[str, str]:
-    """Return where clients register themselves (RFC 7591 section 3), while they may."""
+    """Return the registration endpoint (RFC 7591 section 3) if it is enabled."""
     if not policy.registration.is_offered:
         return {}
     return {"registration_endpoint": f"{policy.issuer}/oauth/register"}
 
 
 def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
-    """Return the metadata of OpenID Connect Discovery section 3: the same, and what it adds."""
+    """Return the metadata of OpenID Connect Discovery section 3."""
     user_claims = [name for names in userinfo.CLAIMS.values() for name in names]
     return {
         **authorization_server(policy),

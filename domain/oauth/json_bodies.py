@@ -1,4 +1,4 @@
-"""Parameters in a JSON object instead of a form, as clients of GitLab send them.
+"""Parses OAuth parameters in a JSON object, which GitLab's clients send instead of a form.
 
 RFC 6749 knows forms alone; what holds for them holds here: every value is a text, and none is
 given twice.
@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def parameters_in(body: bytes) -> dict[str, list[str]]:
-    """Return the members of an object of texts, or raise invalid_request saying what is wrong.
+    """Return the parameters of a JSON object of strings, or raise invalid_request.
 
     null is the same as absent.
     """

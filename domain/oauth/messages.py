@@ -1,4 +1,4 @@
-"""Requests and responses of the OAuth endpoints as values, free of any web framework."""
+"""Requests and responses of the OAuth endpoints, independent of the web framework."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ class OAuthResponse:
 
 
 class Parameters(OAuth2Payload):
-    """Parameters of a query or form; the names repeat the RFC's."""
+    """The parameters of a query or form."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        """Take every value of every name. An empty value counts as absent (section 3.1)."""
+        """Store all values of each name. An empty value counts as absent (section 3.1)."""
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
         self._first = {name: texts[0] for name, texts in self._lists.items() if texts}
 
@@ -49,7 +49,7 @@ class Parameters(OAuth2Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class Pushed:
-    """Where the parameters of an authorization request come from that was pushed (RFC 9126)."""
+    """The pushed request that the parameters come from (RFC 9126)."""
 
     id: int
 
@@ -67,7 +67,7 @@ class ProtocolRequest(OAuth2Request):
         parameters: Mapping[str, Sequence[str]],
         headers: Mapping[str, str],
     ) -> None:
-        """Take the method, the parameters of query or form, and the headers."""
+        """Store the method, the parameters and the headers."""
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
         self.payload = Parameters(parameters)
         #: Set if the parameters were pushed, and not brought by the browser.
@@ -76,7 +76,7 @@ class ProtocolRequest(OAuth2Request):
         self.asked_at: datetime | None = None
 
     def header(self, name: str) -> str | None:
-        """Return a header, in whatever case its name was sent."""
+        """Return a header; case-insensitive."""
         names = (each for each in self.headers if each.lower() == name.lower())
         return next((self.headers[each] for each in names), None)
 
@@ -109,7 +109,7 @@ class ProtocolRequest(OAuth2Request):
 
 
 def in_description(names: Sequence[str], *, longest: int = 200) -> str:
-    """Return what a request named, in the characters of an error description (section 5.2)."""
+    """Return a text from a request in the characters of an error description (section 5.2)."""
     text = ", ".join(names)[:longest]
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 

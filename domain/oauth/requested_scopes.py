@@ -1,4 +1,4 @@
-"""The scopes that a request asks for, or an error that names those it cannot have."""
+"""Checks requested scopes."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from domain.oauth.scopes import UnknownScopeError, parse_scopes
 
 
 def known_scopes(text: str) -> tuple[str, ...]:
-    """Return asked scopes in order, or raise invalid_scope naming those that there are not."""
+    """Return the requested scopes in order, or raise invalid_scope naming the unknown ones."""
     try:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
@@ -22,7 +22,7 @@ def known_scopes(text: str) -> tuple[str, ...]:
 
 
 def allowed_scopes(text: str, client: Client) -> str:
-    """Return asked scopes, or raise invalid_scope naming those that are not registered."""
+    """Return the requested scopes, or raise invalid_scope naming those not registered."""
     scopes = known_scopes(text)
     allowed = client.get_allowed_scope(text).split()
     refuse_others(scopes, allowed, "The application is not registered for the scope")
@@ -30,7 +30,7 @@ def allowed_scopes(text: str, client: Client) -> str:
 
 
 def refuse_others(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
-    """Raise invalid_scope with a sentence that ends in the names of what is not allowed."""
+    """Raise invalid_scope with a message that names the disallowed scopes."""
     known = set(allowed)
     refused = [name for name in asked if name not in known]
     if refused:

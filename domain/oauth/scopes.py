@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """One scope, in the words of the consent page."""
+    """A scope with the texts of the consent page."""
 
     name: str
     title: str
@@ -124,7 +124,7 @@ class UnknownScopeError(ValueError):
     """Scopes that the service does not know; the text names them."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Take the names, whatever they are made of."""
+        """Store the names."""
         super().__init__(f"unknown scope: {', '.join(names)[:200]}")
         self.names = names
 
@@ -147,7 +147,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[ScopeView, ...]:
-    """Return scopes in words; those in `new` are marked."""
+    """Return the views of scopes; those in `new` are marked."""
     fresh = set(new)
     return tuple(
         ScopeView(

@@ -36,7 +36,7 @@ ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
 
 
 def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
-    """Return the grants that the instance has not switched off."""
+    """Return the enabled grants."""
     is_offered = {
         PasswordGrant: policy.passwords.is_offered,
         DeviceCodeGrant: policy.devices.is_offered,
@@ -45,7 +45,7 @@ def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
 
 
 class AuthorizationServer(AuthlibServer):
-    """Made anew for each request, so that it holds nothing from one to the next."""
+    """The authorization server for one request."""
 
     def __init__(self, context: OAuthContext) -> None:
         """Work with these collaborators; grants and endpoints are those of the tables above."""
@@ -53,7 +53,7 @@ class AuthorizationServer(AuthlibServer):
         self.context = context
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
-        """Return the one grant that has an authorization endpoint."""
+        """Return the grant with an authorization endpoint."""
         return AuthorizationCodeGrant(request, self)
 
     def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any, Any]:
@@ -84,11 +84,11 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
-        """Take our own request as it is."""
+        """Return the request unchanged."""
         return request
 
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Send no signal: nothing listens to them here."""
+        """Do nothing: signals are not used."""
 
     def handle_response(self, status: int, body: Any, headers: Any) -> OAuthResponse:
         """Return a response made of Authlib's status, body and headers."""

@@ -30,7 +30,7 @@ from models import (
 
 
 class ErasureRule(StrEnum):
-    """What an erasure does with rows; the value describes it in words."""
+    """The effect of an erasure on rows; the value describes it."""
 
     DELETED = "deleted"
     PSEUDONYM = "kept under a pseudonym"

@@ -84,7 +84,7 @@ class Maintainer:
 def maintainers_of(
     group_id: int | None, project_id: int | None, *, session: Session
 ) -> tuple[str, tuple[Maintainer, ...]]:
-    """Return the path of a namespace and who may manage its tokens there, or in a group above."""
+    """Return the path of a namespace and its maintainers, including inherited ones."""
     table = Group if group_id is not None else Project
     path = session.scalar(select(table.path).where(table.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER

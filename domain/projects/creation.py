@@ -108,7 +108,7 @@ def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: dat
 
 
 def change_visibility(project_id: int, visibility: str, *, session: Session) -> None:
-    """Change who may see the project."""
+    """Change the visibility of the project."""
     if visibility not in VISIBILITIES:
         message = f"Visibility is one of {', '.join(VISIBILITIES)}."
         raise InvalidError(message, field="visibility")

@@ -1,4 +1,4 @@
-"""What users may see of other users with whom they share a group or project."""
+"""The view that users have of other members of their groups and projects."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,1 +1,1 @@
-"""What changes from release to release; pure values."""
+"""Release numbers."""

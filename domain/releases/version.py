@@ -1,4 +1,4 @@
-"""Releases as values that can be compared: 17.10 comes after 17.9."""
+"""Comparable release numbers: 17.10 comes after 17.9."""
 
 import re
 from dataclasses import dataclass

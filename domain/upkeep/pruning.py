@@ -43,7 +43,7 @@ _IDLE_CLIENTS_STAY = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """How much of the delivery log is kept."""
+    """The retention of the delivery log."""
 
     keep_deliveries: int
     keep_for: timedelta

@@ -1,4 +1,4 @@
-"""Commands about groups, projects, and who has which role there."""
+"""Commands for groups, projects and their members."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command that cleans up at once."""
+"""The command that prunes the database."""
 
 import json
 

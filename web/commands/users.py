@@ -1,4 +1,4 @@
-"""Commands about people who sign in."""
+"""Commands for user accounts."""
 
 import sys
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""An authorization request that came in a form, as the address that asks the same.
+"""Builds the URL of an authorization request.
 
 An application may ask by POST (OpenID Connect Core section 3.1.2.1), from its own origin; the
 browser leaves our cookie behind then, so that nobody knows who is signed in. The request goes on
@@ -31,7 +31,7 @@ class LongRequestError(DomainError):
     """The parameters do not fit into a URL."""
 
     def __init__(self) -> None:
-        """Say what is wrong."""
+        """Set the message."""
         super().__init__("The authorization request of the application is too long.")
 
 
@@ -44,12 +44,12 @@ def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
 
 
 def with_asked_at(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the parameters with the present moment as the one at which they were asked."""
+    """Return the parameters with a sealed `asked_at` of now."""
     return {**parameters, _ASKED_AT: [seal(now().isoformat(), purpose=_PURPOSE)]}
 
 
 def read_asked_at(parameters: MultiDict[str, str]) -> datetime | None:
-    """Return the moment that came along, unless it is not one of ours."""
+    """Return the sealed time in `asked_at`, or None if it is absent or invalid."""
     try:
         moment = unseal(parameters.get(_ASKED_AT, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:

@@ -72,7 +72,7 @@ def request_in_form() -> ProtocolRequest:
 
 
 def _parameters() -> Mapping[str, Sequence[str]]:
-    """Return what a form says, or a JSON object in its place."""
+    """Return the parameters of a form or a JSON object."""
     if request.content_type == _PLAIN_FORM or request.mimetype != _JSON:
         return _form()
     request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
@@ -80,7 +80,7 @@ def _parameters() -> Mapping[str, Sequence[str]]:
 
 
 def _form() -> Mapping[str, Sequence[str]]:
-    """Return the parameters of the form, read as Werkzeug does, without what uploads need."""
+    """Return the parameters of the form, parsed without Werkzeug's overhead for uploads."""
     is_read = "form" in vars(request)  # and with it the body
     is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
     if is_read or not is_short or request.content_type != _PLAIN_FORM:

@@ -1,10 +1,10 @@
-"""Where applications send their requests, for the pages that tell their developers."""
+"""The endpoint URLs that the pages of an application show."""
 
 from web.services import settings
 
 
 def endpoints() -> dict[str, str]:
-    """Return the words for each address, and the address; what is off is left out."""
+    """Return the enabled endpoints by label."""
     base, has_devices = settings().base_url, settings().oauth2_device_grant_flow
     return {
         "Everything a client library needs": f"{base}/.well-known/oauth-authorization-server",

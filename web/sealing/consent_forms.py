@@ -60,7 +60,7 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
 
 
 def consume(form: ConsentForm, *, sign_in_id: int) -> bool:
-    """Tell whether nobody has answered yet; from now on somebody has.
+    """Mark the form as used; return False if it was used before.
 
     Raises ExpiredFormError if it belongs to another sign-in.
     """

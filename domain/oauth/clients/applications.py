@@ -93,7 +93,7 @@ def view_of(application: Application) -> ApplicationView:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationDetails:
-    """What the owner of an application chooses."""
+    """The settings of an application that its owner chooses."""
 
     name: str
     #: None for what never sends a browser here: devices, and scripts with a password.

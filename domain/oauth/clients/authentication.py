@@ -35,7 +35,7 @@ MISSING = "client_id is missing: send it in the body, or as the user name of Bas
 
 
 class Method(StrEnum):
-    """How a client can authenticate, by its name in RFC 7591."""
+    """A client authentication method, by its name in RFC 7591."""
 
     BASIC = "client_secret_basic"
     POST = "client_secret_post"
@@ -43,7 +43,7 @@ class Method(StrEnum):
 
 
 class Client(ClientMixin):
-    """An application in the role that Authlib gives it."""
+    """An application as Authlib's client."""
 
     def __init__(self, application: Application | FoundClient) -> None:
         """Wrap a row."""
@@ -58,7 +58,7 @@ class Client(ClientMixin):
 
     @property
     def default_scope(self) -> str | None:
-        """What a request without a scope asks for (RFC 6749 section 3.3); None if that is unclear.
+        """The default scope of a request (RFC 6749 section 3.3); None if it is ambiguous.
 
         The one that only says who somebody is, or the one that there is.
         """
@@ -68,7 +68,7 @@ class Client(ClientMixin):
         return registered[0] if len(registered) == 1 else None
 
     def get_allowed_scope(self, scope: str) -> str:
-        """Return those of the asked scopes that the application may ask for."""
+        """Return the requested scopes that the application may request."""
         allowed = {*self.application.scopes.split(), *FREE}
         return " ".join(in_order(set(scope.split()) & allowed))
 
@@ -88,7 +88,7 @@ class Client(ClientMixin):
 
 @dataclass(frozen=True)
 class PresentedClient:
-    """What a request says about its client."""
+    """The client credentials of a request."""
 
     client_id: str | None
     secret: str | None
@@ -114,7 +114,7 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
 
 
 def names_no_client(request: ProtocolRequest) -> bool:
-    """Return whether a request says nothing at all of a client."""
+    """Return whether a request contains no client credentials."""
     presented = presented_client(request)
     return presented.client_id is None and presented.secret is None
 
@@ -137,7 +137,7 @@ def _basic_credentials(header: str | None) -> tuple[str, str] | None:
 def authenticate_with(
     request: ProtocolRequest, context: OAuthContext, lookup: CredentialLookup[Found] | None
 ) -> tuple[Client, Found | None]:
-    """Return the client that a request proves to come from, or raise invalid_client (401).
+    """Return the authenticated client of a request, or raise invalid_client (401).
 
     With it comes the credential that a lookup finds, if one is wanted and finds something.
     """
@@ -176,7 +176,7 @@ def _is_proven(
 
 
 def record_use(client: Client, context: OAuthContext) -> None:
-    """Remember that the application was at work; to the minute, to spare writes."""
+    """Store the time of the application's last use, to the minute."""
     application = client.application
     if not is_recent_use(application.last_used_at, context.now):
         client_secrets.record_use(application.id, None, run=context.run, now=context.now)
@@ -188,7 +188,7 @@ class ClientRefusedError(InvalidClientError):
     status_code = 401
 
     def __init__(self, *, was_basic: bool, sentence: str = REFUSED) -> None:
-        """Remember whether the answer needs a challenge."""
+        """Store whether the response needs a challenge."""
         super().__init__(sentence)
         self._was_basic = was_basic
 

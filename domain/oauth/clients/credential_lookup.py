@@ -1,4 +1,4 @@
-"""What the endpoints of clients look up: the client, and what it comes with, in one statement.
+"""Finds a client together with its presented credential, with one statement.
 
 What is found may be revoked, used or another client's: grants and endpoints check that. The columns
 are those of `found_rows`, in its order: first the client, then the credential.
@@ -38,7 +38,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialLookup(Generic[Found]):
-    """How a credential in a parameter is found, together with the client that brings it.
+    """A lookup of a credential in a parameter, together with its client.
 
     The statement takes `client_id`, `now` and `digest`. It returns a row for each live secret of
     the client, each with the same credential; the columns of a credential are NULL without one.
@@ -52,7 +52,7 @@ class CredentialLookup(Generic[Found]):
     credential_type: CredentialType | None = None
 
     def digests(self, text: str, keyring: Keyring) -> tuple[bytes, ...]:
-        """Return what to look for, the likeliest first; nothing if there cannot be such a thing."""
+        """Return the digests to look for, the likeliest first; none for a malformed credential."""
         return (
             keyring.digests(text)
             if self.credential_type is None

@@ -1,4 +1,4 @@
-"""All applications, as administrators find them."""
+"""Lists and counts of all applications, for administrators."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ _MOST_WORDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationFilter:
-    """Which applications are wanted."""
+    """The filter of an application list."""
 
     #: Those of the instance itself, or else those of its users.
     is_instance_wide: bool = True
@@ -28,7 +28,7 @@ class ApplicationFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationCounts:
-    """How many applications there are."""
+    """The number of applications of each kind."""
 
     instance_wide: int
     of_users: int
@@ -38,7 +38,7 @@ class ApplicationCounts:
 def page_of_applications(
     wanted: ApplicationFilter, part: Slice, *, session: Session, now: datetime
 ) -> Page[ApplicationPage]:
-    """Return a part of the applications, the newest first."""
+    """Return a page of applications, newest first."""
     statement = (
         select(Application.id)
         .join(User, User.id == Application.owner_id)
@@ -74,7 +74,7 @@ def _words(search: str) -> list[ColumnElement[bool]]:
 def list_instance_wide(
     *, offset: int, limit: int, session: Session
 ) -> tuple[tuple[ApplicationView, ...], int]:
-    """Return a numbered part of the instance's applications, and how many there are in all."""
+    """Return a page of the instance-wide applications by offset, and their number."""
     found = session.scalars(
         select(Application)
         .where(Application.is_instance_wide)

@@ -1,4 +1,4 @@
-"""What `credential_lookup` finds, typed: a client, and the credential that it brings.
+"""The typed rows of `credential_lookup`: a client, and its credential.
 
 Each is a slice of one row, in the order of the columns; a test compares the names.
 """
@@ -50,7 +50,7 @@ class FoundPair(NamedTuple):
 
 
 class FoundGrant(NamedTuple):
-    """What a user has granted, found by its authorization code or its device code."""
+    """A grant of a user, found by its authorization code or its device code."""
 
     grant_id: int
     grant_application_id: int

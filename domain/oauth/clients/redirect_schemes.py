@@ -1,4 +1,4 @@
-"""Schemes that a redirect URI cannot have: the browser or the system has its own use for them.
+"""URI schemes that are not allowed in redirect URIs.
 
 What is left are https, http and private-use schemes. RFC 8252 section 7.1 wants those to be a
 domain name turned around (com.example.app); many in the field have no dot, and work here as well.

@@ -1,4 +1,4 @@
-"""Where a browser may be sent back to (RFC 6749 section 3.1.2, RFC 8252, RFC 9700 section 2.1)."""
+"""Redirect URIs: rules and comparison (RFC 6749 3.1.2, RFC 8252, RFC 9700 2.1)."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LONGEST_URI = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Destination:
-    """Where the browser goes next."""
+    """The destination of a redirect, in words."""
 
     words: str
     is_insecure: bool
@@ -82,14 +82,14 @@ def _is_loopback_literal(host: str | None) -> bool:
 
 
 def is_insecure(uri: str) -> bool:
-    """Return whether a code sent there crosses a network in the clear."""
+    """Return whether a redirect sends the code unencrypted over a network."""
     parts = urlsplit(uri)
     is_local = _is_loopback_literal(parts.hostname) or parts.hostname == "localhost"
     return parts.scheme == "http" and not is_local
 
 
 def _without_port(uri: str) -> tuple[str, str] | None:
-    """Return what is left of a loopback URI without its port; None if it is not one."""
+    """Return a loopback URI without its port; None for other URIs."""
     found = _LOOPBACK.fullmatch(uri)
     if found is None or int(found["port"] or 0) > _HIGHEST_PORT:
         return None
@@ -111,13 +111,13 @@ def is_registered(requested: str, registered: list[str]) -> bool:
 
 
 def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
-    """Append parameters and leave the registered part as it is."""
+    """Append parameters without changing the registered part."""
     base, mark, query = uri.partition("?")
     return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters)}"
 
 
 def destination_of(uri: str) -> Destination:
-    """Return where a redirect leads, in words for the consent page."""
+    """Return the destination of a redirect for the consent page."""
     parts = urlsplit(uri)
     words = f"the app “{parts.scheme}:”"
     if parts.scheme in {"http", "https"}:

@@ -1,4 +1,4 @@
-"""Secrets of applications: at most two are live, so that one can be exchanged without a gap."""
+"""Client secrets: at most two are valid, so that one can be replaced without downtime."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -69,7 +69,7 @@ def renew_secret(
     now: datetime,
     grace_period: GracePeriod = GracePeriod.NOW,
 ) -> str:
-    """Make a new secret and return it; the one before stays good for a while.
+    """Create a secret and return it; the previous one stays valid for a grace period.
 
     One that is still older dies at once. Renewals of one application wait for each other. Raises
     NotFoundError if the application was deleted meanwhile.
@@ -102,7 +102,7 @@ def renew_secret(
 
 
 def end_secret(application_id: int, secret_id: int, *, session: Session) -> None:
-    """End the older one of two secrets before its time; raise NotFoundError for any other."""
+    """Revoke the older one of two secrets; raise NotFoundError for any other."""
     _hold(application_id, session=session)
     ended = session.scalar(
         delete(ApplicationSecret)
@@ -145,7 +145,7 @@ _RECORD_USE = tuple(
 
 
 def record_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
-    """Remember that an application was at work, and with which secret; once a minute."""
+    """Store the last use of an application and of its secret, to the minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _RECORD_USE[: 1 if secret_id is None else 2]:
         run(statement, {**values, "stale": now - _USE_RESOLUTION, "now": now})
@@ -162,11 +162,11 @@ _REKEY = (
 
 
 def rekey(found: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
-    """Store the hash of a secret that was just presented under the newest key."""
+    """Store the hash of a presented secret under the newest key."""
     values = {"secret_id": found.secret_id, "former": found.secret_digest}
     run(_REKEY, {**values, "newest": newest, "moment": now})
 
 
 def is_recent_use(last_used_at: datetime | None, now: datetime) -> bool:
-    """Return whether a use need not be written down: one was within the last minute."""
+    """Return whether the last use is less than a minute ago and need not be stored again."""
     return last_used_at is not None and last_used_at > now - _USE_RESOLUTION

@@ -1,4 +1,4 @@
-"""What kind of device or program a request came from, in words, as far as it says so itself."""
+"""Describes the device or program of a User-Agent header in words."""
 
 import re
 

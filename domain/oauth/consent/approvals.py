@@ -1,4 +1,4 @@
-"""What a user has approved before, and what an application asks anew."""
+"""Compares the requested scopes with those that the user has approved before."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ class ConsentPrompt:
 def consent_prompt_for(
     application: Application, scopes: str, *, user_id: int, session: Session
 ) -> ConsentPrompt:
-    """Compare what is asked with what was approved before.
+    """Compare the requested scopes with the approved ones.
 
     Only confidential applications can skip a second prompt: anybody can pretend to be a
     public one (RFC 8252 section 8.6). Trusted applications are never asked about.

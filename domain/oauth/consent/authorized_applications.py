@@ -19,7 +19,7 @@ from models import AccessToken, Application, Authorization, Consent, User
 
 @dataclass(frozen=True, kw_only=True)
 class AccessSource:
-    """Where a request for a token came from, as far as it can be known."""
+    """The IP address and the device that requested or used a token."""
 
     address: str | None
     device: str
@@ -28,7 +28,7 @@ class AccessSource:
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizedApplication:
-    """One application, however many tokens it holds; or all that has none."""
+    """An authorized application; or all tokens of password grants without one."""
 
     #: None for passwords without an application.
     application_id: int | None
@@ -50,7 +50,7 @@ class AuthorizedApplication:
 
 @dataclass(frozen=True, kw_only=True)
 class _Access:
-    """What one application has of a user: live tokens, an approval that is remembered, or both."""
+    """The access of one application: its valid tokens, a stored consent, or both."""
 
     scopes: set[str] = field(default_factory=set)
     since: datetime
@@ -162,7 +162,7 @@ def _descriptions(ids: Iterable[int | None], *, session: Session) -> Any:
 def _scopes(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, set[str]]:
-    """Return what is granted; an access token may be good for less than its refresh token."""
+    """Return the granted scopes; an access token may have fewer than its refresh token."""
     granted = case((AccessToken.refresh_digest.is_not(None), Authorization.scopes), else_="")
     rows = session.execute(
         select(AccessToken.application_id, AccessToken.scopes, granted)
@@ -179,7 +179,7 @@ def _scopes(
 def _sources(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, list[AccessSource]]:
-    """Return where tokens were asked for and used from, the latest first; each source once."""
+    """Return the sources of requests for tokens and of their use, latest first."""
     token, used = AccessToken, AccessToken.last_used_at
     key = (token.application_id, token.user_agent)
     asked = select(*key, token.address, func.max(token.created_at).label("moment"))
@@ -206,7 +206,7 @@ def _sources(
 
 
 def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
-    """Return when the user first approved each application, as far as grants are stored."""
+    """Return the time of the first stored grant for each application."""
     rows = session.execute(
         select(Authorization.application_id, func.min(Authorization.created_at))
         .where(Authorization.user_id == user_id)
@@ -250,7 +250,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
 
 
 def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
-    """Take back all that a user granted to applications, and return to how many."""
+    """Revoke the access of all applications of a user, and return their number."""
     granted = [
         select(table.application_id).where(table.user_id == user_id, table.revoked_at.is_(None))
         for table in (Authorization, AccessToken)

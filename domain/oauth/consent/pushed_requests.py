@@ -1,4 +1,4 @@
-"""Pushed authorization requests (RFC 9126): stored, opened by a browser, consumed by an answer.
+"""Pushed authorization requests (RFC 9126): stored, opened, and consumed by the decision.
 
 A request waits for its browser for a short while only. Once that has come, the person has as long
 as for any other question: signing in, with a second factor or a new password, takes its time. Only
@@ -43,7 +43,7 @@ _KEPT = frozenset(
 
 
 class InvalidRequestUriError(InvalidRequestError):
-    """The request_uri stands for nothing here (RFC 9101 section 7); never to be redirected."""
+    """invalid_request_uri (RFC 9101 section 7); never redirected."""
 
     error = "invalid_request_uri"
     description = (
@@ -69,7 +69,7 @@ def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> st
 
 
 def is_pushed(request: ProtocolRequest) -> bool:
-    """Return whether a browser brings a request_uri of ours instead of the parameters."""
+    """Return whether the request refers to a pushed request by request_uri."""
     uris = request.payload.datalist["request_uri"]
     return any(uri.startswith(PREFIX) for uri in uris)
 
@@ -94,7 +94,7 @@ def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequ
 
 
 def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str, str]:
-    """Return what an authorization request asks for, wherever it says so; nothing if it is gone."""
+    """Return the parameters of an authorization request, pushed or not; none if it is gone."""
     if not is_pushed(request):
         return request.payload.data
     try:
@@ -105,7 +105,7 @@ def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str
 
 
 def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
-    """Return the row that the request means, or raise InvalidRequestError."""
+    """Return the row of the request_uri, or raise InvalidRequestError."""
     if {"client_id", "request_uri"} & set(request.payload.repeated()):
         raise InvalidRequestError("client_id and request_uri may be given only once.")
     if request.value("request") is not None:
@@ -139,7 +139,7 @@ def _let_it_take_its_time(row_id: int, until: Any, context: OAuthContext) -> Non
 
 
 def consume(request: ProtocolRequest, context: OAuthContext) -> None:
-    """Delete a pushed request that was answered; raise InvalidRequestUriError if it is gone.
+    """Delete a pushed request after its decision; raise InvalidRequestUriError if it is gone.
 
     Of parallel answers to one request one goes through (section 4).
     """

@@ -28,7 +28,7 @@ from models import Application, Authorization, DeviceAuthorization
 
 
 class UnknownUserCodeError(InvalidError):
-    """No device waits with this code for this person."""
+    """No device request with this code is open for this user."""
 
     def __init__(self) -> None:
         """Give the same message for an unknown, expired, decided or otherwise opened code."""
@@ -40,10 +40,10 @@ class UnknownUserCodeError(InvalidError):
 
 
 class DecidedError(ConflictError):
-    """The request cannot be decided any more."""
+    """The request can no longer be decided."""
 
     def __init__(self) -> None:
-        """Say what to do."""
+        """Set the message."""
         super().__init__(
             "This request is no longer open: it was decided already, or the code has expired. "
             "Ask the device for a new code.",
@@ -88,7 +88,7 @@ class NewDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceRequest:
-    """What the page asks about."""
+    """A device request as the page shows it."""
 
     id: int
     application_id: int
@@ -102,7 +102,7 @@ class DeviceRequest:
 
     @property
     def device(self) -> str:
-        """What kind of device it says it is."""
+        """The device, as described by its User-Agent header."""
         return device_in_words(self.user_agent)
 
 
@@ -132,7 +132,7 @@ def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevi
 
 @cache
 def _storing(dialect_name: str) -> Executable:
-    """Return the statement that stores a request, and gives a row unless its code is taken."""
+    """Return the statement that stores a request; it returns a row unless the code is taken."""
     values: dict[str, Any] = {name: bindparam(name) for name in _STORED}
     store = insert_for(dialect_name, DeviceAuthorization).values(values)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
@@ -166,7 +166,7 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
 
 
 def decide(device_id: int, decision: Decision, approval: Approval, *, context: OAuthContext) -> str:
-    """Store what the user said and return the application's name; saying it twice is fine.
+    """Store the decision and return the application's name; idempotent.
 
     Raises DecidedError if it is too late for that, or if it is not this user's to say.
     """
@@ -225,7 +225,7 @@ def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthCont
 
 
 def _locked() -> Select[DeviceAuthorization, Application]:
-    """Select a device so that nobody else decides or redeems it meanwhile."""
+    """Return a query that locks a device request."""
     return (
         select(DeviceAuthorization, Application)
         .join(Application, Application.id == DeviceAuthorization.application_id)

@@ -1,4 +1,4 @@
-"""Codes that people read from a device and type elsewhere (RFC 8628 section 6.1)."""
+"""User codes of devices (RFC 8628 section 6.1)."""
 
 import unicodedata
 
@@ -18,7 +18,7 @@ def new_user_code() -> str:
 
 
 def shown(code: str) -> str:
-    """Return a code as people see it: two groups of four letters."""
+    """Return a code for display: two groups of four letters."""
     return f"{code[:4]}-{code[4:]}"
 
 
@@ -35,5 +35,5 @@ def read_user_code(typed: str) -> str | None:
 
 
 def _is_between(character: str) -> bool:
-    """Return whether this only separates: spaces, dashes of all lengths, invisible characters."""
+    """Return whether a character is a separator: a space, a dash or invisible."""
     return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}

@@ -1,4 +1,4 @@
-"""A device asks for its codes: POST /oauth/authorize_device (RFC 8628 section 3.1)."""
+"""The device authorization endpoint: POST /oauth/authorize_device (RFC 8628 section 3.1)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,12 +21,12 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     """POST /oauth/authorize_device: issues a code for the device and one for its user."""
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a client whose registration rules devices out (RFC 7591 section 2)."""
+        """Refuse a client that is not registered for the device grant (RFC 7591 section 2)."""
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
 
     def check(self, asked: ClientRequest[None]) -> str:
-        """Return the scopes that the device asks for, if its application may have them."""
+        """Return the requested scopes, or raise invalid_scope."""
         text = asked.request.value("scope") or DEFAULT_SCOPE
         return allowed_scopes(text, asked.get_client())
 

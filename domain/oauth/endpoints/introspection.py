@@ -1,4 +1,4 @@
-"""Token introspection (RFC 7662): an application asks about tokens of its own."""
+"""Token introspection (RFC 7662), for an application's own tokens."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,7 +40,7 @@ class IntrospectionEndpoint(
         return ASKED_REFRESH_TOKEN if _is_refresh_token(request) else ASKED_ACCESS_TOKEN
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a public client: anybody could name one to try tokens here (section 4)."""
+        """Refuse public clients, which anybody could impersonate to scan tokens (section 4)."""
         if not client.application.confidential:
             raise ClientRefusedError(was_basic="Authorization" in request.headers)
 
@@ -54,7 +54,7 @@ class IntrospectionEndpoint(
     def perform(
         self, asked: ClientRequest[FoundPair], checked: FoundPair | None
     ) -> Mapping[str, Any]:
-        """Return what the token is good for (section 2.2)."""
+        """Return the metadata of the token (section 2.2)."""
         if checked is None:
             return INACTIVE
         if _is_refresh_token(asked.request):

@@ -1,4 +1,4 @@
-"""Logout at the request of an application (OpenID Connect RP-Initiated Logout 1.0)."""
+"""RP-Initiated Logout (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ from models import Application
 
 
 class LogoutStep(Enum):
-    """What comes next."""
+    """The next step of a logout request."""
 
     SIGN_OUT = "sign out"
     ASK = "ask"
@@ -24,7 +24,7 @@ class LogoutStep(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class LogoutRequest:
-    """A request whose parameters are all in order."""
+    """A validated logout request."""
 
     #: The user of a valid id_token_hint; None without one.
     user_id: int | None
@@ -68,7 +68,7 @@ def _uid(client_id: str | None, hinted: Audience | None) -> str | None:
 
 
 def _redirect_uri(uri: str | None, application: Application | None) -> str | None:
-    """Return where to go afterwards: one of the redirect URIs that the application registered."""
+    """Return the post-logout redirect URI, which must be registered."""
     if uri is None:
         return None
     if application is None:
@@ -81,7 +81,7 @@ def _redirect_uri(uri: str | None, application: Application | None) -> str | Non
 
 
 def next_step(asked: LogoutRequest, *, user_id: int | None) -> LogoutStep:
-    """Return what comes next; `user_id` is the user who is signed in, if any.
+    """Return the next step; `user_id` is the signed-in user, if any.
 
     Without a hint about the very user that is signed in, the user has to be asked (section 2):
     any page could send the browser here. For the same reason nobody is sent on without a hint
@@ -101,5 +101,5 @@ def return_url(asked: LogoutRequest) -> str | None:
 
 
 def redirect_to(location: str) -> OAuthResponse:
-    """Send the browser on."""
+    """Return a redirect."""
     return OAuthResponse(status=302, headers=(("Location", location),))

@@ -1,4 +1,4 @@
-"""Pushed authorization requests (RFC 9126): a client leaves with us what it would ask for."""
+"""The endpoint for pushed authorization requests (RFC 9126)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -17,7 +17,7 @@ from models import AccessToken
 
 
 class ForeignTokenError(OAuth2Error):
-    """The token belongs to another client; it lives on."""
+    """The token belongs to another client and stays valid."""
 
     error = "unauthorized_client"
     description = "You are not authorized to revoke this token."
@@ -31,7 +31,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     RECORDS_USE = False
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
-        """Return whether the token was issued for a password alone, and so has no client.
+        """Return whether the token was issued for a password and has no client.
 
         Its holder may revoke it. Of other tokens nobody learns anything without a client.
         """
@@ -56,7 +56,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return {}
 
     def _find(self, text: str) -> AccessToken | None:
-        """Look for either kind; the hint would only save a comparison (section 2.1)."""
+        """Find the token as an access or refresh token; the hint is not needed (section 2.1)."""
         keyring = self._context.keyring
         return self._context.session.scalar(
             select(AccessToken).where(
@@ -85,7 +85,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
 
     def _end(self, token: AccessToken) -> bool:
-        """End a pair with the grant that it comes from, which has no other live one (2.1)."""
+        """Revoke a pair with its grant, which has no other valid pair (section 2.1)."""
         session, now, family = self._context.session, self._context.now, token.authorization_id
         if family is None:
             return revoke_pair(token.id, session=session, now=now)

@@ -7,7 +7,7 @@ from domain.oauth.presented_tokens.bearer import Bearer
 
 
 def token_info(bearer: Bearer, *, now: datetime) -> dict[str, Any]:
-    """Return the token info object; `expires_in` is what is left, in seconds.
+    """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
     `scopes` and `expires_in_seconds` are the older names, kept for older clients.
     """

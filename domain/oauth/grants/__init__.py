@@ -1,1 +1,1 @@
-"""One file per grant; each holds only what is its own."""
+"""The grants, one file each."""

@@ -64,13 +64,13 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     @classmethod
     def check_authorization_endpoint(cls, request: ProtocolRequest) -> bool:
-        """Take every request, so that client and redirect URI are checked before all else."""
+        """Return True for every request: the client and the redirect URI are checked first."""
         del request
         return True
 
     @staticmethod
     def validate_no_multiple_request_parameter(request: ProtocolRequest) -> None:
-        """Leave repeated parameters to the checks below, which know where to send the error."""
+        """Do nothing: the checks below know the redirect URI for the error."""
 
     def validate_authorization_request(self) -> str:
         """Check client and redirect URI, then the rest; return the redirect URI.
@@ -137,7 +137,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidRequestError("max_age is a number of seconds.")
 
     def _check_request_objects(self) -> None:
-        """Refuse parameters inside of a JWT: ignoring them would change what is asked for."""
+        """Refuse request objects (JWT), because ignoring them would change the request."""
         if self.request.value("request") is not None:
             raise RequestNotSupportedError("Parameters cannot be given as a request object here.")
         is_foreign = self.request.value("request_uri") is not None and not self.request.pushed
@@ -145,7 +145,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise RequestURINotSupportedError("Parameters cannot be given by request_uri here.")
 
     def create_authorization_response(self, redirect_uri: str, grant_user: Any) -> Any:
-        """Store a code for what the user approved and send the browser back with it.
+        """Store a code for the approved request and redirect back with it.
 
         `grant_user` is the sign-in that approved, or None after a refusal (section 4.1.2).
         """
@@ -217,7 +217,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidGrantError(EXPIRED_CODE)
 
     def _record(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
-        """Record what may have been a theft, for the user whose account the code was for.
+        """Record a possible theft of the code, for its user.
 
         An ordinary redemption is not recorded: there are too many, and the consent says it all.
         """
@@ -231,7 +231,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         )
 
     def _invalidate(self, authorization_id: int) -> None:
-        """Mark a code as used, without issuing anything for it."""
+        """Mark a code as used without issuing tokens."""
         self._context.session.execute(
             update(Authorization)
             .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
@@ -240,7 +240,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         )
 
     def redeem(self, asked: ClientRequest[FoundGrant], checked: FoundGrant) -> Mapping[str, Any]:
-        """Consume the code and store the pair at once: of parallel requests one is served."""
+        """Consume the code and store the pair atomically: one of concurrent requests succeeds."""
         grant = grant_in(
             checked,
             asked.get_client(),

@@ -56,7 +56,7 @@ _RECORD_POLL_SOON = _RECORD_POLL.where(
 
 
 class ApprovedDevice(NamedTuple):
-    """The request of a device, and what its user has granted."""
+    """An approved device request with its grant."""
 
     device: FoundDevice
     grant: FoundGrant
@@ -68,7 +68,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
     LOOKUP = DEVICE_CODE
 
     def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
-        """Check the code, and how far the request has come; return the approved request.
+        """Check the code and the state of the request; return the approved request.
 
         A code of another client is refused and lives on, like a refresh token: it has never been
         in a browser's address, where codes of redirects get lost.
@@ -84,7 +84,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return ApprovedDevice(device=found, grant=found.grant)
 
     def _refuse_unless_approved(self, found: FoundDevice) -> None:
-        """Raise the error of a request that is not approved; an approved one is served at any poll.
+        """Raise the error for a request that is not approved.
 
         A user who approves in the last second reads that the device is connected: its next poll
         comes an interval later, and must find the approval.
@@ -99,7 +99,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
             self._refuse_to_wait(found)
 
     def _refuse_to_wait(self, found: FoundDevice) -> NoReturn:
-        """Note the poll, and say whether it came too early.
+        """Store the poll; raise slow_down or authorization_pending.
 
         The database decides that: of several polls at once each makes the pause longer. Only what
         makes no pause longer any more is not noted.
@@ -113,7 +113,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         raise AuthorizationPendingError("The user has not decided yet.")
 
     def _record_poll(self, found: FoundDevice) -> int:
-        """Return how many seconds there have to be between polls from now on."""
+        """Store the poll and return the new interval in seconds."""
         connection, now = self._context.connection, self._context.now
         begin = now - timedelta(seconds=found.device_interval)
         statement = _RECORD_POLL_SOON if connection.dialect_name == "postgresql" else _RECORD_POLL
@@ -124,7 +124,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
     def redeem(
         self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
     ) -> Mapping[str, Any]:
-        """Consume the approval and store the pair at once: of parallel polls one is served.
+        """Consume the approval and store the pair atomically: one of concurrent polls succeeds.
 
         Nothing is left to consume if the user has taken the approval back meanwhile.
         """

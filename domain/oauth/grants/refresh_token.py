@@ -49,7 +49,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     LOOKUP = REFRESH_TOKEN
 
     def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
-        """Check the token, the key that it is bound to, what came with it, and the scope."""
+        """Check the token, its key, the other parameters and the scope."""
         found, client = asked.get_credential(UNKNOWN_TOKEN), asked.get_client()
         is_own = found.token_application_id == client.application.id
         if not is_own or found.user_state != ACTIVE:
@@ -65,7 +65,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
     def _refuse_reuse(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
-        """Refuse a revoked token, unless its response may be sent once more.
+        """Refuse a revoked token, unless its response may be replayed.
 
         The whole family ends where the client cannot prove that the token is its own.
         """
@@ -82,7 +82,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         raise InvalidGrantError(STOLEN_TOKEN if family is not None else USED_TOKEN)
 
     def _record_reuse(self, found: FoundPair, client: Client) -> None:
-        """Record what may have been a theft; ordinary refreshes are too many to be recorded."""
+        """Record a possible theft; ordinary refreshes are not recorded."""
         self._context.record_event(
             Event(
                 kind=EventKind.REFRESH_REUSED,
@@ -103,7 +103,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
 
     def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
-        """Compare what is sent along with the original authorization; nothing need be."""
+        """Check optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
             raise InvalidGrantError("The redirect_uri is not that of the authorization request.")
@@ -112,7 +112,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             check_verifier(verifier, found.grant_code_challenge)
 
     def _narrowed_scope(self, text: str | None, granted: str) -> str:
-        """Return the asked scope if it is within what was granted (section 6).
+        """Return the requested scope if it is within the granted one (section 6).
 
         It is that of the access token alone: a refresh token always has the scope of the one
         that it replaces, and so that of the grant.
@@ -124,7 +124,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         return " ".join(scopes)
 
     def redeem(self, asked: ClientRequest[FoundPair], checked: RefreshCheck) -> Mapping[str, Any]:
-        """Replace the old pair by a new one: of parallel refreshes one does.
+        """Replace the old pair by a new one: one of concurrent refreshes succeeds.
 
         The others get the winner's pair if the instance lets answers be sent again.
         """
@@ -149,7 +149,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         return replayed_response(replay, grant, context)
 
     def _refreshed_at(self, token_id: int) -> datetime | None:
-        """Return when the refresh was that came first."""
+        """Return the time of the first refresh."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self._context.session.scalar(asked)
 

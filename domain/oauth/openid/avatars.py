@@ -1,4 +1,4 @@
-"""Avatars: the initial of a user's name on a colour that follows from the user's id.
+"""Avatars: the initial of a user's name on a colour derived from the user's id.
 
 The URL holds all that the avatar shows, so that it reveals nothing about which users exist.
 """
@@ -25,12 +25,12 @@ _LETTER = (
 
 
 def avatar_path(name: str, user_id: int) -> str:
-    """Return the path of a user's avatar, from the first slash on."""
+    """Return the URL path of a user's avatar."""
     return f"/-/pictures/{quote(_initial(name))}-{user_id * _STEP % _HUES}.svg"
 
 
 def _initial(name: str) -> str:
-    """Return the first letter or digit of whatever writing, as a capital where there are any."""
+    """Return the first letter or digit of a name, in upper case."""
     first = next((each for each in unicodedata.normalize("NFKC", name) if each.isalnum()), _UNKNOWN)
     capital = unicodedata.normalize("NFC", first.upper())
     return capital if len(capital) == 1 else first

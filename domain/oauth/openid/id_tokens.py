@@ -23,7 +23,7 @@ _LONGEST_HINT = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class Authentication:
-    """How the user came to grant something; a refresh later on says the same of it."""
+    """The authentication behind a grant; a refresh repeats it."""
 
     #: When the user last signed in.
     auth_time: datetime
@@ -41,7 +41,7 @@ class Audience:
 
 
 class InvalidHintError(Exception):
-    """An id_token_hint that this service has not issued, or whose key is gone."""
+    """The id_token_hint was not issued by this service, or its key is gone."""
 
 
 def make_id_token(
@@ -77,7 +77,7 @@ def make_id_token(
 
 
 def subject(user_id: int) -> str:
-    """Return the identifier of a user, which never changes and is never given to another."""
+    """Return the subject identifier of a user, which never changes and is never reused."""
     return str(user_id)
 
 
@@ -88,7 +88,7 @@ def at_hash(access_token: str) -> str:
 
 
 def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
-    """Return whom an id_token_hint of ours is about and for, or raise InvalidHintError.
+    """Return the subject and the audience of an id_token_hint, or raise InvalidHintError.
 
     An expired one will do (RP-Initiated Logout section 2). The key is looked up among our own by
     `kid`, and the algorithm is ours: what the token's header says of both proves nothing.

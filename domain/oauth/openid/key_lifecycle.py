@@ -16,7 +16,7 @@ from domain.oauth.openid.keys import (
 
 
 class KeyState(Enum):
-    """Where a key is in its lifecycle; the values are the words of the page."""
+    """The state of a key; the values are shown on the page."""
 
     #: In the key set, so that clients can fetch it before it signs.
     PUBLISHED = "Waits"
@@ -38,7 +38,7 @@ class KeyStatus:
 
     @property
     def published_until(self) -> datetime | None:
-        """When the last ID token that it signed has expired, whatever its lifetime."""
+        """The latest time at which an ID token that it signed expires."""
         return self.signs_until + LONGEST_ID_TOKEN if self.signs_until else None
 
 

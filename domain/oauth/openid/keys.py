@@ -44,7 +44,7 @@ LONGEST_ID_TOKEN = timedelta(days=1)
 
 
 class KeyRotation(Enum):
-    """How a new key takes over."""
+    """The way in which a new key replaces the old ones."""
 
     #: It is published first, and signs when everybody can know it.
     AFTER_NOTICE = "after-notice"
@@ -56,7 +56,7 @@ class KeyRotation(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedKey:
-    """A key of the set, and when it ceases to sign."""
+    """A key of the key set, with the end of its use."""
 
     kid: str
     #: As RFC 7517 section 4 has it.
@@ -65,7 +65,7 @@ class PublishedKey:
     retired_at: datetime | None
 
     def as_json(self) -> dict[str, str | None]:
-        """Return what operators want to know of it."""
+        """Return the key as commands print it."""
         return {
             "kid": self.kid,
             "created_at": written(self.created_at),
@@ -92,7 +92,7 @@ _IN_USE = (
 
 
 def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
-    """Return the key that signs now; the first one is made when it is first needed.
+    """Return the current signing key; the first call creates it.
 
     A transaction that may write has to be open.
     """
@@ -106,7 +106,7 @@ def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSA
 
 
 def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
-    """Return the `kid` of the key that signs now; None if none was made so far."""
+    """Return the `kid` of the current signing key; None if there is none yet."""
     found = _find_signing_key(session, keyring, now)
     return str(found.kid) if found is not None else None
 
@@ -114,7 +114,7 @@ def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> st
 def find_signing_key(
     *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> RSAKey | None:
-    """Return the key that signs now; None if none was made so far."""
+    """Return the current signing key; None if there is none yet."""
     return _first_opened(
         (ciphertext for (ciphertext,) in connection.look_up(_IN_USE, {"now": now})), keyring
     )
@@ -125,7 +125,7 @@ def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAK
 
 
 def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
-    """Return the oldest key that this keyring can open.
+    """Return the oldest key that this keyring can decrypt.
 
     Keys of a master secret that is gone are passed over: a new one will do as well.
     """
@@ -176,7 +176,7 @@ def rotate(
     keyring: Keyring,
     now: datetime,
 ) -> str:
-    """Make a new key and say when the old ones cease to sign; return its `kid`.
+    """Create a key, set the end of use of the old ones, and return its `kid`.
 
     Raises InvalidError for a size that is refused.
     """
@@ -205,12 +205,12 @@ def _published(now: datetime) -> Select[str, dict[str, str], datetime, datetime 
 
 
 def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
-    """Return the keys of the set, the oldest first; none if none was made so far."""
+    """Return the keys of the key set, oldest first."""
     return tuple(_published_key(*row) for row in connection.all(_published(now)))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
-    """Return the same within a transaction that may have changed them."""
+    """Return the same within the transaction of a session."""
     return tuple(_published_key(*row) for row in session.execute(_published(now)))
 
 
@@ -223,6 +223,6 @@ def _published_key(
 
 
 def find_public_key(kid: str, *, session: Session) -> RSAKey | None:
-    """Return a stored key that signs or has ever signed, or None."""
+    """Return the public key with this `kid`, or None."""
     jwk = session.scalar(select(SigningKey.public_jwk).where(SigningKey.kid == kid))
     return RSAKey.import_key(dict(jwk)) if jwk is not None else None

@@ -1,4 +1,4 @@
-"""What an application may learn of a user: claims by scope (OpenID Connect Core section 5)."""
+"""Claims of a user by scope (OpenID Connect Core section 5)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +51,7 @@ _PERSON = (
 
 
 def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, Any]:
-    """Return the claims that the token's scopes open; raise InsufficientScopeError."""
+    """Return the claims that the token's scopes allow; raise InsufficientScopeError."""
     bearer.require("openid")
     groups = [path for (path,) in connection.all(_GROUPS, {"user_id": bearer.user_id})]
     return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
@@ -60,7 +60,7 @@ def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict
 def claims_of(
     user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection
 ) -> dict[str, Any]:
-    """Return what scopes let an ID token say of a user: the same as userinfo (section 5.4).
+    """Return the claims of a user for an ID token: the same as userinfo (section 5.4).
 
     Clients in the field read the ID token alone. Somebody in too many groups for
     `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.

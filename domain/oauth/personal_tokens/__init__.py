@@ -1,1 +1,1 @@
-"""Access tokens that people make: personal ones, and those of groups and projects."""
+"""Personal, project and group access tokens."""

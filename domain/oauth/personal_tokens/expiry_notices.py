@@ -20,7 +20,7 @@ _SLICE = 200
 
 
 class Notice(StrEnum):
-    """Which of the two messages about a token."""
+    """One of the two messages about a token."""
 
     EARLY = "early"
     LAST_DAY = "last day"
@@ -28,7 +28,7 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeSettings:
-    """What messages say of this instance, and how long before the expiry the first one is sent."""
+    """The instance's data for messages, and the time of the first one before the expiry."""
 
     instance_name: str
     #: Without a trailing slash.
@@ -38,7 +38,7 @@ class NoticeSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _ExpiringToken:
-    """A token that ends soon, and where it belongs: to a namespace, or else to its user."""
+    """A token that expires soon, with its project or group, if any."""
 
     token: PersonalAccessToken
     user: User
@@ -48,7 +48,7 @@ class _ExpiringToken:
 
 @dataclass(kw_only=True)
 class _Maintainers:
-    """The people who may manage tokens, looked up once for each project or group."""
+    """The maintainers of projects and groups, looked up once for each."""
 
     session: Session
     _known: dict[tuple[int | None, int | None], tuple[str, tuple[Maintainer, ...]]] = field(
@@ -112,7 +112,7 @@ def _messages(
 
 @dataclass(frozen=True, kw_only=True)
 class _Wording:
-    """What differs between a token of one's own and one of a namespace."""
+    """The wording for personal tokens and for those of a project or group."""
 
     what: str
     page: str

@@ -19,7 +19,7 @@ from models import AccessToken, Authorization, PersonalAccessToken
 
 @dataclass(frozen=True, kw_only=True)
 class ParentAuthorization:
-    """What a new token comes from: it ends with that, and is bound to the same key (RFC 9449)."""
+    """The authorization of a new token, which ends with it and is bound to its key (RFC 9449)."""
 
     authorization_id: int
     key_thumbprint: str | None
@@ -28,7 +28,7 @@ class ParentAuthorization:
 
 
 def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuthorization | None:
-    """Return what a token comes from that a bearer makes; nothing if a person's own made it.
+    """Return the authorization of a bearer that creates a token; None for a personal token.
 
     Raises ForbiddenError for a bearer that has no authorization which could end.
     """
@@ -45,7 +45,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 def get_parent_authorization(
     authorization_id: int, key_thumbprint: str | None, *, session: Session
 ) -> ParentAuthorization:
-    """Return the source for a live authorization, or raise ForbiddenError if it has ended.
+    """Return a live authorization, or raise ForbiddenError if it was revoked.
 
     A revocation at the same time goes first, or waits and finds the new token.
     """
@@ -70,7 +70,7 @@ def get_parent_authorization(
 
 
 def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:
-    """Raise ForbiddenError for an application that rotates what it has not made itself."""
+    """Raise ForbiddenError if an application rotates a token that it has not created."""
     if bearer.personal_token_id is not None and bearer.authorization_id is None:
         return
     made_by = session.scalar(
@@ -82,7 +82,7 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
 
 
 def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
-    """Revoke the tokens that were made with authorizations that have ended; bots leave."""
+    """Revoke the tokens that were created with ended authorizations, and remove idle bots."""
     owners = session.scalars(
         update(PersonalAccessToken)
         .where(

@@ -105,7 +105,7 @@ class ResourceToken:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceTokenList:
-    """A part of a list, and how long the whole list is."""
+    """A page of a token list, and the total number."""
 
     items: tuple[ResourceToken, ...]
     total: int
@@ -113,7 +113,7 @@ class ResourceTokenList:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRequest:
-    """What a new token of a project or a group may do, and with which role."""
+    """The requested details and role of a new token of a project or a group."""
 
     details: TokenDetails
     role: Role
@@ -154,7 +154,7 @@ def get_resource_token(
 def create_resource_token(
     namespace: Namespace, wanted: TokenRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
-    """Make a bot with a role and a token, or raise InvalidError naming the field."""
+    """Create a bot with a role and a token, or raise InvalidError naming the field."""
     if wanted.role > wanted.granted_by:
         message = (
             f"You cannot give the role {wanted.role.label}: your own is {wanted.granted_by.label}."

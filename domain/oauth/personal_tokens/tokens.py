@@ -1,4 +1,4 @@
-"""Tokens that users make for their own scripts: made, rotated, revoked."""
+"""Creates, rotates and revokes personal access tokens."""
 
 import unicodedata
 from dataclasses import dataclass, field
@@ -30,12 +30,12 @@ LONGEST_DESCRIPTION = 255
 
 
 class NotPersonalError(DomainError):
-    """An OAuth token was used where only a personal one can be: it is refreshed, not rotated."""
+    """An OAuth token was used where only a personal access token is allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenDetails:
-    """What a user wants of a token; scopes are space-separated."""
+    """The requested fields of a token; scopes are space-separated."""
 
     name: str
     scopes: str
@@ -219,7 +219,7 @@ def _source_of(token: PersonalAccessToken, *, session: Session) -> ParentAuthori
 
 
 def _hold_family(family_id: int, *, session: Session) -> None:
-    """Lock the family against others: a new token would escape the revocation of the family."""
+    """Lock the family, so that no new token escapes its revocation."""
     token = PersonalAccessToken
     session.execute(
         select(token.id)
@@ -270,7 +270,7 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
 def revoke_token(
     token_id: int, *, owner_id: int | None, session: Session, now: datetime
 ) -> TokenView:
-    """Revoke a token and return it; a token that is revoked already stays as it was.
+    """Revoke a token and return it; idempotent.
 
     Raises NotFoundError for a token of somebody else unless `owner_id` is None.
     """

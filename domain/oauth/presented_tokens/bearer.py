@@ -20,7 +20,7 @@ _USE_RESOLUTION = timedelta(minutes=1)
 
 
 class Refusal(StrEnum):
-    """Why a token is not accepted."""
+    """The reason why a token is refused."""
 
     MISSING = "There is no access token in the request."
     UNKNOWN = "The access token is invalid."
@@ -32,7 +32,7 @@ class BearerRefusedError(Exception):
     """invalid_token (RFC 6750 section 3.1)."""
 
     def __init__(self, refusal: Refusal) -> None:
-        """Say why."""
+        """Store the reason."""
         super().__init__(refusal.value)
         self.refusal = refusal
 
@@ -41,7 +41,7 @@ class InsufficientScopeError(Exception):
     """insufficient_scope (RFC 6750 section 3.1); `accepted` are the scopes that would do."""
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
-        """Name the scopes."""
+        """Store the accepted scopes."""
         super().__init__("The request requires higher privileges than the access token has.")
         self.accepted = accepted
 
@@ -87,7 +87,7 @@ class Bearer:
         return self.profile.is_admin
 
     def seconds_left(self, now: datetime) -> int | None:
-        """Remaining lifetime in whole seconds; nothing if it never ends."""
+        """Remaining lifetime in whole seconds; None if it never expires."""
         if self.expires_at is None:
             return None
         return max(0, int((self.expires_at - now).total_seconds()))
@@ -225,7 +225,7 @@ def get_bearer(
 def record_use(
     bearer: Bearer, *, address: str | None, connection: KeptConnection, now: datetime
 ) -> None:
-    """Remember when and from where a token was last used; a statement a minute, not a request."""
+    """Store the time and IP address of a token's last use, at most once a minute."""
     last, stale = bearer.last_used_at, now - _USE_RESOLUTION
     if last is not None and last > stale:
         return

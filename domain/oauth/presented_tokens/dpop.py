@@ -59,13 +59,13 @@ class InvalidProofError(OAuth2Error):
 
 
 class UsedProofError(InvalidProofError):
-    """The proof was good once (section 11.1)."""
+    """The proof was already used (section 11.1)."""
 
     description = "The DPoP proof was used already."
 
 
 class _ProofRegistry(JWSRegistry):
-    """The sizes of a proof: an RSA key does not fit into what joserfc lets a header have."""
+    """The size limits of a proof: an RSA key exceeds joserfc's limit for headers."""
 
     max_header_length = 2048
     max_payload_length = 4096
@@ -77,7 +77,7 @@ _REGISTRY = _ProofRegistry(algorithms=ALGORITHMS, strict_check_header=False)
 
 @dataclass(frozen=True)
 class ProofTarget:
-    """The request that a proof must be made for."""
+    """The request that a proof has to match (htm, htu)."""
 
     method: str
     #: Without query and fragment.
@@ -88,7 +88,7 @@ class ProofTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """A proof that fits its request; whether it is new is not known yet."""
+    """A proof that matches its request, not yet checked for reuse."""
 
     #: RFC 7638, of the key that signed it.
     thumbprint: str
@@ -96,13 +96,13 @@ class Proof:
 
 
 def find_proof(request: ProtocolRequest, target: ProofTarget, *, now: datetime) -> Proof | None:
-    """Return the proof that a request brings, or None; raises InvalidProofError for a wrong one."""
+    """Return the proof of a request, or None; raise InvalidProofError for an invalid one."""
     text = request.header("DPoP")
     return None if text is None else check_proof(text, target, now=now)
 
 
 def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
-    """Check all of section 4.3 but that the proof is new, or raise InvalidProofError."""
+    """Check a proof (section 4.3) except for reuse, or raise InvalidProofError."""
     key, claims = _verified(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")
     if not isinstance(jti, str) or not 0 < len(jti) <= _LONGEST_JTI:

@@ -36,7 +36,7 @@ class KeyNotProvedError(OAuth2Error):
 
 @dataclass(frozen=True, kw_only=True)
 class PresentedToken:
-    """How a token was presented, with its scheme and its proof."""
+    """A presented token with its scheme and its proof."""
 
     target: ProofTarget
     #: By the scheme DPoP, and not as a bearer token.

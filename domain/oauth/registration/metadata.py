@@ -1,4 +1,4 @@
-"""What a client says of itself when it registers (RFC 7591 section 2), read into checked values.
+"""Parses and checks client metadata (RFC 7591 section 2).
 
 A member is what its reader makes of it; members that are not in the table are passed over, as the
 section wants. Addresses are kept and shown, and never opened from here.
@@ -34,7 +34,7 @@ _HTTPS = re.compile(r"https://[A-Za-z0-9.\-:\[\]]+(?:[/?#][!#-;=?-~]*)?")
 
 @dataclass(frozen=True, kw_only=True)
 class ClientMetadata:
-    """What a client wants to be registered with."""
+    """The requested metadata of a client."""
 
     details: ApplicationDetails
     #: The metadata without a column of its own, as it is stored and returned.
@@ -44,7 +44,7 @@ class ClientMetadata:
 def read_metadata(
     body: Mapping[str, Any], *, has_devices: bool, require_https: bool
 ) -> ClientMetadata:
-    """Check what a client says, or raise one of the errors of section 3.2.2."""
+    """Check client metadata, or raise one of the errors of section 3.2.2."""
     said = {
         name: read(name, body[name])
         for name, read in _READERS.items()
@@ -99,7 +99,7 @@ def _method(text: str) -> Method:
 
 
 def _grant_types(asked: list[str] | None, *, has_devices: bool) -> list[str]:
-    """Return those of the asked grant types that there are; refreshing comes with each.
+    """Return the supported ones of the requested grant types.
 
     The server may leave out what it does not have (section 2); the answer tells the client.
     """

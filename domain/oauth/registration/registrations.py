@@ -1,4 +1,4 @@
-"""Clients that register themselves (RFC 7591), and look after their registration (RFC 7592)."""
+"""Dynamic client registration (RFC 7591) and its management (RFC 7592)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -147,7 +147,7 @@ def change(
 def _check_identity(
     application: Application, body: Mapping[str, Any], context: OAuthContext
 ) -> None:
-    """Check what a client repeats of what it was told."""
+    """Check the client's own client_id and client_secret in a replacement."""
     if body.get("client_id") != application.uid:
         raise InvalidRequestError("client_id must be the one of this registration.")
     for name in _OURS:
@@ -168,7 +168,7 @@ def _is_secret_of(application: Application, secret: Any, context: OAuthContext) 
 
 
 def remove(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
-    """Forget a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
+    """Delete a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
     application = _application_of(registration, context)
     _record(EventKind.APPLICATION_REMOVED, application, context)
     applications.remove(application.id, session=context.session)

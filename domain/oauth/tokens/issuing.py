@@ -20,7 +20,7 @@ from models import AccessToken, Application, Authorization
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What a new pair is issued for."""
+    """The grant that a new pair is issued for."""
 
     user_id: int
     #: None for a password that was sent without a client.
@@ -53,7 +53,7 @@ def grant_in(
     is_renewable: bool = True,
     nonce: str | None = None,
 ) -> Grant:
-    """Return what an authorization is good for that was looked up with its client."""
+    """Return the grant of an authorization."""
     return Grant(
         user_id=found.grant_user_id,
         application_id=client.application.id,
@@ -67,7 +67,7 @@ def grant_in(
 
 
 def new_pair(*, is_renewable: bool = True) -> TokenPair:
-    """Make a pair that has to do with no other."""
+    """Return a new random pair."""
     refresh = random_credential(CredentialType.REFRESH_TOKEN) if is_renewable else None
     return TokenPair(access=random_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
 
@@ -149,12 +149,12 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
 
 
 def may_refresh(application: Application | FoundClient, scopes: str) -> bool:
-    """Return whether a device or a password gets a refresh token as well; a code always does."""
+    """Return whether a device or a password gets a refresh token; a code always does."""
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 
 def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthContext) -> int:
-    """Store a grant that had no code, so that all its pairs can be revoked together."""
+    """Store an authorization without a code, so that all its pairs can be revoked together."""
     authorization = Authorization(
         application_id=application_id,
         user_id=user_id,

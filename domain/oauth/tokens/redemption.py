@@ -67,7 +67,7 @@ _END_DEVICE = (
 
 
 class Redemption:
-    """How one kind of credential is redeemed; the first statement returns a row if it was valid."""
+    """The statements that redeem a type of credential; the first returns a row if it was valid."""
 
     def __init__(self, *statements: Update) -> None:
         #: Each with the names of its values.
@@ -112,7 +112,7 @@ def redeem_device_code(
 
 
 def end_device(device_id: int, context: OAuthContext) -> None:
-    """Mark a device request as finished without tokens, so that the device asks for a new code."""
+    """Mark a device request as finished without issuing tokens."""
     context.connection.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
 
 

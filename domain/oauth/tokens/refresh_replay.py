@@ -1,4 +1,4 @@
-"""Refresh replay: a used refresh token gets its pair again, in case the response was lost.
+"""Refresh replay: a used refresh token returns the same pair again for a short time.
 
 Nothing but hashes is kept, so the pair cannot be looked up. It is derived instead, from the
 instance's key and the refresh token that the client presents: again, if it presents it again.
@@ -58,7 +58,7 @@ def find_replay(
 
 
 def replayed_response(replay: RefreshReplay, grant: Grant, context: OAuthContext) -> dict[str, Any]:
-    """Return the token response once more; `expires_in` is what is left, in seconds.
+    """Return the token response again; `expires_in` is the remaining lifetime in seconds.
 
     `scope` is that of the pair, which may be less than this request would have got.
     """
