@@ -40,7 +40,7 @@ class Account:
         """Whether the account may be used."""
         return self.state == ACTIVE
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the account as the command line prints it."""
         seen = self.last_sign_in_at
         return {

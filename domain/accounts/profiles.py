@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from domain.clock import written
 from domain.database.statements import Row
@@ -52,9 +52,9 @@ class Profile:
     created_at: datetime
     last_sign_in_at: datetime | None
 
-    def as_json(self, base_url: str) -> dict[str, Any]:
+    def as_json(self, base_url: str) -> dict[str, object]:
         """Return the object of GET /user, with the field names that API clients read."""
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "id": self.id,
             "username": self.username,
             "name": self.name,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -80,7 +79,7 @@ class Event:
     user_id: int | None = None
     #: The object of the action, in words.
     subject: str = ""
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, object] | None = None
     #: The actor, if it is not the user of the request: a user who is just signing in.
     actor: Actor | None = None
 

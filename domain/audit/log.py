@@ -56,7 +56,7 @@ class EventView:
     user_id: int | None
     username: str | None
     subject: str
-    details: dict[str, Any]
+    details: dict[str, object]
     address: str | None
     user_agent: str | None
     request_id: str | None
@@ -82,7 +82,7 @@ class EventView:
             if name != "by" and value not in (None, "", [])
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
         return {
             "id": self.id,

@@ -2,14 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Row, Select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import QueryError
 
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
 Item = TypeVar("Item")
+Identified = TypeVar("Identified", bound=_HasId)
 LARGEST_ID = 2**63 - 1
 
 
@@ -47,8 +54,8 @@ def fetch_page(
     part: Slice,
     *,
     session: Session,
-    view: Callable[[Row[*tuple[Any, ...]]], Item],
-) -> Page[Item]:
+    view: Callable[[Row[*tuple[Any, ...]]], Identified],
+) -> Page[Identified]:
     """Return a page of a statement's rows, newest first; items have the key as `id`."""
     limited = statement.limit(part.size + 1)
     if part.after is not None:
@@ -63,10 +70,6 @@ def fetch_page(
     items = tuple(view(row) for row in rows)
     return Page(
         items=items,
-        next_before=_id_of(items[-1]) if items and has_older else None,
-        previous_after=_id_of(items[0]) if items and has_newer else None,
+        next_before=items[-1].id if items and has_older else None,
+        previous_after=items[0].id if items and has_newer else None,
     )
-
-
-def _id_of(item: Any) -> int:
-    return int(item.id)

@@ -12,7 +12,7 @@ Outcome = TypeVar("Outcome")
 #: The values of a row in the order of the statement's columns; a `NamedTuple` gives them names.
 Row = tuple[Any, ...]
 #: Runs a statement: a method of a kept connection or of a session that has begun to write.
-Run = Callable[[Executable, Mapping[str, Any] | None], Any]
+Run = Callable[[Executable, Mapping[str, object] | None], Any]
 
 
 class KeptConnection(Protocol):
@@ -22,16 +22,16 @@ class KeptConnection(Protocol):
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
+    def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
         """Run a read and return its first row, or None; retried once if the connection was lost."""
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
+    def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
         """Run a read and return its rows; retried once if the connection was lost."""
 
     def all(
         self,
         statement: Executable,
-        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        parameters: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     ) -> Sequence[Row]:
         """Run one statement and return its rows, if it has any."""
 

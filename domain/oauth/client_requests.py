@@ -8,7 +8,7 @@ does; it can neither leave out a shared phase nor change their order.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, final
+from typing import ClassVar, Generic, TypeVar, final
 
 from authlib.oauth2.rfc6749 import InvalidGrantError
 
@@ -32,7 +32,7 @@ from domain.oauth.presented_tokens.dpop import (
 
 Checked = TypeVar("Checked")
 #: Status, body and headers, as Authlib hands responses over.
-ResponseParts = tuple[int, Mapping[str, Any], Sequence[tuple[str, str]]]
+ResponseParts = tuple[int, Mapping[str, object], Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
         """Check the request and return the input of `perform`."""
 
     @abstractmethod
-    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
         """Execute the request and return the body of the response."""
 
     # The phases that nobody overrides
@@ -165,10 +165,10 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
         del request
         client.require_grant_type(self.GRANT_TYPE)
 
-    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
         """Redeem the credential."""
         return self.redeem(asked, checked)
 
     @abstractmethod
-    def redeem(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
         """Consume the credential, store the pair, and return the body of the token response."""

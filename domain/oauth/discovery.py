@@ -1,7 +1,5 @@
 """Metadata documents (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
-from typing import Any
-
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import PROMPTS
 from domain.oauth.openid import id_tokens, userinfo
@@ -14,7 +12,7 @@ _SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
 _CLIENT_METHODS = [*_SECRET_METHODS, "none"]
 
 
-def authorization_server(policy: OAuthPolicy) -> dict[str, Any]:
+def authorization_server(policy: OAuthPolicy) -> dict[str, object]:
     """Return the metadata of RFC 8414 section 2; every URL begins with the issuer."""
     issuer = policy.issuer
     return {
@@ -57,7 +55,7 @@ def _registration_endpoint(policy: OAuthPolicy) -> dict[str, str]:
     return {"registration_endpoint": f"{policy.issuer}/oauth/register"}
 
 
-def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
+def openid_provider(policy: OAuthPolicy) -> dict[str, object]:
     """Return the metadata of OpenID Connect Discovery section 3."""
     user_claims = [name for names in userinfo.CLAIMS.values() for name in names]
     return {
@@ -74,7 +72,7 @@ def openid_provider(policy: OAuthPolicy) -> dict[str, Any]:
     }
 
 
-def protected_resource(resource: str, *, issuer: str) -> dict[str, Any]:
+def protected_resource(resource: str, *, issuer: str) -> dict[str, object]:
     """Return the metadata of the protected resource below a URL (RFC 9728 section 2)."""
     return {
         "resource": resource,

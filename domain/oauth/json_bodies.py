@@ -5,7 +5,7 @@ given twice.
 """
 
 import json
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 
@@ -35,7 +35,7 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
     return found
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
         return value
     raise InvalidRequestError(f"The parameter {_shown(name)} must be a text.")

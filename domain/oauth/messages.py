@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Payload, OAuth2Request
 
@@ -20,7 +19,7 @@ class OAuthResponse:
     """An HTTP response: JSON when the body is a mapping, empty otherwise."""
 
     status: int
-    body: Mapping[str, Any] | str = ""
+    body: Mapping[str, object] | str = ""
     headers: Sequence[tuple[str, str]] = field(default=())
 
 

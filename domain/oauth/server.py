@@ -1,6 +1,6 @@
 """The authorization server: Authlib's, with our storage, phases and error responses."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from authlib.oauth2.rfc6749 import (
@@ -87,10 +87,12 @@ class AuthorizationServer(AuthlibServer):
         """Return the request unchanged."""
         return request
 
-    def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
+    def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
         """Do nothing: signals are not used."""
 
-    def handle_response(self, status: int, body: Any, headers: Any) -> OAuthResponse:
+    def handle_response(
+        self, status: int, body: Mapping[str, object] | str, headers: Iterable[tuple[str, str]]
+    ) -> OAuthResponse:
         """Return a response made of Authlib's status, body and headers."""
         return OAuthResponse(status=status, body=body, headers=tuple(headers))
 

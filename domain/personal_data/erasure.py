@@ -108,7 +108,7 @@ class _Names:
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
 
-    def without(self, value: Any) -> Any:
+    def without(self, value: object) -> Any:
         """Return a JSON value with the person's names replaced, at any depth."""
         if isinstance(value, str):
             return self._pattern.sub(self.pseudonym, value)

@@ -6,7 +6,6 @@ The reports let commands check what all hosts have in common, such as their secr
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -35,7 +34,7 @@ class HostReport:
     clock_lead_ms: int | None
     seen_at: datetime
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the report as commands print it."""
         return {
             "name": self.name,

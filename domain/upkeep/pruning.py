@@ -144,7 +144,7 @@ def _remove(
         total += len(keys)
 
 
-def _delete(key: InstrumentedAttribute[Any], keys: Sequence[Any], session: Session) -> None:
+def _delete(key: InstrumentedAttribute[Any], keys: Sequence[object], session: Session) -> None:
     session.execute(
         delete(key.class_).where(key.in_(keys)).execution_options(synchronize_session=False)
     )

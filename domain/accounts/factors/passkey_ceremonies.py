@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import webauthn
@@ -66,7 +66,7 @@ class RelyingParty:
 class CeremonyOptions:
     """Options for the browser, and the challenge that its response has to sign."""
 
-    options: dict[str, Any]
+    options: dict[str, object]
     challenge: bytes
 
 
@@ -241,7 +241,7 @@ def _text(reply: CeremonyResponse) -> str:
     return reply.credential
 
 
-def _understood(read: Callable[..., Result], *arguments: Any, **more: Any) -> Result:
+def _understood(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
     """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
     try:
         return read(*arguments, **more)

@@ -94,7 +94,7 @@ def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[Activ
     return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
 
 
-def _read_changes(changes: Mapping[str, Any]) -> tuple[FieldChange, ...]:
+def _read_changes(changes: Mapping[str, list[Any]]) -> tuple[FieldChange, ...]:
     return tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes)
 
 

@@ -48,7 +48,7 @@ class _Report:
     """The item of a delivery that an alert shows, as it is read and as it was received."""
 
     item: IncomingAlert | None = None
-    part: Mapping[str, Any] | None = None
+    part: Mapping[str, object] | None = None
 
 
 def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:

@@ -36,7 +36,7 @@ _Rule = tuple[bytes, str, Any]
 
 def explain(
     stored: bytes | None,
-    part: Mapping[str, Any],
+    part: Mapping[str, object],
     item: IncomingAlert | None,
     *,
     body_format: str,
@@ -58,7 +58,7 @@ def explain(
     return FORGOTTEN
 
 
-def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_Rule]:
+def _generic_rules(part: Mapping[str, object], mapping: FieldMapping) -> Iterator[_Rule]:
     given, name = (
         mapping.fields(part).get(AlertField.FINGERPRINT),
         mapping.sources[AlertField.FINGERPRINT],
@@ -71,8 +71,9 @@ def _generic_rules(part: Mapping[str, Any], mapping: FieldMapping) -> Iterator[_
     yield fingerprint.of_payload(stable), sentence, stable
 
 
-def _metrics_rules(part: Mapping[str, Any], item: IncomingAlert) -> Iterator[_Rule]:
-    given, labels = part.get("fingerprint"), part.get("labels") or {}
+def _metrics_rules(part: Mapping[str, object], item: IncomingAlert) -> Iterator[_Rule]:
+    given, labels = part.get("fingerprint"), part.get("labels")
+    labels = labels if isinstance(labels, dict) else {}
     if fingerprint.is_fingerprint(given):
         sentence = "Reports with the same fingerprint from the sender are grouped into one alert."
         yield fingerprint.of_value(given), sentence, {"fingerprint": given, "labels": labels}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -76,7 +75,7 @@ def reset_key(
     NotFoundError.
     """
     key = keyring.issue(CredentialType.INTEGRATION_KEY)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "key_digest": key.digest,
         "key_ciphertext": keyring.encrypt(key.clear),
         "key_last_used_at": None,
@@ -89,7 +88,7 @@ def reset_key(
 
 def end_previous_key(integration_id: int, *, seen: str, session: Session) -> None:
     """Refuse the previous key from now on; `seen` and the errors are those of `reset_key`."""
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "previous_key_digest": None,
         "previous_key_expires_at": None,
         "previous_key_last_used_at": None,
@@ -97,7 +96,7 @@ def end_previous_key(integration_id: int, *, seen: str, session: Session) -> Non
     _update(integration_id, seen, values, session=session)
 
 
-def _update(integration_id: int, seen: str, values: dict[str, Any], *, session: Session) -> None:
+def _update(integration_id: int, seen: str, values: dict[str, object], *, session: Session) -> None:
     integration = get_integration_row(integration_id, session=session)
     statement = (
         update(Integration)

@@ -24,12 +24,12 @@ class SampleNode:
     branches: tuple["SampleNode", ...]
 
 
-def tree_of(payload: Mapping[str, Any]) -> tuple[SampleNode, ...]:
+def tree_of(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
     """Return the tree of a sample in its own order, with at most 500 fields."""
     return _branches_of(payload, iter(range(MOST_BRANCHES)))
 
 
-def _branches_of(value: Any, room: Iterator[int]) -> tuple[SampleNode, ...]:
+def _branches_of(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
     found = []
     for name, child in _children_of(value):
         if next(room, None) is None:
@@ -45,7 +45,7 @@ def _branches_of(value: Any, room: Iterator[int]) -> tuple[SampleNode, ...]:
     return tuple(found)
 
 
-def _children_of(value: Any) -> Iterator[tuple[str, Any]]:
+def _children_of(value: object) -> Iterator[tuple[str, Any]]:
     match value:
         case dict():
             yield from value.items()
@@ -53,7 +53,7 @@ def _children_of(value: Any) -> Iterator[tuple[str, Any]]:
             yield from ((f"[{position}]", child) for position, child in enumerate(value))
 
 
-def _gist(value: Any) -> str:
+def _gist(value: object) -> str:
     match value:
         case dict() | list():
             return "empty" if not value else f"{len(value)} in it"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -49,7 +48,7 @@ class Sample:
     """A payload from a sender, parsed."""
 
     text: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, object]
     values: tuple[SampleValue, ...]
 
     @property

@@ -2,10 +2,9 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from io import StringIO
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -61,7 +60,7 @@ def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Ite
         position = read_cursor(str(page.next_before), order)
 
 
-def _values(row: AlertRow) -> dict[str, Any]:
+def _values(row: AlertRow) -> dict[str, object]:
     return {
         "iid": row.iid,
         "title": row.title,
@@ -85,7 +84,7 @@ def _time(moment: datetime | None) -> str | None:
     return written(moment) if moment else None
 
 
-def _harmless(value: Any) -> Any:
+def _harmless(value: object) -> object:
     """Return a cell, with an apostrophe in front if a spreadsheet would run it."""
     if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
@@ -98,7 +97,7 @@ def _is_formula(text: str) -> bool:
     return text[:1] in _BREAKS or next(seen, "") in _FORMULA
 
 
-def _line(values: Any) -> str:
+def _line(values: Iterable[object]) -> str:
     line = StringIO()
     # Quote every cell: with some locales a spreadsheet splits at semicolons.
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow(values)

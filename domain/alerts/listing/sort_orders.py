@@ -13,7 +13,7 @@ from domain.database.paging import LARGEST_ID
 from domain.errors import QueryError
 from models import Alert
 
-Values = tuple[Any, ...]
+Values = tuple[int | datetime, ...]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -107,7 +107,7 @@ def write_cursor(values: Values) -> str:
     return "_".join(map(_write, values))
 
 
-def _write(value: Any) -> str:
+def _write(value: int | datetime) -> str:
     number = (value - _EPOCH) // _MICROSECOND if isinstance(value, datetime) else value
     return f"n{-number}" if number < 0 else str(number)
 
@@ -122,7 +122,7 @@ def read_cursor(text: str | None, order: SortOrder) -> Values | None:
     return tuple(_read(part, key) for part, key in zip(parts, order.keys, strict=True))
 
 
-def _read(text: str, key: SortKey) -> Any:
+def _read(text: str, key: SortKey) -> int | datetime:
     digits = text.removeprefix("n")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):  # noqa: PLR2004 - 64 bits
         raise _malformed_cursor()

@@ -105,12 +105,12 @@ def _read(body: bytes) -> Any:
         return _read_leniently(body)
 
 
-def read_object(body: bytes, *, nesting_limit: int) -> dict[str, Any]:
+def read_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
     """Parse a body that is one JSON object; raise UnreadableBody otherwise."""
     return checked_object(read_json(body, nesting_limit=nesting_limit))
 
 
-def checked_object(value: Any) -> dict[str, Any]:
+def checked_object(value: object) -> dict[str, object]:
     """Return a parsed value if it is an object; raise UnreadableBody otherwise."""
     if not isinstance(value, dict):
         name = _TYPE_NAMES.get(type(value), "a number")

@@ -6,23 +6,22 @@ different fingerprints.
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.text import as_text, canonical_json, is_blank
 
 
-def _hash(kind: bytes, value: Any) -> bytes:
+def _hash(kind: bytes, value: object) -> bytes:
     return sha256(b"alert fingerprint: " + kind + b"\0" + canonical_json(value)).digest()
 
 
-def is_fingerprint(value: Any) -> bool:
+def is_fingerprint(value: object) -> bool:
     """Return whether a value can identify an alert: a string, number or array that is not blank."""
     is_of_a_type = isinstance(value, str | int | float | list | LongNumber)
     return is_of_a_type and not isinstance(value, bool) and not is_blank(value)
 
 
-def of_value(value: Any) -> bytes:
+def of_value(value: object) -> bytes:
     """Return the fingerprint for the sender's own fingerprint value.
 
     A number equals its text: tools that fill templates send 17 when an alert fires and "17" when it
@@ -33,12 +32,12 @@ def of_value(value: Any) -> bytes:
     return _hash(b"text", as_text(value))
 
 
-def of_payload(payload: Mapping[str, Any]) -> bytes:
+def of_payload(payload: Mapping[str, object]) -> bytes:
     """Return the fingerprint of the part of a payload that is the same in each of its reports."""
     return _hash(b"payload", payload)
 
 
-def of_labels(labels: Mapping[str, Any]) -> bytes:
+def of_labels(labels: Mapping[str, object]) -> bytes:
     """Return the fingerprint of a set of labels; their order does not matter."""
     return _hash(b"labels", labels)
 

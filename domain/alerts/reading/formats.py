@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading import generic, prometheus
@@ -41,7 +40,7 @@ def read_body(
 
 
 def read_payload(
-    payload: Mapping[str, Any],
+    payload: Mapping[str, object],
     integration_type: IntegrationType,
     *,
     now: datetime,
@@ -74,7 +73,7 @@ LOOKS_LIKE_ONE_ALERT = (
 )
 
 
-def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
+def _read_webhook(payload: Mapping[str, object], *, now: datetime) -> ParsedBody:
     try:
         return prometheus.parse(payload, now=now)
     except MissingAttributes as error:
@@ -83,17 +82,22 @@ def _read_webhook(payload: Mapping[str, Any], *, now: datetime) -> ParsedBody:
         raise MissingAttributes(error.names, hint=LOOKS_LIKE_ONE_ALERT) from error
 
 
-def only_item(value: Any, body_format: str, item_index: int) -> Mapping[str, Any]:
+def only_item(value: object, body_format: str, item_index: int) -> Mapping[str, object]:
     """Return the body reduced to one of its items, so that the others need not be read."""
     if body_format != IntegrationType.PROMETHEUS:
-        is_array = isinstance(value, list) and item_index < len(value)
-        return checked_object(value[item_index] if is_array else value)
+        if isinstance(value, list) and item_index < len(value):
+            return checked_object(value[item_index])
+        return checked_object(value)
     payload = checked_object(value)
     items = payload.get("alerts")
-    return {**payload, "alerts": items[item_index : item_index + 1]} if items else payload
+    if not isinstance(items, list):
+        return payload
+    return {**payload, "alerts": items[item_index : item_index + 1]}
 
 
-def shown_part(payload: Mapping[str, Any], body_format: str, item_index: int) -> Mapping[str, Any]:
+def shown_part(
+    payload: Mapping[str, object], body_format: str, item_index: int
+) -> Mapping[str, object]:
     """Return the part of a body that one alert was read from."""
     if body_format == IntegrationType.PROMETHEUS:
         return prometheus.shown_part(payload, item_index)

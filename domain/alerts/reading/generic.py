@@ -7,7 +7,6 @@ name, unless the integration has a mapping to other keys.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.incoming import (
@@ -37,13 +36,13 @@ _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
 _UNGROUPED = "none: grouping is off"
 
 
-def _read_environment(fields: Mapping[str, Any], mapping: FieldMapping) -> str | None:
+def _read_environment(fields: Mapping[str, object], mapping: FieldMapping) -> str | None:
     names = _ENVIRONMENT[:1] if AlertField.ENVIRONMENT in mapping.paths else _ENVIRONMENT
     return first_text(map(fields.get, names), 255)
 
 
 def _identify(
-    body: Mapping[str, Any], given: Any, mapping: FieldMapping, *, automatic_fingerprint: bool
+    body: Mapping[str, object], given: object, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
     """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
     name = mapping.sources[AlertField.FINGERPRINT]
@@ -59,7 +58,7 @@ def _identify(
 
 
 def _read_alert(
-    body: Mapping[str, Any], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
+    body: Mapping[str, object], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
 ) -> IncomingAlert:
     fields, sources = mapping.fields(body), mapping.sources
     severity, severity_reason = read_severity(fields.get(AlertField.SEVERITY), GENERIC_WORDS)
@@ -104,7 +103,7 @@ def _read_alert(
 
 
 def parse(
-    body: Mapping[str, Any],
+    body: Mapping[str, object],
     *,
     now: datetime,
     automatic_fingerprint: bool,
@@ -121,7 +120,7 @@ def parse(
 
 
 def parse_each(
-    items: Sequence[Any],
+    items: Sequence[object],
     *,
     now: datetime,
     automatic_fingerprint: bool,

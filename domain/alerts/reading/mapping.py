@@ -71,7 +71,7 @@ class FieldMapping:
             return alert_field.value
         return " or else ".join(map(shown, self.paths[alert_field]))
 
-    def fields(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
 
         A mapped field is read from its paths only: the sender's own `end_time` may mean something
@@ -84,17 +84,17 @@ class FieldMapping:
             **{alert_field: self._value(payload, alert_field) for alert_field in self.paths},
         }
 
-    def _value(self, payload: Mapping[str, Any], alert_field: AlertField) -> Any:
+    def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> Any:
         found = (resolve(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 
-    def stable_part(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    def stable_part(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload without the values that differ between reports of the same alert."""
         stable: Any = {name: payload[name] for name in payload if name not in VOLATILE}
         for alert_field in VOLATILE:
             for path in self.paths.get(alert_field, ()):
                 stable = _without(stable, path)
-        rest: Mapping[str, Any] = stable
+        rest: Mapping[str, object] = stable
         return rest
 
 
@@ -102,7 +102,7 @@ class FieldMapping:
 UNMAPPED = FieldMapping()
 
 
-def resolve(payload: Any, path: Path) -> Any:
+def resolve(payload: object, path: Path) -> Any:
     """Return the value that a path leads to, or None if there is none."""
     value = payload
     for segment in path:
@@ -116,7 +116,7 @@ def resolve(payload: Any, path: Path) -> Any:
     return value
 
 
-def _without(value: Any, path: Path) -> Any:
+def _without(value: object, path: Path) -> Any:
     segment, *rest = path
     match value, segment:
         case dict(), str() if segment in value:
@@ -153,7 +153,7 @@ def read_path(text: str) -> Path:
     return tuple(segments)
 
 
-def _is_segment(segment: Any) -> bool:
+def _is_segment(segment: object) -> bool:
     return isinstance(segment, str) or (type(segment) is int and segment >= 0)
 
 
@@ -162,7 +162,7 @@ def written(path: Path) -> str:
     return json.dumps(list(path), ensure_ascii=False)
 
 
-def read_mapping(stored: Any) -> FieldMapping:
+def read_mapping(stored: object) -> FieldMapping:
     """Read a mapping from its stored value; raise InvalidError if it is malformed."""
     if not isinstance(stored, dict):
         raise InvalidError("A mapping names the path of each field.")
@@ -175,7 +175,7 @@ def read_mapping(stored: Any) -> FieldMapping:
     return FieldMapping(paths)
 
 
-def stored_mapping(stored: Any) -> FieldMapping:
+def stored_mapping(stored: object) -> FieldMapping:
     """Return a stored mapping, or UNMAPPED if there is none.
 
     A mapping is checked when it is saved. If a later release saved one that cannot be read here,
@@ -231,7 +231,7 @@ class SampleValue:
         return written(self.path)
 
 
-def values_of(sample: Mapping[str, Any]) -> tuple[SampleValue, ...]:
+def values_of(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
     """Return the values of a sample that a field can be mapped to, in order, at most 500."""
     found: list[SampleValue] = []
     for path, value in _walk((), sample):
@@ -241,7 +241,7 @@ def values_of(sample: Mapping[str, Any]) -> tuple[SampleValue, ...]:
     return tuple(found)
 
 
-def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+def _walk(path: Path, value: object) -> Iterator[tuple[Path, Any]]:
     children: Sequence[tuple[str | int, Any]] = ()
     match value:
         case dict():
@@ -266,6 +266,6 @@ _JSON_TYPES: Mapping[type, str] = {
 }
 
 
-def json_type_of(value: Any) -> str:
+def json_type_of(value: object) -> str:
     """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for both literals."""
     return _JSON_TYPES[type(value)]

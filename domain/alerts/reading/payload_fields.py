@@ -14,7 +14,7 @@ _LARGEST_PRETTY = 200_000
 _DEEPEST_PRETTY = 500
 
 
-def _children(value: Any) -> Iterator[tuple[str, Any]]:
+def _children(value: object) -> Iterator[tuple[str, Any]]:
     match value:
         case dict():
             yield from value.items()
@@ -22,7 +22,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
             yield from ((str(index), item) for index, item in enumerate(value))
 
 
-def _walk(path: str, value: Any) -> Iterator[tuple[str, str]]:
+def _walk(path: str, value: object) -> Iterator[tuple[str, str]]:
     if not (isinstance(value, dict | list) and value):
         yield storable(path), storable(as_text(value))
         return
@@ -30,7 +30,7 @@ def _walk(path: str, value: Any) -> Iterator[tuple[str, str]]:
         yield from _walk(f"{path}.{name}", child)
 
 
-def flatten(value: Any) -> tuple[tuple[str, str], ...]:
+def flatten(value: object) -> tuple[tuple[str, str], ...]:
     """Return the leaves of a value with their dotted paths; array items are numbered from 0.
 
     A leaf is a string as it is, or the JSON text of any other value, null and empty containers

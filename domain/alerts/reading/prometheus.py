@@ -7,10 +7,10 @@ alert's service and hosts, and the annotation runbook_url is the fallback for ru
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from domain.alerts.reading import fingerprint
+from domain.alerts.reading.body import checked_object
 from domain.alerts.reading.incoming import (
     AlertState,
     IncomingAlert,
@@ -62,7 +62,7 @@ class _NoAlertError(Exception):
     """The item is no alert; the message is the reason."""
 
 
-def _read_names(item: Mapping[str, Any], attribute: str) -> Mapping[str, Any]:
+def _read_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
     names = item.get(attribute)
     if names is None:
         return {}
@@ -71,7 +71,7 @@ def _read_names(item: Mapping[str, Any], attribute: str) -> Mapping[str, Any]:
     return names
 
 
-def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
+def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object]) -> str:
     title = first_text(
         (annotations.get("title"), annotations.get("summary"), labels.get("alertname"))
     )
@@ -83,7 +83,7 @@ def _read_title(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> st
     return title
 
 
-def _read_end(item: Mapping[str, Any], *, now: datetime) -> AlertEnd:
+def _read_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
     """Return the end of an item: endsAt if it is past, else now if its own status is resolved.
 
     Alertmanager sets endsAt in the future for firing alerts; the status of the group is ignored.
@@ -96,7 +96,9 @@ def _read_end(item: Mapping[str, Any], *, now: datetime) -> AlertEnd:
     return AlertEnd(now if is_resolved else None, end.warning)
 
 
-def _identify(item: Mapping[str, Any], labels: Mapping[str, Any], title: str) -> tuple[bytes, str]:
+def _identify(
+    item: Mapping[str, object], labels: Mapping[str, object], title: str
+) -> tuple[bytes, str]:
     given = item.get("fingerprint")
     if fingerprint.is_fingerprint(given) and not isinstance(given, list):
         return fingerprint.of_value(given), _BY_ITEM
@@ -118,19 +120,19 @@ def _read_query(generator_url: str | None) -> str | None:
     )
 
 
-def _read_hosts(labels: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_hosts(labels: Mapping[str, object]) -> tuple[str, ...]:
     hosts = dict.fromkeys(texts_within([labels.get("instance"), labels.get("host")], 255))
     return tuple(hosts)
 
 
-def _first_whole(names: Mapping[str, Any], *keys: str) -> str | None:
+def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
     for key in keys:
         if (text := whole_text(names.get(key))) is not None:
             return text
     return None
 
 
-def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
+def _read_item(item: object, index: int, *, now: datetime) -> IncomingAlert:
     if not isinstance(item, dict):
         raise _NoAlertError("it is not an object")
     labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
@@ -169,12 +171,12 @@ def _read_item(item: Any, index: int, *, now: datetime) -> IncomingAlert:
     )
 
 
-def _left_out(labels: Mapping[str, Any], start: AlertStart) -> frozenset[str]:
+def _left_out(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]:
     names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
     return frozenset(name for name, is_left_out in names.items() if is_left_out)
 
 
-def _count_left_out(body: Mapping[str, Any]) -> int:
+def _count_left_out(body: Mapping[str, object]) -> int:
     count = body.get("truncatedAlerts")
     if isinstance(count, int) and not isinstance(count, bool):
         return min(max(count, 0), _LARGEST_COUNT)
@@ -187,7 +189,7 @@ def _warnings_on_left_out(count: int) -> tuple[str, ...]:
     return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
 
 
-def _items_of(body: Mapping[str, Any]) -> list[Any]:
+def _items_of(body: Mapping[str, object]) -> list[object]:
     missing = [name for name in REQUIRED if name not in body]
     items = body.get("alerts")
     if isinstance(items, list) and not missing:
@@ -195,7 +197,7 @@ def _items_of(body: Mapping[str, Any]) -> list[Any]:
     raise MissingAttributes(missing or ["alerts (an array)"])
 
 
-def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
+def parse(body: Mapping[str, object], *, now: datetime) -> ParsedBody:
     """Read one alert for each item; invalid items are refused one by one.
 
     Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
@@ -219,8 +221,10 @@ def parse(body: Mapping[str, Any], *, now: datetime) -> ParsedBody:
     )
 
 
-def shown_part(body: Mapping[str, Any], item_index: int) -> Mapping[str, Any]:
+def shown_part(body: Mapping[str, object], item_index: int) -> Mapping[str, object]:
     """Return one item of a body, its annotations and labels first, for the page of an alert."""
-    item = body["alerts"][item_index]
-    first = {name: item[name] for name in ("annotations", "labels") if name in item}
+    item = checked_object(_items_of(body)[item_index])
+    first: dict[str, object] = {
+        name: item[name] for name in ("annotations", "labels") if name in item
+    }
     return {**first, **item}

@@ -1,7 +1,6 @@
 """Reads the words that senders use for a severity."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import excerpt, is_blank
@@ -21,7 +20,7 @@ METRICS_WORDS: Mapping[str, Severity] = {
 }
 
 
-def read_severity(value: Any, words: Mapping[str, Severity]) -> tuple[Severity, str]:
+def read_severity(value: object, words: Mapping[str, Severity]) -> tuple[Severity, str]:
     """Return the severity for a sender's word, and the reason as a text for people.
 
     Case and surrounding spaces do not matter. A missing or unknown word means critical.

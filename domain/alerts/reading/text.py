@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import orjson
 
@@ -34,7 +33,7 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
 
-def is_blank(value: Any) -> bool:
+def is_blank(value: object) -> bool:
     """Return whether a value is null, white space, an empty object or an array of such values."""
     if value is None:
         return True
@@ -45,7 +44,7 @@ def is_blank(value: Any) -> bool:
     return isinstance(value, dict) and not value
 
 
-def _write_object(value: Mapping[str, Any], newline: str) -> str:
+def _write_object(value: Mapping[str, object], newline: str) -> str:
     if not value:
         return "{}"
     inner = newline + "  " if newline else ""
@@ -55,14 +54,14 @@ def _write_object(value: Mapping[str, Any], newline: str) -> str:
     return "{" + inner + ("," + inner).join(members) + newline + "}"
 
 
-def _write_array(value: list[Any], newline: str) -> str:
+def _write_array(value: list[object], newline: str) -> str:
     if not value:
         return "[]"
     inner = newline + "  " if newline else ""
     return "[" + inner + ("," + inner).join(_write(item, inner) for item in value) + newline + "]"
 
 
-def _write(value: Any, newline: str) -> str:
+def _write(value: object, newline: str) -> str:
     """Return a value as JSON on lines that begin with `newline`; on one line if that is empty."""
     match value:
         case dict():
@@ -74,7 +73,7 @@ def _write(value: Any, newline: str) -> str:
     return _write_scalar(value)
 
 
-def canonical_json(value: Any) -> bytes:
+def canonical_json(value: object) -> bytes:
     """Return a value as JSON with sorted names and no spaces: equal values give equal bytes.
 
     A lone surrogate is encoded as its three bytes, which are not valid UTF-8.
@@ -85,7 +84,7 @@ def canonical_json(value: Any) -> bytes:
         return _write(value, "").encode("utf-8", "surrogatepass")
 
 
-def pretty_json(value: Any) -> str:
+def pretty_json(value: object) -> str:
     """Return a value as indented JSON with names in the sender's order; the text is storable."""
     try:
         return orjson.dumps(value, option=_PRETTY).decode()
@@ -93,29 +92,29 @@ def pretty_json(value: Any) -> str:
         return storable(_write(value, "\n"))
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Return a string as it is and any other value as its JSON text."""
     if isinstance(value, str):
         return value
     return canonical_json(value).decode("utf-8", "surrogatepass")
 
 
-def excerpt(value: Any) -> str:
+def excerpt(value: object) -> str:
     """Return the beginning of a value in quotes, for a parse warning."""
     return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
 
 
-def whole_text(value: Any) -> str | None:
+def whole_text(value: object) -> str | None:
     """Return a value as a storable text of any length, or None if it is blank."""
     return None if is_blank(value) else storable(as_text(value))
 
 
-def short_text(value: Any, length: int) -> str | None:
+def short_text(value: object, length: int) -> str | None:
     """Return a value as a storable text of at most `length` characters, or None if blank."""
     return None if is_blank(value) else storable(cut(as_text(value), length))
 
 
-def first_text(values: Iterable[Any], length: int = _TITLE_LENGTH) -> str | None:
+def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | None:
     """Return the first value that is not blank, as `short_text` does."""
     for value in values:
         if (text := short_text(value, length)) is not None:
@@ -123,7 +122,7 @@ def first_text(values: Iterable[Any], length: int = _TITLE_LENGTH) -> str | None
     return None
 
 
-def _lines(values: list[Any]) -> Iterator[str]:
+def _lines(values: list[object]) -> Iterator[str]:
     """Yield each value on one line, arrays in arrays flattened, blank ones left out."""
     for value in values:
         if isinstance(value, list):
@@ -132,7 +131,7 @@ def _lines(values: list[Any]) -> Iterator[str]:
             yield storable(line)
 
 
-def texts_within(value: Any, length: int) -> tuple[str, ...]:
+def texts_within(value: object, length: int) -> tuple[str, ...]:
     """Return a value, or the items of an array, as lines of at most `length` characters together.
 
     The line that exceeds the limit ends with an ellipsis; later ones are left out.

@@ -12,7 +12,6 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from domain.alerts.reading.text import excerpt, is_blank
 from domain.alerts.reading.time_zones import find_zone
@@ -158,7 +157,7 @@ def _read_text(text: str) -> _Reading:
     raise ValueError("no known format")
 
 
-def _read(value: Any) -> _Reading:
+def _read(value: object) -> _Reading:
     """Return the time that a value stands for; raise ValueError or OverflowError."""
     if isinstance(value, str) and len(value) <= _LONGEST:
         return _read_text(value.strip())
@@ -167,7 +166,7 @@ def _read(value: Any) -> _Reading:
     raise ValueError("no text and no number")
 
 
-def _reading(value: Any) -> tuple[datetime | None, _Guess | None]:
+def _reading(value: object) -> tuple[datetime | None, _Guess | None]:
     """Return the time in UTC, or None if it cannot be read, and the guess that it depends on."""
     try:
         return _read(value)
@@ -175,16 +174,16 @@ def _reading(value: Any) -> tuple[datetime | None, _Guess | None]:
         return None, None
 
 
-def read_time(value: Any) -> datetime | None:
+def read_time(value: object) -> datetime | None:
     """Return the time in UTC, or None if it cannot be read; without an offset it is UTC."""
     return _reading(value)[0]
 
 
-def _warning_on(guess: _Guess | None, value: Any, name: str) -> str | None:
+def _warning_on(guess: _Guess | None, value: object, name: str) -> str | None:
     return f"{name} {guess.value.format(excerpt(value))}" if guess else None
 
 
-def read_start(value: Any, *, name: str, now: datetime) -> AlertStart:
+def read_start(value: object, *, name: str, now: datetime) -> AlertStart:
     """Read the start of an alert; `now` is used if it is absent or cannot be read."""
     if is_blank(value):
         return AlertStart(now, None, is_given=False)
@@ -195,7 +194,7 @@ def read_start(value: Any, *, name: str, now: datetime) -> AlertStart:
     return AlertStart(time, _warning_on(guess, value, name))
 
 
-def read_end(value: Any, *, name: str) -> AlertEnd:
+def read_end(value: object, *, name: str) -> AlertEnd:
     """Read the end of an alert; an absent, zero or unreadable value is no end."""
     if is_blank(value):
         return _NO_END

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_value
@@ -33,7 +32,7 @@ class InboundDelivery:
     is_test: bool = False
 
 
-def delivery_values(delivery: InboundDelivery) -> dict[str, Any]:
+def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
     """Return the columns of a delivery that do not depend on its outcome."""
     return {
         "project_id": delivery.project_id,
@@ -49,7 +48,7 @@ def delivery_values(delivery: InboundDelivery) -> dict[str, Any]:
     }
 
 
-def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, Any]:
+def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, object]:
     """Return the columns of a new alert that come from its payload and its delivery."""
     return {
         "project_id": delivery.project_id,

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.parse_warnings import parse_warnings_of
@@ -46,7 +45,7 @@ def _item(outcome: ItemOutcome, decided: Plan, iids: Sequence[int]) -> IntakeIte
     return IntakeItem(iid=iids[outcome.index], title=title, action=outcome.action)
 
 
-def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, Any]:
+def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:
     """Return the columns of a delivery that record its outcome: status, counts and warnings."""
     counts = Counter(outcome.action for outcome in decided.outcomes)
     return {

@@ -9,7 +9,6 @@ a text column with a constant, for which the planner expects few rows.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import orjson
 from sqlalchemy import text
@@ -160,7 +159,7 @@ def store(
     return delivery_id, iids or ()
 
 
-def _touched(decided: Plan) -> Iterator[dict[str, Any]]:
+def _touched(decided: Plan) -> Iterator[dict[str, object]]:
     for ordinal, new in enumerate(decided.new, 1):
         yield {"row_state": "new", "ordinal": ordinal, **_columns(new)}
     for alert_id in decided.bumps.keys() | decided.resolutions.keys():
@@ -177,7 +176,7 @@ def _touched(decided: Plan) -> Iterator[dict[str, Any]]:
         }
 
 
-def _columns(new: NewAlert) -> dict[str, Any]:
+def _columns(new: NewAlert) -> dict[str, object]:
     alert = new.incoming
     return {
         "item_index": alert.item_index,

@@ -10,7 +10,6 @@ and is stored as a batch instead; the number that it took stays unused.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import orjson
 from sqlalchemy import text
@@ -120,7 +119,7 @@ def store(
     return IntakeResult(delivery_id=delivery_id, items=items, by_item=items)
 
 
-def _reported(alert: IncomingAlert, values: Mapping[str, Any]) -> dict[str, Any]:
+def _reported(alert: IncomingAlert, values: Mapping[str, object]) -> dict[str, object]:
     """Return the fields that the sender gave, with NULL instead of the defaults."""
     left_out = alert.left_out
     has_severity = "severity" not in left_out

@@ -232,7 +232,7 @@ def _store_new(
         for iid, each in zip(iids, new, strict=True)
     ]
     ids: dict[int, int] = dict(map(tuple, connection.all(_INSERT_ALERTS, rows)))
-    return [ids[row["iid"]] for row in rows]
+    return [ids[iid] for iid in iids]
 
 
 _INSERT_OCCURRENCES = insert(Occurrence)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, not_, select, true
 from sqlalchemy.orm import Session
@@ -42,7 +41,7 @@ class ApplicationView:
     created_at: datetime
     last_used_at: datetime | None
     #: What a client that registered itself said of itself.
-    own_words: Mapping[str, Any] | None
+    own_words: Mapping[str, object] | None
 
     @property
     def registered_itself(self) -> bool:
@@ -58,7 +57,7 @@ class ApplicationView:
         """Return whether a user owns it; applications of the instance have no owner."""
         return self.owner_id == user_id and not self.is_instance_wide
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the object of the API, with the field names that its clients read."""
         return {
             "id": self.id,

@@ -82,7 +82,7 @@ class Client(ClientMixin):
         It may use any, unless it registered itself and named some (RFC 7591 section 2).
         """
         registered = (self.application.client_metadata or {}).get("grant_types")
-        if registered is not None and grant_type not in registered:
+        if isinstance(registered, list) and grant_type not in registered:
             raise UnauthorizedClientError("The application is not registered for this grant type.")
 
 

@@ -47,7 +47,7 @@ class CredentialLookup(Generic[Found]):
     statement: Select[Any]
     parameter: str
     #: Makes the credential of the columns that follow those of the client.
-    read: Callable[[Sequence[Any]], Found]
+    read: Callable[[Sequence[object]], Found]
     #: Nothing for codes of devices, which have no prefix.
     credential_type: CredentialType | None = None
 
@@ -239,7 +239,7 @@ _OF_DEVICE = (
 )
 
 
-def _device_in(columns: Sequence[Any]) -> FoundDevice:
+def _device_in(columns: Sequence[object]) -> FoundDevice:
     device, grant = columns[: len(_OF_DEVICE)], columns[len(_OF_DEVICE) :]
     return FoundDevice._make((*device, None if grant[0] is None else FoundGrant._make(grant)))
 

@@ -4,7 +4,7 @@ Each is a slice of one row, in the order of the columns; a test compares the nam
 """
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class FoundClient(NamedTuple):
@@ -19,7 +19,7 @@ class FoundClient(NamedTuple):
     confidential: bool
     refresh_for_devices: bool
     require_dpop: bool
-    client_metadata: dict[str, Any] | None
+    client_metadata: dict[str, object] | None
     last_used_at: datetime | None
     secret_id: int | None
     secret_digest: bytes | None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select, union
+from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.oauth.clients.applications import ApplicationView, owned_by, view_of
@@ -40,7 +40,9 @@ def get_page(application_id: int, *, session: Session, now: datetime) -> Applica
     return _views(Application.id == application_id, session=session, now=now)[0]
 
 
-def _views(condition: Any, *, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
+def _views(
+    condition: ColumnElement[bool], *, session: Session, now: datetime
+) -> tuple[ApplicationPage, ...]:
     rows = session.execute(
         select(Application, User)
         .join(User, User.id == Application.owner_id)
@@ -101,5 +103,5 @@ def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dic
     )
 
 
-def _counted(statement: Any, *, session: Session) -> dict[int, int]:
+def _counted(statement: Select[Any, int], *, session: Session) -> dict[int, int]:
     return {application_id: count for application_id, count in session.execute(statement)}  # noqa: C416 - rows are not tuples

@@ -1,10 +1,10 @@
 """Lists and revokes the access that applications, and tokens for a password, have to a user."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
 from sqlalchemy.orm import Session
@@ -57,6 +57,25 @@ class _Access:
     token_count: int = 0
 
 
+class _Count(NamedTuple):
+    """The valid tokens of an application; None for those of password grants without one."""
+
+    application_id: int | None
+    first: datetime
+    token_count: int
+
+
+class _Description(NamedTuple):
+    """An application with the name of its owner."""
+
+    id: int
+    name: str
+    trusted: bool
+    is_instance_wide: bool
+    client_metadata: dict[str, object] | None
+    owner_name: str
+
+
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
@@ -70,7 +89,7 @@ def list_authorized(
         _authorized(
             application_id,
             each,
-            rows.get(application_id),
+            rows.get(application_id or 0),
             tuple(sources[application_id]),
             min(each.since, first.get(application_id, each.since)),
         )
@@ -84,7 +103,7 @@ def list_authorized(
 def _authorized(
     application_id: int | None,
     access: _Access,
-    row: Any,
+    row: _Description | None,
     sources: tuple[AccessSource, ...],
     first_authorized_at: datetime,
 ) -> AuthorizedApplication:
@@ -132,8 +151,8 @@ def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
-    return session.execute(
+def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Iterator[_Count]:
+    rows = session.execute(
         select(
             AccessToken.application_id,
             func.min(AccessToken.created_at).label("first"),
@@ -141,11 +160,12 @@ def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Any:
         )
         .where(*live)
         .group_by(AccessToken.application_id)
-    ).all()
+    )
+    return map(_Count._make, rows)
 
 
-def _descriptions(ids: Iterable[int | None], *, session: Session) -> Any:
-    return session.execute(
+def _descriptions(ids: Iterable[int | None], *, session: Session) -> Iterator[_Description]:
+    rows = session.execute(
         select(
             Application.id,
             Application.name,
@@ -156,7 +176,8 @@ def _descriptions(ids: Iterable[int | None], *, session: Session) -> Any:
         )
         .join(User, User.id == Application.owner_id)
         .where(Application.id.in_([each for each in ids if each is not None]))
-    ).all()
+    )
+    return map(_Description._make, rows)
 
 
 def _scopes(

@@ -129,7 +129,7 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
     return row
 
 
-def _let_it_take_its_time(row_id: int, until: Any, context: OAuthContext) -> None:
+def _let_it_take_its_time(row_id: int, until: object, context: OAuthContext) -> None:
     context.session.execute(
         update(PushedRequest)
         .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)

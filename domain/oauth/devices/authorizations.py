@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any
 
 from sqlalchemy import Executable, Row, Select, bindparam, select
 
@@ -133,7 +132,7 @@ def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevi
 @cache
 def _storing(dialect_name: str) -> Executable:
     """Return the statement that stores a request; it returns a row unless the code is taken."""
-    values: dict[str, Any] = {name: bindparam(name) for name in _STORED}
+    values: dict[str, object] = {name: bindparam(name) for name in _STORED}
     store = insert_for(dialect_name, DeviceAuthorization).values(values)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 

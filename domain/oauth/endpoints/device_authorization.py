@@ -1,7 +1,6 @@
 """The device authorization endpoint: POST /oauth/authorize_device (RFC 8628 section 3.1)."""
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlencode
 
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
@@ -30,7 +29,7 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
         text = asked.request.value("scope") or DEFAULT_SCOPE
         return allowed_scopes(text, asked.get_client())
 
-    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
         """Store the request of the device and return its codes (section 3.2)."""
         policy = self._context.policy
         new = begin(asked.get_client().application.id, checked, context=self._context)

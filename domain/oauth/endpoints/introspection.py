@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
 
@@ -53,7 +52,7 @@ class IntrospectionEndpoint(
 
     def perform(
         self, asked: ClientRequest[FoundPair], checked: FoundPair | None
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Return the metadata of the token (section 2.2)."""
         if checked is None:
             return INACTIVE
@@ -65,8 +64,8 @@ class IntrospectionEndpoint(
         return self._describe(asked, checked, _of_access(checked))
 
     def _describe(
-        self, asked: ClientRequest[FoundPair], token: FoundPair, more: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, asked: ClientRequest[FoundPair], token: FoundPair, more: dict[str, object]
+    ) -> dict[str, object]:
         return {
             "active": True,
             "scope": token.token_scopes,
@@ -89,7 +88,7 @@ def _is_live(token: FoundPair) -> bool:
     return token.user_state == ACTIVE and not is_revoked
 
 
-def _of_access(token: FoundPair) -> dict[str, Any]:
+def _of_access(token: FoundPair) -> dict[str, object]:
     thumbprint, expires_at = token.token_key_thumbprint, token.token_expires_at
     ends = {} if expires_at is None else {"exp": _seconds(expires_at)}
     bound = {} if thumbprint is None else {"cnf": {"jkt": thumbprint}}

@@ -1,7 +1,6 @@
 """The endpoint for pushed authorization requests (RFC 9126)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from authlib.oauth2.rfc6749 import Endpoint, InvalidRequestError, OAuth2Error
 
@@ -32,7 +31,7 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
             raise
         return pushed
 
-    def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, Any]:
+    def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, object]:
         """Store the request; `expires_in` is in seconds (section 2.2)."""
         request_uri = store(checked, asked.get_client(), self._context)
         lifetime = self._context.policy.pushed_requests.lifetime

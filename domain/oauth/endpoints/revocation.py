@@ -1,7 +1,6 @@
 """Token revocation (RFC 7009): either token of a pair revokes both."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoint
@@ -48,7 +47,9 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             raise ForeignTokenError
         return token
 
-    def perform(self, asked: ClientRequest[None], checked: AccessToken | None) -> Mapping[str, Any]:
+    def perform(
+        self, asked: ClientRequest[None], checked: AccessToken | None
+    ) -> Mapping[str, object]:
         """Revoke the pair of the token."""
         if checked is not None:
             holder = asked.client.application.name if asked.client else "password grant"

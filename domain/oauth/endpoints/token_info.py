@@ -1,12 +1,11 @@
 """The scopes and the lifetime of an access token: GET /oauth/token/info."""
 
 from datetime import datetime
-from typing import Any
 
 from domain.oauth.presented_tokens.bearer import Bearer
 
 
-def token_info(bearer: Bearer, *, now: datetime) -> dict[str, Any]:
+def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
     `scopes` and `expires_in_seconds` are the older names, kept for older clients.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from authlib.oauth2.rfc6749 import (
     AccessDeniedError,
@@ -26,6 +25,7 @@ from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.found_rows import FoundGrant
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.consent.approvals import Approval
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
@@ -144,7 +144,9 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if is_foreign:
             raise RequestURINotSupportedError("Parameters cannot be given by request_uri here.")
 
-    def create_authorization_response(self, redirect_uri: str, grant_user: Any) -> Any:
+    def create_authorization_response(
+        self, redirect_uri: str, grant_user: Approval | None
+    ) -> tuple[int, str, list[tuple[str, str]]]:
         """Store a code for the approved request and redirect back with it.
 
         `grant_user` is the sign-in that approved, or None after a refusal (section 4.1.2).
@@ -161,7 +163,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         parameters.append(("iss", self._context.policy.issuer))
         return 302, "", [("Location", with_parameters(redirect_uri, parameters))]
 
-    def _store_code(self, redirect_uri: str, approval: Any) -> str:
+    def _store_code(self, redirect_uri: str, approval: Approval) -> str:
         context = self._context
         credential = context.keyring.issue(CredentialType.AUTHORIZATION_CODE)
         context.session.add(
@@ -239,7 +241,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             .execution_options(synchronize_session=False)
         )
 
-    def redeem(self, asked: ClientRequest[FoundGrant], checked: FoundGrant) -> Mapping[str, Any]:
+    def redeem(self, asked: ClientRequest[FoundGrant], checked: FoundGrant) -> Mapping[str, object]:
         """Consume the code and store the pair atomically: one of concurrent requests succeeds."""
         grant = grant_in(
             checked,

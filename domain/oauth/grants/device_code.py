@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from authlib.oauth2.rfc6749 import AccessDeniedError, InvalidGrantError
 from authlib.oauth2.rfc8628 import (
@@ -123,7 +123,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
 
     def redeem(
         self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically: one of concurrent polls succeeds.
 
         Nothing is left to consume if the user has taken the approval back meanwhile.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, grants
 from sqlalchemy import select
@@ -123,7 +122,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         refuse_others(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def redeem(self, asked: ClientRequest[FoundPair], checked: RefreshCheck) -> Mapping[str, Any]:
+    def redeem(
+        self, asked: ClientRequest[FoundPair], checked: RefreshCheck
+    ) -> Mapping[str, object]:
         """Replace the old pair by a new one: one of concurrent refreshes succeeds.
 
         The others get the winner's pair if the instance lets answers be sent again.

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
 
 from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
@@ -49,7 +48,7 @@ def make_id_token(
     authentication: Authentication,
     access_token: str,
     *,
-    user_claims: Mapping[str, Any],
+    user_claims: Mapping[str, object],
     context: OAuthContext,
 ) -> str:
     """Return a signed ID token that belongs to this access token; times are in seconds.
@@ -61,7 +60,7 @@ def make_id_token(
         connection=context.connection, keyring=keyring, now=now
     ) or get_signing_key(session=context.session, keyring=keyring, now=now)
     expires_at = now + context.policy.id_token_lifetime
-    claims: dict[str, Any] = {
+    claims: dict[str, object] = {
         **user_claims,
         "iss": context.policy.issuer,
         "sub": subject(audience.user_id),

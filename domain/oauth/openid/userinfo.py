@@ -1,7 +1,6 @@
 """Claims of a user by scope (OpenID Connect Core section 5)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
@@ -50,7 +49,7 @@ _PERSON = (
 )
 
 
-def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, Any]:
+def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, object]:
     """Return the claims that the token's scopes allow; raise InsufficientScopeError."""
     bearer.require("openid")
     groups = [path for (path,) in connection.all(_GROUPS, {"user_id": bearer.user_id})]
@@ -59,7 +58,7 @@ def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict
 
 def claims_of(
     user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the claims of a user for an ID token: the same as userinfo (section 5.4).
 
     Clients in the field read the ID token alone. Somebody in too many groups for
@@ -73,13 +72,13 @@ def claims_of(
     return claims
 
 
-def _opened(scopes: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
+def _opened(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
     return {
         name: known[name] for scope, names in CLAIMS.items() if scope in scopes for name in names
     }
 
 
-def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, Any]:
+def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, object]:
     return {
         "sub": subject(profile.id),
         "groups": groups,

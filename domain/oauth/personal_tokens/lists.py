@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -58,7 +58,7 @@ class TokenView:
         details = {"token_id": self.id, "scopes": " ".join(self.scopes)}
         return Event(kind=kind, user_id=self.user_id, subject=self.name, details=details)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the object of the API, with the field names that its clients read."""
         return {
             "id": self.id,
@@ -162,6 +162,14 @@ class TokenList:
 
     items: tuple[TokenView, ...]
     total: int
+
+
+class ListPart(TypedDict, total=False):
+    """The sort order and the page of `list_tokens`."""
+
+    sort: str | None
+    offset: int
+    limit: int | None
 
 
 def list_tokens(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -11,7 +11,13 @@ from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.keyring import Keyring
-from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, get_token, list_tokens
+from domain.oauth.personal_tokens.lists import (
+    ListPart,
+    TokenFilter,
+    TokenView,
+    get_token,
+    list_tokens,
+)
 from domain.oauth.personal_tokens.tokens import (
     NewToken,
     TokenDetails,
@@ -92,7 +98,7 @@ class ResourceToken:
     #: None once its bot has left.
     role: Role | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the object of the API, with the field names that its clients read."""
         is_group = self.namespace.group_id is not None
         return {
@@ -133,7 +139,12 @@ def with_roles(
 
 
 def list_resource_tokens(
-    wanted: TokenFilter, namespace: Namespace, *, session: Session, now: datetime, **part: Any
+    wanted: TokenFilter,
+    namespace: Namespace,
+    *,
+    session: Session,
+    now: datetime,
+    **part: Unpack[ListPart],
 ) -> ResourceTokenList:
     """Return tokens of a project or a group; `part` is the page and order as in `list_tokens`."""
     found = list_tokens(wanted, session=session, now=now, **part)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
@@ -119,7 +118,7 @@ def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
     return Proof(thumbprint=key.thumbprint(), jti=jti)
 
 
-def _verified(text: str) -> tuple[Key, Mapping[str, Any]]:
+def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
     """Return the key and the claims of a proof that this key has signed."""
     keys: list[Key] = []
 
@@ -140,7 +139,7 @@ def _verified(text: str) -> tuple[Key, Mapping[str, Any]]:
 _UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
 
 
-def _key_in(header: Mapping[str, Any]) -> Key:
+def _key_in(header: Mapping[str, object]) -> Key:
     """Return the public key in a header, or raise InvalidProofError (section 4.2)."""
     jwk = header.get("jwk")
     if not isinstance(jwk, dict) or jwk.get("kty") not in {"EC", "RSA", "OKP"}:
@@ -152,7 +151,7 @@ def _key_in(header: Mapping[str, Any]) -> Key:
     return JWKRegistry.import_key(jwk)
 
 
-def _is_at(htu: Any, url: str) -> bool:
+def _is_at(htu: object, url: str) -> bool:
     """Return whether two URLs are the same but for query and fragment (section 4.3)."""
     try:
         return isinstance(htu, str) and _normalized(htu) == _normalized(url)

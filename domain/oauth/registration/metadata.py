@@ -38,11 +38,11 @@ class ClientMetadata:
 
     details: ApplicationDetails
     #: The metadata without a column of its own, as it is stored and returned.
-    own_words: Mapping[str, Any]
+    own_words: Mapping[str, object]
 
 
 def read_metadata(
-    body: Mapping[str, Any], *, has_devices: bool, require_https: bool
+    body: Mapping[str, object], *, has_devices: bool, require_https: bool
 ) -> ClientMetadata:
     """Check client metadata, or raise one of the errors of section 3.2.2."""
     said = {
@@ -125,21 +125,24 @@ def _wrong(name: str, must: str) -> InvalidClientMetadataError:
     return kind(f"{name} must be {must}.")
 
 
-def _text(name: str, value: Any, *, longest: int = _LONGEST_TEXT) -> str:
-    is_fine = isinstance(value, str) and len(value) <= longest
-    # A lone surrogate is legal JSON and no text; a control character has no business here.
-    if not is_fine or any(unicodedata.category(each) in {"Cc", "Cs"} for each in value):
+def _text(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
+    if not isinstance(value, str) or len(value) > longest or _has_control_characters(value):
         raise _wrong(name, f"a text of at most {longest} characters")
-    return str(value)
+    return value
 
 
-def _texts(name: str, value: Any, *, longest: int = _LONGEST_TEXT) -> list[str]:
+def _has_control_characters(text: str) -> bool:
+    # A lone surrogate is legal JSON, but cannot be stored.
+    return any(unicodedata.category(each) in {"Cc", "Cs"} for each in text)
+
+
+def _texts(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> list[str]:
     if not isinstance(value, list) or len(value) > _MOST_VALUES:
         raise _wrong(name, f"an array of at most {_MOST_VALUES} texts")
     return [_text(name, each, longest=longest) for each in value]
 
 
-def _https(name: str, value: Any) -> str:
+def _https(name: str, value: object) -> str:
     url = _text(name, value, longest=LONGEST_URI)
     try:
         is_fine = _HTTPS.fullmatch(url) and urlsplit(url).port != 0
@@ -150,13 +153,13 @@ def _https(name: str, value: Any) -> str:
     return url
 
 
-def _yes_or_no(name: str, value: Any) -> bool:
+def _yes_or_no(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, "true or false")
     return value
 
 
-_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+_READERS: Mapping[str, Callable[[str, object], Any]] = {
     "redirect_uris": partial(_texts, longest=LONGEST_URI),
     "client_name": partial(_text, longest=_LONGEST_NAME),
     "scope": partial(_text, longest=1000),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from authlib.oauth2.rfc7591 import InvalidClientMetadataError
@@ -33,7 +32,7 @@ _OURS = (
 
 
 def register(
-    body: Mapping[str, Any], registrar_id: int | None, *, context: OAuthContext
+    body: Mapping[str, object], registrar_id: int | None, *, context: OAuthContext
 ) -> OAuthResponse:
     """Register a client and return its information response (RFC 7591 section 3.2.1).
 
@@ -56,7 +55,7 @@ def register(
     return _response(201, application, token.clear, context, secret=shown)
 
 
-def _read(body: Mapping[str, Any], context: OAuthContext) -> ClientMetadata:
+def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
     policy = context.policy
     return read_metadata(
         body,
@@ -115,7 +114,7 @@ def read(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
 
 
 def change(
-    registration: Registration, body: Mapping[str, Any], *, context: OAuthContext
+    registration: Registration, body: Mapping[str, object], *, context: OAuthContext
 ) -> OAuthResponse:
     """Replace the metadata of a client (RFC 7592 section 2.2).
 
@@ -145,7 +144,7 @@ def change(
 
 
 def _check_identity(
-    application: Application, body: Mapping[str, Any], context: OAuthContext
+    application: Application, body: Mapping[str, object], context: OAuthContext
 ) -> None:
     """Check the client's own client_id and client_secret in a replacement."""
     if body.get("client_id") != application.uid:
@@ -158,7 +157,7 @@ def _check_identity(
         raise InvalidClientMetadataError("client_secret is not the one of this registration.")
 
 
-def _is_secret_of(application: Application, secret: Any, context: OAuthContext) -> bool:
+def _is_secret_of(application: Application, secret: object, context: OAuthContext) -> bool:
     digests = context.session.scalars(
         select(ApplicationSecret.digest).where(
             ApplicationSecret.application_id == application.id, is_live(context.now)
@@ -207,7 +206,7 @@ def _response(
     return OAuthResponse(status=status, body=body, headers=NO_STORE)
 
 
-def _described(application: Application) -> dict[str, Any]:
+def _described(application: Application) -> dict[str, object]:
     """Return all metadata in force, changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != Method.NONE

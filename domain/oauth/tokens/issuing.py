@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
@@ -72,7 +71,7 @@ def new_pair(*, is_renewable: bool = True) -> TokenPair:
     return TokenPair(access=random_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
 
 
-def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the columns of a new pair."""
     digest, source = context.keyring.digest, context.source
     return {
@@ -90,14 +89,14 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
     }
 
 
-def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Store a new pair in the transaction of the session, and return the token response."""
     pair = new_pair(is_renewable=grant.is_renewable)
     context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
     return token_response(pair, grant, context)
 
 
-def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the token response for a stored pair (RFC 6749 section 5.1).
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.

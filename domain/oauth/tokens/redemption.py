@@ -4,7 +4,7 @@ On Postgres that is one statement, and of parallel ones with the same credential
 unspent; on SQLite, which has no statement for both, it is one transaction.
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 from sqlalchemy import Update, bindparam, exists, insert, select, update
 
@@ -117,7 +117,10 @@ def end_device(device_id: int, context: OAuthContext) -> None:
 
 
 def _run(
-    redemption: Redemption, spent: dict[str, Any], pair: dict[str, Any], context: OAuthContext
+    redemption: Redemption,
+    spent: Mapping[str, object],
+    pair: dict[str, object],
+    context: OAuthContext,
 ) -> bool:
     connection, spending = context.connection, {**spent, "spent_at": context.now}
 

@@ -6,7 +6,6 @@ instance's key and the refresh token that the client presents: again, if it pres
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import select
 
@@ -57,7 +56,9 @@ def find_replay(
     return None
 
 
-def replayed_response(replay: RefreshReplay, grant: Grant, context: OAuthContext) -> dict[str, Any]:
+def replayed_response(
+    replay: RefreshReplay, grant: Grant, context: OAuthContext
+) -> dict[str, object]:
     """Return the token response again; `expires_in` is the remaining lifetime in seconds.
 
     `scope` is that of the pair, which may be less than this request would have got.
