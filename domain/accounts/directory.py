@@ -164,4 +164,4 @@ def count_accounts(*, session: Session) -> AccountCounts:
     counts = (
         func.count(case((condition, User.id))).label(name) for name, condition in conditions.items()
     )
-    return AccountCounts(**session.execute(select(*counts)).one()._mapping)  # noqa: SLF001 - public accessor
+    return AccountCounts(**session.execute(select(*counts)).mappings().one())

@@ -5,7 +5,7 @@ Who fetches a list and then works on all of it would work on everything for one 
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from domain.database.paging import LARGEST_ID, Slice, read_cursor
+from domain.database.paging import Slice, parse_id, read_cursor
 from domain.errors import QueryError
 
 LONGEST_SEARCH = 200
@@ -56,10 +56,10 @@ def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) ->
 def row_id(given: Mapping[str, str], name: str) -> int | None:
     """Return a row id, or raise QueryError."""
     text = given.get(name, "")
-    is_number = text.isascii() and text.isdecimal() and len(text) < 20  # noqa: PLR2004 - 64 bits
-    if text and not (is_number and int(text) <= LARGEST_ID):
+    number = parse_id(text)
+    if text and number is None:
         raise QueryError(f"{name} must be a whole number.", field=name)
-    return int(text) if text else None
+    return number
 
 
 def slice_of(given: Mapping[str, str], *, size: int) -> Slice:

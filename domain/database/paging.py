@@ -18,6 +18,7 @@ class _HasId(Protocol):
 Item = TypeVar("Item")
 Identified = TypeVar("Identified", bound=_HasId)
 LARGEST_ID = 2**63 - 1
+_LONGEST_ID = len(str(LARGEST_ID))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +39,23 @@ class Page(Generic[Item]):
     previous_after: int | str | None = None
 
 
+def parse_id(text: str) -> int | None:
+    """Return a row id of decimal digits, or None for other texts and numbers above 63 bits."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID):
+        return None
+    number = int(text)
+    return number if number <= LARGEST_ID else None
+
+
 def read_cursor(text: str | None) -> int | None:
     """Return the id in a cursor, or raise QueryError for a forged one."""
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_ID):  # noqa: PLR2004
+    number = parse_id(text)
+    if number is None:
         message = "This page of the list does not exist. Go to the first page."
         raise QueryError(message, field="cursor")
-    return int(text)
+    return number
 
 
 def fetch_page(

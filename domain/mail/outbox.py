@@ -75,23 +75,27 @@ def claim_message(*, session: Session, now: datetime) -> Message | None:
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    row = session.execute(
-        update(Mail)
-        # A CTE, because the planner of Postgres could run a subquery for every row.
-        .where(Mail.id.in_(due.cte("due").select()))
-        .values(next_try_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
-        .returning(
-            Mail.id,
-            Mail.key,
-            Mail.recipient,
-            Mail.subject,
-            Mail.text,
-            Mail.created_at,
-            Mail.tries,
+    row = (
+        session.execute(
+            update(Mail)
+            # A CTE, because the planner of Postgres could run a subquery for every row.
+            .where(Mail.id.in_(due.cte("due").select()))
+            .values(next_try_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
+            .returning(
+                Mail.id,
+                Mail.key,
+                Mail.recipient,
+                Mail.subject,
+                Mail.text,
+                Mail.created_at,
+                Mail.tries,
+            )
+            .execution_options(synchronize_session=False)
         )
-        .execution_options(synchronize_session=False)
-    ).first()
-    return Message(**row._mapping) if row else None  # noqa: SLF001 - public accessor
+        .mappings()
+        .first()
+    )
+    return Message(**row) if row else None
 
 
 def record_sent(message: Message, *, session: Session, now: datetime) -> None:

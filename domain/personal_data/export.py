@@ -21,8 +21,8 @@ def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[di
     columns = [getattr(table.model, name) for name in table.exported]
     statement = select(*columns).where(table.of(user)).order_by(*_key(table))
     return [
-        {name: _written(value) for name, value in row._mapping.items()}  # noqa: SLF001 - public
-        for row in session.execute(statement)
+        {name: _written(value) for name, value in row.items()}
+        for row in session.execute(statement).mappings()
     ]
 
 

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.database.paging import LARGEST_ID
+from domain.database.paging import parse_id
 from models import Group, Project
 
 
@@ -18,8 +18,8 @@ def group_path(reference: str, *, session: Session) -> str:
 
 
 def _path(table: type[Group | Project], reference: str, *, session: Session) -> str:
-    is_number = reference.isascii() and reference.isdecimal() and len(reference) < 20  # noqa: PLR2004 - 64 bits
-    if not is_number or int(reference) > LARGEST_ID:
+    number = parse_id(reference)
+    if number is None:
         return reference.replace("\x00", "\ufffd")
     # A number is always an id, even if a group has it as its name.
-    return session.scalar(select(table.path).where(table.id == int(reference))) or ""
+    return session.scalar(select(table.path).where(table.id == number)) or ""

@@ -11,7 +11,7 @@ import orjson
 from flask import request
 from werkzeug.datastructures import MultiDict
 
-from domain.database.paging import LARGEST_ID
+from domain.database.paging import LARGEST_ID, parse_id
 from domain.errors import InvalidError
 
 _YES_OR_NO = {"true": True, "1": True, "false": False, "0": False}
@@ -78,10 +78,10 @@ def whole_number(
     value = "" if found is None else str(found)  # 0 is a number like any other
     if not value:
         return None
-    is_number = value.isascii() and value.isdecimal() and len(value) < 20  # noqa: PLR2004 - 64 bits
-    if not is_number or not least <= int(value) <= most:
+    number = parse_id(value)
+    if number is None or not least <= number <= most:
         raise _refuse(name, f"a whole number, at least {least}")
-    return int(value)
+    return number
 
 
 def one_of(given: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:

@@ -5,6 +5,7 @@ The mark of a view says in which format (`web/http/endpoints.py`), `STATUSES` wi
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
@@ -131,7 +132,9 @@ def _answer_known(error: Exception) -> Response:
     headers = _headers_of(error)
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
-    is_of_parameter = isinstance(error, QueryError) or status_of(error) == 422  # noqa: PLR2004
+    is_of_parameter = (
+        isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
+    )
     if is_of_parameter and error_format() is ErrorFormat.API:
         return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
@@ -221,7 +224,7 @@ def _answer_http(error: HTTPException) -> Response:
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     is_page = error_format() is ErrorFormat.PAGE
-    text = error.description if status == 400 and is_page else None  # noqa: PLR2004
+    text = error.description if status == HTTPStatus.BAD_REQUEST and is_page else None
     return _answer(status, text, kept)
 
 

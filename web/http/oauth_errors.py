@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from flask import g, request
@@ -26,7 +27,7 @@ def advice(status: int) -> str | None:
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not existing_methods(["POST"], path=bare):
         return None
-    if status == 405:  # noqa: PLR2004
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"Send a POST to {_address(bare)} with the parameters in the body."
     if bare != request.path:
         return f"There is nothing at this address. It has no slash at its end: {_address(bare)}"

@@ -4,6 +4,7 @@ import socket
 import sys
 from contextlib import closing
 from errno import EADDRINUSE
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from time import monotonic, sleep
@@ -129,7 +130,7 @@ def _answers(settings: Settings) -> bool:
     try:
         with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:
             connection.request("GET", "/healthz")
-            return connection.getresponse().status == 200  # noqa: PLR2004 - the status code
+            return connection.getresponse().status == HTTPStatus.OK
     except (OSError, HTTPException):
         return False
 

@@ -51,9 +51,9 @@ class Settings:
         "Timeout for one database statement.",
     )
     migrate_on_start: bool = fixed(
-        True,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Migrate the database at startup; otherwise run `make migrate`.",
+        default=True,
+        kind=kinds.yes_or_no(),
+        doc="Migrate the database at startup; otherwise run `make migrate`.",
     )
     database_pool_size: int = fixed(
         8,
@@ -179,27 +179,27 @@ class Settings:
         "Lifetime of a pushed authorization request (RFC 9126).",
     )
     require_pushed_authorization_requests: bool = live(
-        False,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Require pushed authorization requests (RFC 9126).",
+        default=False,
+        kind=kinds.yes_or_no(),
+        doc="Require pushed authorization requests (RFC 9126).",
     )
     dynamic_client_registration: bool = live(
-        False,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Allow dynamic client registration with a personal access token with api (RFC 7591).",
+        default=False,
+        kind=kinds.yes_or_no(),
+        doc="Allow dynamic client registration with a personal access token with api (RFC 7591).",
     )
     open_client_registration: bool = live(
-        False,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Allow dynamic client registration without a token.",
+        default=False,
+        kind=kinds.yes_or_no(),
+        doc="Allow dynamic client registration without a token.",
     )
     client_registration_rate_limit: str = live(
         "20/hour", kinds.rate(), "Rate limit for client registrations from one IP address."
     )
     oauth2_device_grant_flow: bool = live(
-        True,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Enable the device authorization grant (RFC 8628).",
+        default=True,
+        kind=kinds.yes_or_no(),
+        doc="Enable the device authorization grant (RFC 8628).",
     )
     device_code_lifetime_seconds: int = live(
         300, kinds.whole_number(1, 1_800, "seconds"), "Lifetime of a device code."
@@ -226,14 +226,14 @@ class Settings:
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting wrong device codes."
     )
     password_authentication_enabled_for_git: bool = live(
-        True,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Enable the password grant.",
+        default=True,
+        kind=kinds.yes_or_no(),
+        doc="Enable the password grant.",
     )
     password_grant_without_client: bool = live(
-        True,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Allow the password grant without an application.",
+        default=True,
+        kind=kinds.yes_or_no(),
+        doc="Allow the password grant without an application.",
     )
     personal_access_token_lifetime_days: int = live(
         365,
@@ -246,9 +246,9 @@ class Settings:
         "Days before the expiry of an access token when its owner gets an e-mail; 0 for never.",
     )
     require_https_redirect_uris: bool = live(
-        False,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Reject new redirect URIs with http, except loopback.",
+        default=False,
+        kind=kinds.yes_or_no(),
+        doc="Reject new redirect URIs with http, except loopback.",
     )
 
     alert_body_limit_bytes: int = live(
@@ -277,9 +277,9 @@ class Settings:
         "Storage of rate limit counters; with memory, each web process counts separately.",
     )
     generic_alert_fingerprinting: bool = live(
-        True,  # noqa: FBT003 - the default, not a flag
-        kinds.yes_or_no(),
-        "Group alerts without a fingerprint by their content.",
+        default=True,
+        kind=kinds.yes_or_no(),
+        doc="Group alerts without a fingerprint by their content.",
     )
     delivery_keep_count: int = live(
         1_000,

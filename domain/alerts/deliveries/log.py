@@ -62,6 +62,11 @@ class DeliveryFilter:
     status_code: int | None = None
 
 
+def outcome_of(status_code: int) -> str:
+    """Return `accepted` or `refused` for the status code of a response to a sender."""
+    return "accepted" if status_code < _REFUSED_FROM else "refused"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeliveryView:
     """A delivery with its outcome."""
@@ -88,7 +93,7 @@ class DeliveryView:
     @property
     def outcome(self) -> str:
         """`accepted` or `refused`."""
-        return "accepted" if self.status_code < _REFUSED_FROM else "refused"
+        return outcome_of(self.status_code)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.alerts.deliveries.log import outcome_of
 from models import Delivery, Integration, Project
 
 
@@ -25,7 +26,7 @@ class RecentDelivery:
     @property
     def outcome(self) -> str:
         """`accepted` or `refused`."""
-        return "accepted" if self.status_code < 300 else "refused"  # noqa: PLR2004 - 2xx
+        return outcome_of(self.status_code)
 
 
 def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
@@ -45,4 +46,4 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
         .order_by(Delivery.id.desc())
         .limit(limit)
     )
-    return tuple(RecentDelivery(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor
+    return tuple(RecentDelivery(**row) for row in rows.mappings())

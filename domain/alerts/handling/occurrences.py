@@ -7,7 +7,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from domain.alerts.storing.lifecycle import Action
-from domain.database.paging import LARGEST_ID, Page
+from domain.database.paging import Page, parse_id
 from domain.errors import QueryError
 from models import Delivery, Occurrence
 
@@ -35,15 +35,12 @@ def read_position(text: str | None) -> Position | None:
     """Return the position in a cursor, None for no text, or raise QueryError."""
     if not text:
         return None
-    numbers = text.split("_")
-    if len(numbers) != 2 or not all(map(_is_number, numbers)):  # noqa: PLR2004 - a position
+    first, _, second = text.partition("_")
+    numbers = parse_id(first), parse_id(second)
+    if numbers[0] is None or numbers[1] is None:
         message = "This page of the list does not exist. Go to the first page."
         raise QueryError(message, field="cursor")
-    return int(numbers[0]), int(numbers[1])
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= LARGEST_ID  # noqa: PLR2004 - 64 bits
+    return numbers[0], numbers[1]
 
 
 def list_occurrences(

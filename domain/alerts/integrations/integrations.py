@@ -8,6 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import LONGEST_NAME, as_segment
+from domain.alerts.deliveries.log import outcome_of
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.errors import InvalidError, NotFoundError
@@ -263,7 +264,7 @@ def _view(
         url=_receiving_url(integration, context),
         created_at=integration.created_at,
         last_delivery_at=last.received_at if last else None,
-        last_outcome=("accepted" if last.status_code < 300 else "refused") if last else None,  # noqa: PLR2004
+        last_outcome=outcome_of(last.status_code) if last else None,
         api_url=integration.api_url,
         sample=integration.sample,
         mapping=stored_mapping(integration.mapping),

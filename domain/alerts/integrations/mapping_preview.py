@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -115,7 +116,7 @@ def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Deliv
         select(Delivery)
         .where(
             Delivery.integration_id == integration_id,
-            Delivery.status_code == 200,  # noqa: PLR2004 - what the receivers answer
+            Delivery.status_code == HTTPStatus.OK,
             Delivery.is_test.is_(False),
             Delivery.body.is_not(None),
             Delivery.size <= _LARGEST_BODY,

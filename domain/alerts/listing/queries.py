@@ -238,7 +238,7 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
         for status in STATUSES
     ]
     rows = session.execute(union_all(*counts))
-    return {status: count for status, count in rows}  # noqa: C416 - rows are not tuples
+    return dict(rows.tuples())
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:

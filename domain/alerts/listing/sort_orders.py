@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Row, literal, tuple_
 from sqlalchemy.sql import operators
 
 from domain.alerts.listing.filters import severity_order
-from domain.database.paging import LARGEST_ID
+from domain.database.paging import LARGEST_ID, parse_id
 from domain.errors import QueryError
 from models import Alert
 
@@ -124,11 +124,10 @@ def read_cursor(text: str | None, order: SortOrder) -> Values | None:
 
 def _read(text: str, key: SortKey) -> int | datetime:
     digits = text.removeprefix("n")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):  # noqa: PLR2004 - 64 bits
+    size = parse_id(digits)
+    if size is None or size > key.largest:
         raise _malformed_cursor()
-    number = int(digits) if digits == text else -int(digits)
-    if abs(number) > key.largest:
-        raise _malformed_cursor()
+    number = size if digits == text else -size
     if not key.is_time:
         return number
     try:

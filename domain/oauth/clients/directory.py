@@ -97,4 +97,4 @@ def count_applications(*, session: Session) -> ApplicationCounts:
         func.count(case((condition, Application.id))).label(name)
         for name, condition in conditions.items()
     )
-    return ApplicationCounts(**session.execute(select(*counts)).one()._mapping)  # noqa: SLF001 - public accessor
+    return ApplicationCounts(**session.execute(select(*counts)).mappings().one())

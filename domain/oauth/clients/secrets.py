@@ -58,7 +58,7 @@ def list_secrets(application_id: int, *, session: Session, now: datetime) -> tup
         .where(ApplicationSecret.application_id == application_id, is_live(now))
         .order_by(ApplicationSecret.id.desc())
     )
-    return tuple(SecretView(**row._mapping) for row in rows)  # noqa: SLF001 - public accessor
+    return tuple(SecretView(**row) for row in rows.mappings())
 
 
 def renew_secret(

@@ -104,4 +104,4 @@ def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dic
 
 
 def _counted(statement: Select[Any, int], *, session: Session) -> dict[int, int]:
-    return {application_id: count for application_id, count in session.execute(statement)}  # noqa: C416 - rows are not tuples
+    return dict(session.execute(statement).tuples())

@@ -233,7 +233,7 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
         .where(Authorization.user_id == user_id)
         .group_by(Authorization.application_id)
     )
-    return {application_id: moment for application_id, moment in rows}  # noqa: C416 - no tuples
+    return dict(rows.tuples())
 
 
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:

@@ -23,12 +23,10 @@ from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, rep
 from models import AccessToken
 
 #: The same for all of these, since a thief of a token must learn no more.
-UNKNOWN_TOKEN = "The refresh token is not known here, or was issued to another client."  # noqa: S105
-REVOKED_TOKEN = "The refresh token was revoked."  # noqa: S105
-USED_TOKEN = "The refresh token was used already."  # noqa: S105
-STOLEN_TOKEN = (
-    "The refresh token was used already, so every token of the same consent is revoked now."  # noqa: S105
-)
+UNKNOWN = "The refresh token is not known here, or was issued to another client."
+REVOKED = "The refresh token was revoked."
+USED = "The refresh token was used already."
+STOLEN = "The refresh token was used already, so every token of the same consent is revoked now."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +47,17 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
 
     def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
         """Check the token, its key, the other parameters and the scope."""
-        found, client = asked.get_credential(UNKNOWN_TOKEN), asked.get_client()
+        found, client = asked.get_credential(UNKNOWN), asked.get_client()
         is_own = found.token_application_id == client.application.id
         if not is_own or found.user_state != ACTIVE:
-            raise InvalidGrantError(UNKNOWN_TOKEN)
+            raise InvalidGrantError(UNKNOWN)
         if found.token_revoked_at is not None:
             self._refuse_reuse(found, asked)
         self._check_key(found, asked)
         self._check_against_grant(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # there is no grant that could go on
-            raise InvalidGrantError(UNKNOWN_TOKEN)
+            raise InvalidGrantError(UNKNOWN)
         scopes = self._narrowed_scope(asked.request.value("scope"), granted)
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
@@ -77,8 +75,8 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             revoke_family(family, session=context.session, now=context.now)
         self._record_reuse(found, client)
         if found.token_refreshed_at is None:
-            raise InvalidGrantError(REVOKED_TOKEN)
-        raise InvalidGrantError(STOLEN_TOKEN if family is not None else USED_TOKEN)
+            raise InvalidGrantError(REVOKED)
+        raise InvalidGrantError(STOLEN if family is not None else USED)
 
     def _record_reuse(self, found: FoundPair, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
@@ -140,7 +138,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         replay = find_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
             self._record_reuse(found, asked.get_client())
-            raise InvalidGrantError(USED_TOKEN if refreshed_at else REVOKED_TOKEN)
+            raise InvalidGrantError(USED if refreshed_at else REVOKED)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not widen the scope that was asked for.
