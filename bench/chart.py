@@ -51,7 +51,7 @@ def _panel(work: Work, shown: Sequence[Outcome], top: int) -> Iterator[str]:
             f'<rect class="{_kind(each.name)}" x="{_LEFT}" y="{y}" width="{width:.1f}"'
             f' height="{_BAR}" rx="2"/>'
         )
-        rate = f"{each.rate:,.0f}" if each.rate >= 10 else f"{each.rate:.2f}"  # noqa: PLR2004
+        rate = f"{each.rate:,.0f}" if each.rate >= 10 else f"{each.rate:.2f}"  # noqa: PLR2004 - one digit
         yield f'<text class="rate" x="{_LEFT + width + 6:.1f}" y="{base}">{rate}</text>'
 
 

@@ -1,5 +1,6 @@
 """One large webhook: how long it takes, and that the answer is whole."""
 
+from http import HTTPStatus
 from time import perf_counter
 
 from bench.alert_bodies import large_webhook
@@ -14,6 +15,6 @@ def send_large_webhook(endpoint: Endpoint, run: Run) -> Sample:
     began = perf_counter()
     answer = endpoint.post(body)
     took = perf_counter() - began
-    if answer.status_code != 200 or len(answer.json()) != LARGE_ALERTS:  # noqa: PLR2004
+    if answer.status_code != HTTPStatus.OK or len(answer.json()) != LARGE_ALERTS:
         raise CannotMeasureError(f"{answer.status_code}: {answer.text[:300]}")
     return Sample(rate=1 / took, p50=took * 1000, p95=took * 1000, p99=took * 1000)

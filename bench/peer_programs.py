@@ -88,7 +88,7 @@ OIDC_PROVIDER = Peer(
     folder="oidc_provider",
     install=_node,
     shots=_of_oauth(
-        Paths(token="/token", introspection="/token/introspection", device="/device/auth")  # noqa: S106
+        Paths(token="/token", introspection="/token/introspection", device="/device/auth")  # noqa: S106 - a path
     ),
     worker="serve.mjs",
     works=_OAUTH,
@@ -114,7 +114,7 @@ AUTHLIB = Peer(
     folder="authlib_flask",
     install=_gunicorn,
     shots=_of_oauth(
-        Paths(token="/oauth/token", introspection="/oauth/introspect", device="/oauth/device")  # noqa: S106
+        Paths(token="/oauth/token", introspection="/oauth/introspect", device="/oauth/device")  # noqa: S106 - a path
     ),
     worker="gunicorn",
     works=_OAUTH,

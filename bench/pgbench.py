@@ -119,7 +119,7 @@ def _single(project: PgbenchProject, run: Run) -> str:
     statement = re.sub(
         r"(?<!:):(\w+)",
         lambda found: _VALUES[found[1]],
-        single_alert._STORE.text,  # noqa: SLF001
+        single_alert._STORE.text,  # noqa: SLF001 - measured as it is
     )
     return _filled(statement, project, run) + ";\n"
 

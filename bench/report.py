@@ -97,7 +97,7 @@ def _row(outcome: Outcome, outcomes: Outcomes) -> str:
         return f"| {outcome.name} | {_in_line(outcome.reason)} |" + " |" * 8
     cells = (
         outcome.name,
-        f"{outcome.rate:,.1f}" if outcome.rate < 100 else f"{outcome.rate:,.0f}",  # noqa: PLR2004
+        f"{outcome.rate:,.1f}" if outcome.rate < 100 else f"{outcome.rate:,.0f}",  # noqa: PLR2004 - two digits
         _times(outcome, outcomes.get((outcome.work, EMPTY_VIEW))),
         _times(outcomes.get((outcome.work, ON_POSTGRES)), outcome),
         f"{outcome.p50:.1f}",

@@ -23,10 +23,10 @@ _FINGERPRINT_DIGITS = 16
 class CredentialType(StrEnum):
     """The type of a credential; the value is its prefix."""
 
-    ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix, and so below
-    REFRESH_TOKEN = "gbr-"  # noqa: S105
-    CLIENT_SECRET = "gbs-"  # noqa: S105
-    PERSONAL_ACCESS_TOKEN = "gbp-"  # noqa: S105
+    ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix
+    REFRESH_TOKEN = "gbr-"  # noqa: S105 - a prefix
+    CLIENT_SECRET = "gbs-"  # noqa: S105 - a prefix
+    PERSONAL_ACCESS_TOKEN = "gbp-"  # noqa: S105 - a prefix
     INTEGRATION_KEY = "gbk-"
     AUTHORIZATION_CODE = "gbc-"
     SIGN_IN = "gbi-"

@@ -19,6 +19,8 @@ from domain.mail.outbox import Message
 
 #: The timeout of connections and commands.
 _TIMEOUT_SECONDS = 15.0
+#: The first digit of a permanent error.
+_PERMANENT = 5
 
 
 class MailError(Exception):
@@ -159,7 +161,7 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
 
 def _error_of(what: str, code: int) -> MailError:
     """Return the permanent (5yz) or temporary (4yz) error of a reply code (RFC 5321, 4.2.1)."""
-    is_final = 500 <= code < 600  # noqa: PLR2004
+    is_final = code // 100 == _PERMANENT
     return (PermanentMailError if is_final else TemporaryMailError)(f"{what} ({code})")
 
 

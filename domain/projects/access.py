@@ -187,4 +187,4 @@ def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, i
     )
     count = select(func.count()).select_from(first).correlate(Project).scalar_subquery()
     rows = session.execute(select(Project.id, count).where(Project.id.in_(project_ids)))
-    return dict(rows.tuples())
+    return dict(rows.all())

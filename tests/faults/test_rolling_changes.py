@@ -171,7 +171,7 @@ def former(tmp_path: Path) -> Path:
     )
     if told.returncode:
         pytest.skip("the history of this checkout does not go back so far")
-    subprocess.run(["tar", "-x"], cwd=folder, input=told.stdout, check=True)  # noqa: S607
+    subprocess.run(["tar", "-x"], cwd=folder, input=told.stdout, check=True)  # noqa: S607 - any tar
     return folder
 
 

@@ -303,7 +303,9 @@ def _page(
     *,
     words: tuple[str, str] | None = None,
 ) -> Response:
-    usual = _SENTENCES.get(status, _SENTENCES[400 if status < 500 else 500])  # noqa: PLR2004
+    usual = _SENTENCES.get(
+        status, _SENTENCES[400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500]
+    )
     title, advice = words or usual
     html = render_template(
         "errors/page.html",

@@ -33,8 +33,8 @@ class DeadlineBody:
         self._most = 0
         # gunicorn would send 100 Continue before the request is authenticated, and has no option to
         # delay it (RFC 9110 section 10.1.1).
-        self._is_to_be_asked_for = message._expected_100_continue  # noqa: SLF001
-        message._expected_100_continue = False  # noqa: SLF001
+        self._is_to_be_asked_for = message._expected_100_continue  # noqa: SLF001 - see above
+        message._expected_100_continue = False  # noqa: SLF001 - see above
 
     def read(self, size: int | None = None) -> bytes:
         """Return up to so many bytes, or all."""

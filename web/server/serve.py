@@ -126,7 +126,7 @@ def _say_when_ready(settings: Settings) -> None:
 
 def _answers(settings: Settings) -> bool:
     # Every interface includes the loopback one.
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - compared, not bound
     try:
         with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:
             connection.request("GET", "/healthz")

@@ -37,7 +37,7 @@ def _memory_directory(instance_path: Path) -> Path | None:
         found = directory.lstat()
     except OSError:
         return None
-    is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o700  # noqa: PLR2004
+    is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o700  # noqa: PLR2004 - rwx for us alone
     return directory if is_ours and not directory.is_symlink() else None
 
 

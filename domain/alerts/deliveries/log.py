@@ -1,5 +1,6 @@
 """Lists the deliveries of an integration, and returns one with its body."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from models import Delivery
 _REFUSED_FROM = 300
 #: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
 _OVER_LIMIT = (429, 503)
+_STATUS_CODE = re.compile(r"[0-9]{3}")
 #: The number of newest deliveries that are counted: the cost must not grow with the log.
 RECENT = 1_000
 
@@ -120,7 +122,7 @@ def read_status(text: str | None) -> int | None:
     """Return a status code of three digits, None for no text, or raise QueryError."""
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) == 3):  # noqa: PLR2004
+    if not _STATUS_CODE.fullmatch(text):
         raise QueryError("status must be a status code, of three digits.", field="status")
     return int(text)
 

@@ -238,7 +238,7 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
         for status in STATUSES
     ]
     rows = session.execute(union_all(*counts))
-    return dict(rows.tuples())
+    return dict(rows.all())
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:

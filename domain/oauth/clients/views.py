@@ -104,4 +104,4 @@ def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dic
 
 
 def _counted(statement: Select[Any, int], *, session: Session) -> dict[int, int]:
-    return dict(session.execute(statement).tuples())
+    return dict(session.execute(statement).all())

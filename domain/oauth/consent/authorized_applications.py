@@ -233,7 +233,7 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
         .where(Authorization.user_id == user_id)
         .group_by(Authorization.application_id)
     )
-    return dict(rows.tuples())
+    return dict(rows.all())
 
 
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:

@@ -36,7 +36,7 @@ def test_what_is_shown_is_what_is_read(code: str) -> None:
 
 @pytest.mark.rfc("rfc8628-6.1-a")
 @given(code=CODES, between=st.lists(BETWEEN, min_size=9, max_size=9), lower=st.booleans())
-def test_case_spaces_and_dashes_do_not_count(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001
+def test_case_spaces_and_dashes_do_not_count(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001 - a column of the table
     letters = code.lower() if lower else code
     typed = between[0] + "".join(map("".join, zip(letters, between[1:], strict=True)))
     assert read_user_code(typed) == code

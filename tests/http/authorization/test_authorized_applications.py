@@ -84,7 +84,7 @@ def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(
 @pytest.mark.parametrize("is_redeemed", [False, True])
 def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_taken_back(
     gatebell: LiveGatebell,
-    is_redeemed: bool,  # noqa: FBT001
+    is_redeemed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))

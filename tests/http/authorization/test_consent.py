@@ -274,7 +274,7 @@ def test_a_page_is_good_for_one_answer_and_the_next_is_asked_for_anew(
     gatebell: LiveGatebell,
     browser: requests.Session,
     first: str,
-    is_confidential: bool,  # noqa: FBT001
+    is_confidential: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=is_confidential)
     page = ask(browser, gatebell, client, state="s", **PKCE)

@@ -63,7 +63,7 @@ def test_an_administrator_does_so_on_their_own_page(
     gatebell: LiveGatebell,
     client: ClientCredentials,
     owner: Person,
-    is_instance_wide: bool,  # noqa: FBT001
+    is_instance_wide: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     values = {"is_instance_wide": is_instance_wide}
     change(gatebell, update(Application).where(Application.id == client.id).values(values))

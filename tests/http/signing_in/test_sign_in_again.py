@@ -149,7 +149,7 @@ def test_who_chose_the_account_by_signing_in_is_not_asked_for_it_again(
 
 def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: Person) -> None:
     browser, client = open_browser(gatebell, charlie), server_application(gatebell)
-    for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001
+    for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001 - other digits
         brought = landing(ask(browser, gatebell, client, max_age=max_age))
         assert (brought["error"], brought["error_description"]) == (
             "invalid_request",

@@ -119,7 +119,7 @@ def test_secrets_are_not_in_the_representation(tmp_path: Path) -> None:
 
 
 def test_the_address_that_means_every_interface_is_not_where_people_go(tmp_path: Path) -> None:
-    assert settings_with(tmp_path, HOST="0.0.0.0", PORT="9").base_url == "http://localhost:9"  # noqa: S104
+    assert settings_with(tmp_path, HOST="0.0.0.0", PORT="9").base_url == "http://localhost:9"  # noqa: S104 - not bound
     assert settings_with(tmp_path, HOST="::1").base_url == "http://[::1]:8000"
 
 

@@ -164,7 +164,7 @@ class Printed:
 def curl(*arguments: str) -> Printed:
     """Run curl as a script would, without its configuration file."""
     done = subprocess.run(
-        ["curl", "--disable", "--silent", "--show-error", "--include", *arguments],  # noqa: S607
+        ["curl", "--disable", "--silent", "--show-error", "--include", *arguments],  # noqa: S607 - any curl
         capture_output=True,
         timeout=60,
         check=True,
