@@ -76,7 +76,7 @@ def test_a_wrong_password_makes_no_passkey(
     page.get_by_label("Name", exact=True).fill("My laptop")
     page.get_by_label("Current password").fill("wrong")
     page.get_by_role("button", name="Add passkey").click()
-    expect(page.get_by_role("alert")).to_contain_text("not your current password")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong current password")
     assert key.passkeys() == 0
     page.get_by_label("Current password").fill(charlie.password)
     page.get_by_role("button", name="Add passkey").click()

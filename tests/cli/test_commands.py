@@ -117,7 +117,7 @@ ERRORS = (
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),
     ("e-mail address", "users", "create", "new-one", "--email", "nonsense"),
     ("A user name may", "users", "create", "new one", "--email", "new@example.org"),
-    ("There is no such project", "integrations", "create", "no/such", "--type", "http",
+    ("Project not found", "integrations", "create", "no/such", "--type", "http",
      "--name", "x"),
     ("starts with https://", "integrations", "create", "{project}", "--type", "external",
      "--name", "x"),

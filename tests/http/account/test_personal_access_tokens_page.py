@@ -88,7 +88,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
     browser = open_browser(gatebell, make_user(gatebell))
     today, too_late = ((now() + days * DAY).date().isoformat() for days in (0, 366))
     mistakes: tuple[tuple[dict[str, str | list[str]], str], ...] = (
-        ({"expires_at": "0"}, "Write the day like"),
+        ({"expires_at": "0"}, "Enter a date such as"),
         ({"expires_at": today}, "The expiry must be a day from"),
         ({"expires_at": too_late}, "The expiry must be a day from"),
         ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),

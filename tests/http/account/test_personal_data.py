@@ -231,7 +231,7 @@ def test_somebody_has_to_say_what_becomes_of_the_applications(
 ) -> None:
     refused = erase(gatebell, charlie)
     assert refused.status_code == 400
-    assert "take" in refused.text
+    assert "transfer" in refused.text
     assert owner_of(gatebell, charlie.own) == charlie.person.username
     for nobody in (charlie.person.username, "nobody-at-all"):
         assert erase(gatebell, charlie, applications_to=nobody).status_code in {400, 404, 409}

@@ -29,9 +29,9 @@ def test_it_says_what_is_running(gatebell: LiveGatebell) -> None:
 
 def test_the_background_worker_is_heard_of(gatebell: LiveGatebell) -> None:
     deadline = monotonic() + 30
-    while "Alive" not in overview(gatebell) and monotonic() < deadline:
+    while "Running" not in overview(gatebell) and monotonic() < deadline:
         sleep(0.5)
-    assert "Alive" in overview(gatebell)
+    assert "Running" in overview(gatebell)
 
 
 def test_the_password_of_the_set_up_is_pointed_out(gatebell: LiveGatebell) -> None:

@@ -119,7 +119,7 @@ def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
     assert "code" in landing(ask(browser, gatebell, client, scope="read_user"))
     page = ask(browser, gatebell, client, scope="read_user read_api")
     text = words(page)
-    asked, _, granted = text.partition("before")
+    asked, _, granted = text.partition("already granted")
     assert "Read access to the API" in asked
     assert "Read your profile" in granted
     assert "Read your profile" not in asked

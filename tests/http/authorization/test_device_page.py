@@ -198,7 +198,7 @@ def test_pressing_twice_is_fine_and_changing_ones_mind_is_not(
     device = codes(gatebell, tv)
     page = type_code(browser, gatebell, device["user_code"])
     for _ in range(2):
-        assert "is connected" in words(press(browser, page, "approve"))
+        assert "Device connected" in words(press(browser, page, "approve"))
     changed_mind = press(browser, page, "deny")
     assert changed_mind.status_code == 409
     assert poll(gatebell, tv, device["device_code"]).status_code == 200

@@ -104,7 +104,7 @@ def test_nobody_is_sent_to_it_with_an_error_before_they_signed_in(
 ) -> None:
     page = ask(gatebell.http(), gatebell, robot, **changes)
     assert_refused_on_a_page(page)
-    assert "that nobody has checked" in page.text
+    assert "and is not verified" in page.text
     assert f'href="{robot.redirect_uri}?error=' in page.text  # for who wants to go there
     known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
     assert known["error"]

@@ -42,7 +42,7 @@ def test_developers_only_send_test_alerts(gatebell: LiveGatebell) -> None:
     for page in PAGES:
         _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
         assert answer.status_code == 403, page
-        assert "needs the role Maintainer" in answer.text
+        assert "need the role Maintainer" in answer.text
     for page in FOR_DEVELOPERS:
         _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
         assert answer.status_code == 200
@@ -200,7 +200,7 @@ def test_a_link_to_an_external_tool_has_an_address_and_nothing_that_receives(
     assert link.send().status_code == 404
     refused = submit(browser, page, form_with(page, "name"), api_url="")
     assert refused.status_code == 422
-    assert "address of the on-call tool" in refused.text
+    assert "URL of the on-call tool" in refused.text
 
 
 WRONG: tuple[dict[str, str], ...] = (

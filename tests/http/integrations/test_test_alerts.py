@@ -62,7 +62,7 @@ def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) 
     browser, page = opened(gatebell, endpoint, "{id}/test")
     answer = submit(browser, page, form_with(page, "payload"), payload="{}")
     assert answer.status_code == 422
-    assert "turned off" in answer.text
+    assert "This integration is off" in answer.text
     assert alerts_of(gatebell, endpoint.project) == []
 
 
@@ -152,16 +152,16 @@ def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
     form = form_with(page, "payload")
     for payload, would in (
         ({"title": "New one"}, "Would open a new alert"),
-        ({"fingerprint": "d1"}, "#1 Disk full Expected result Would join an alert"),
+        ({"fingerprint": "d1"}, "#1 Disk full Expected result Would be added to an open alert"),
         ({"fingerprint": "d1", "end_time": ENDED}, "Would resolve an open alert"),
-        ({"fingerprint": "d2", "end_time": ENDED}, "it would be stored as resolved"),
+        ({"fingerprint": "d2", "end_time": ENDED}, "Would be stored as resolved"),
     ):
         answer = submit(browser, page, form, payload=json.dumps(payload), do="dry_run")
         assert answer.status_code == 200
         said = words(answer.text)
         assert would in said
         assert "nothing was stored" in said
-        assert ("a sender would be refused now" in said) is not active
+        assert ("senders are rejected" in said) is not active
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert (alert.events, alert.status) == (1, "triggered")
     assert len(deliveries_of(gatebell, endpoint.project)) == 1

@@ -48,7 +48,7 @@ def test_an_alert_with_an_environment_is_on_its_page(gatebell: LiveGatebell) -> 
     page = browser.get(gatebell.url + addresses["production"])
     assert sorted(ROW.findall(page.text)) == ["in production", "m"]
     assert "2 open alerts." in page.text
-    assert "3 in all" in page.text
+    assert "3 alerts" in page.text
     assert (
         f'href="{addresses["production"]}"'
         in browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text

@@ -72,7 +72,7 @@ def approve(browser: requests.Session, gatebell: LiveGatebell, user_code: str) -
     """Type a code and approve what it stands for."""
     done = press(browser, type_code(browser, gatebell, user_code), "approve")
     assert done.status_code == 200, done.text
-    assert "is connected" in done.text
+    assert "Device connected" in done.text
 
 
 def is_asking(page: requests.Response) -> bool:
