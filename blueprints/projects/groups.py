@@ -1,4 +1,4 @@
-"""Groups: make one, and manage its members."""
+"""Groups: creation, and management of their members."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -23,7 +23,7 @@ groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 @groups.route("/new", methods=["GET", "POST"])
 @signed_in
 def new() -> ResponseReturnValue:
-    """Make a group; who makes it owns it."""
+    """Create a group, which the user then owns."""
     form = GroupForm(reserved=reserved_names())
     if not form.validate_on_submit():
         return _new_page(form)
@@ -37,21 +37,21 @@ def new() -> ResponseReturnValue:
         form.object_to("path", str(error))
         return _new_page(form)
     make_owner(group, get_current_user().id, session=db.session(), now=now())
-    flash(f"The group {group.path} is made.")
+    flash(f"Group {group.path} created.")
     return redirect(url_for("projects.show_namespace", full_path=group.path))
 
 
 @groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
 @signed_in
 def members(group_path: str) -> ResponseReturnValue:
-    """Show the members; maintainers add some."""
+    """Show the members; maintainers can add members."""
     return _pages(get_group(group_path, viewer(), session=db.session())).members()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")
 @signed_in
 def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
-    """Give a member another role."""
+    """Change the role of a member."""
     return _pages(_maintained(group_path)).change(member_id)
 
 

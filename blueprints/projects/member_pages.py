@@ -63,7 +63,7 @@ class MemberPages:
         namespace = self.holder.namespace
         user = remove_member(namespace, member_id, by=viewer(), session=db.session())
         record_event(left(namespace, user))
-        flash("The member is removed.")
+        flash("Member removed.")
         return self._back()
 
     def _page(self, form: MemberForm) -> ResponseReturnValue:

@@ -1,4 +1,4 @@
-"""Projects: make one, look at it, and manage its settings and members."""
+"""Projects: creation, their pages, and management of their settings and members."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -30,7 +30,7 @@ _MOST_ALERTS = 10
 @projects.route("/projects/new", methods=["GET", "POST"])
 @signed_in
 def new() -> ResponseReturnValue:
-    """Make a project in a group that the visitor maintains."""
+    """Create a project in a group in which the user is a maintainer."""
     form = _new_form()
     if not form.validate_on_submit():
         return _new_page(form)
@@ -46,7 +46,7 @@ def new() -> ResponseReturnValue:
         form.object_to("name", str(error))
         return _new_page(form)
     make_owner(project, get_current_user().id, session=db.session(), now=now())
-    flash(f"The project {project.path} is made. Connect a monitoring system next.")
+    flash(f"Project {project.path} created. Connect a monitoring system next.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
 
@@ -98,27 +98,27 @@ def _counts(project: ProjectView) -> dict[str, int]:
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def general(project: ProjectView) -> ResponseReturnValue:
-    """Change who may see the project."""
+    """Change the visibility of the project."""
     form = ProjectSettingsForm(visibility=project.visibility)
     if not form.validate_on_submit():
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
     change_visibility(project.id, form.visibility.data, session=db.session())
-    flash("The project is saved.")
+    flash("Project saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
 @projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
-    """Show the members and add some."""
+    """Show the members and add members."""
     return _pages(project).members()
 
 
 @projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
 @project_member(at_least=Role.MAINTAINER)
 def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
-    """Give a member another role."""
+    """Change the role of a member."""
     return _pages(project).change(member_id)
 
 

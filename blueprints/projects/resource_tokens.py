@@ -1,4 +1,4 @@
-"""Access tokens of projects and groups: each acts as a bot that is a member there."""
+"""Pages of the access tokens of projects and groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -75,7 +75,7 @@ def project_index(project: ProjectView) -> ResponseReturnValue:
 @resource_tokens.route(f"{_OF_PROJECT}/new", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def project_new(project: ProjectView) -> ResponseReturnValue:
-    """Make a token of a project, and show it."""
+    """Create a token of a project, and show it."""
     return _of_project(project).new()
 
 
@@ -89,21 +89,21 @@ def project_rotate(project: ProjectView, token_id: int) -> ResponseReturnValue:
 @resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/revoke")
 @project_member(at_least=Role.MAINTAINER)
 def project_revoke(project: ProjectView, token_id: int) -> ResponseReturnValue:
-    """Make a token of a project worthless."""
+    """Revoke a token of a project."""
     return _of_project(project).revoke(token_id)
 
 
 @resource_tokens.get(_OF_GROUP)
 @signed_in
 def group_index(group_path: str) -> ResponseReturnValue:
-    """List the tokens of a group; its owners alone may."""
+    """List the tokens of a group; owners only."""
     return _of_group(group_path).index()
 
 
 @resource_tokens.route(f"{_OF_GROUP}/new", methods=["GET", "POST"])
 @signed_in
 def group_new(group_path: str) -> ResponseReturnValue:
-    """Make a token of a group, and show it."""
+    """Create a token of a group, and show it."""
     return _of_group(group_path).new()
 
 
@@ -117,7 +117,7 @@ def group_rotate(group_path: str, token_id: int) -> ResponseReturnValue:
 @resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/revoke")
 @signed_in
 def group_revoke(group_path: str, token_id: int) -> ResponseReturnValue:
-    """Make a token of a group worthless."""
+    """Revoke a token of a group."""
     return _of_group(group_path).revoke(token_id)
 
 

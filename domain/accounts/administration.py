@@ -99,7 +99,7 @@ def lock(user_id: int, *, by: int | None, session: Session) -> UserView:
     administrator.
     """
     user = _get_row(user_id, session=session)
-    _refuse_oneself(user_id, by, "You cannot lock your own account; another administrator can.")
+    _refuse_oneself(user_id, by, "You cannot lock your own account. Ask another administrator.")
     _keep_an_administrator(user_id, session=session)
     user.state = LOCKED
     close_all_sign_ins(user_id, session=session)
@@ -157,7 +157,9 @@ def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> U
     administrator.
     """
     user = _get_row(user_id, session=session)
-    _refuse_oneself(user_id, by, "Another administrator has to take this from you.")
+    _refuse_oneself(
+        user_id, by, "You cannot revoke your own administrator role. Ask another administrator."
+    )
     _keep_an_administrator(user_id, session=session)
     user.is_admin = False
     return view_of(user)
@@ -165,7 +167,7 @@ def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> U
 
 def check_erasable(user: UserView, *, by: int | None, session: Session) -> None:
     """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
-    _refuse_oneself(user.id, by, "You cannot delete your own account; another administrator can.")
+    _refuse_oneself(user.id, by, "You cannot delete your own account. Ask another administrator.")
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise ConflictError(message)
@@ -193,5 +195,5 @@ def _keep_an_administrator(user_id: int, *, session: Session) -> None:
         .with_for_update(key_share=True)
     ).all()
     if list(administrators) == [user_id]:
-        message = "This is the last administrator who can sign in; make another one first."
+        message = "This is the last active administrator. Make another user an administrator first."
         raise ConflictError(message)

@@ -10,14 +10,14 @@ from domain.accounts.users import UserView
 from domain.personal_data.inventory import PERSONAL_DATA, PersonalDataTable
 
 
-def export_person(user: UserView, *, session: Session, now: datetime) -> dict[str, Any]:
+def export_person(user: UserView, *, session: Session, now: datetime) -> dict[str, object]:
     """Return all stored data of a person by the names of `PERSONAL_DATA`, without any secret."""
     held = {each.name: _rows(each, user, session) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _written(now), "account": account[0], **held}
 
 
-def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[dict[str, Any]]:
+def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[dict[str, object]]:
     columns = [getattr(table.model, name) for name in table.exported]
     statement = select(*columns).where(table.of(user)).order_by(*_key(table))
     return [

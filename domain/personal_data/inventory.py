@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import ColumnElement, SQLColumnExpression, func, or_
 
 from domain.accounts.users import UserView
 from models import (
@@ -53,7 +52,7 @@ class PersonalDataTable:
     on_erasure: ErasureRule
 
 
-def _by(column: Any) -> Callable[[UserView], ColumnElement[bool]]:
+def _by(column: SQLColumnExpression[int | None]) -> Callable[[UserView], ColumnElement[bool]]:
     def is_theirs(user: UserView) -> ColumnElement[bool]:
         condition: ColumnElement[bool] = column == user.id
         return condition

@@ -25,7 +25,7 @@ def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> Non
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
-            message = f"“{path}” exists already."
+            message = f"“{path}” already exists."
             raise ConflictError(message, field="path")
 
 

@@ -6,7 +6,6 @@ client while the instance allows that.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
 
@@ -33,13 +32,13 @@ _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token
 
 
 class TooManyGuessesError(OAuth2Error):
-    """Too many attempts with passwords; none is checked for some time."""
+    """Too many failed attempts; passwords are not checked for some time."""
 
     error = "temporarily_unavailable"
     status_code = 429
 
     def __init__(self, cause: TooManyAttemptsError) -> None:
-        """Take the sentence and the waiting time, in seconds."""
+        """Store the message and the waiting time in seconds."""
         super().__init__(str(cause))
         self._retry_after = cause.retry_after
 
@@ -50,7 +49,7 @@ class TooManyGuessesError(OAuth2Error):
 
 @dataclass(frozen=True, kw_only=True)
 class PasswordCheck:
-    """Whose name and password were right, and the scopes that the token gets."""
+    """The authenticated user, and the scopes of the token."""
 
     user: UserView
     #: Space-separated, in order.
@@ -66,12 +65,12 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         return may_be_nobody and names_no_client(request)
 
     def check(self, asked: ClientRequest[None]) -> PasswordCheck:
-        """Check the scope, and then name and password, which counts as an attempt."""
+        """Check the scope, then the user name and password, which counts as an attempt."""
         scopes = self._scopes(asked.request.value("scope"), asked.client)
         return PasswordCheck(user=self._get_owner(asked.request), scopes=scopes)
 
     def _scopes(self, text: str | None, client: Client | None) -> str:
-        """Return the asked scopes, or the default ones (section 3.3).
+        """Return the requested scopes, or the default ones (section 3.3).
 
         That is api; for a client that is not registered for it, all that it is registered for.
         """
@@ -86,7 +85,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         return " ".join(scopes)
 
     def _get_owner(self, request: ProtocolRequest) -> UserView:
-        """Return the user of this name and password; attempts count together with sign-ins."""
+        """Return the user with this name and password; attempts are counted with sign-ins."""
         context = self._context
         attempt = context.policy.passwords.limits.attempt(
             request.required("username"),
@@ -103,15 +102,15 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             raise InvalidGrantError(REFUSED)
         return user
 
-    def redeem(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, Any]:
-        """Issue a token; a family to revoke is stored only where the token can be refreshed."""
+    def redeem(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
+        """Issue a token; an authorization is stored only if the token can be refreshed."""
         grant = self._grant(asked, checked)
         self._record_issue(asked.client, checked)
         issued = issue_pair(grant, self._context)
         return {name: issued[name] for name in _SHOWN if name in issued}
 
     def _record_issue(self, client: Client | None, checked: PasswordCheck) -> None:
-        """Record that a token came from a password alone: nobody was asked on a page."""
+        """Record that a token was issued for a password, without a consent page."""
         user, application = checked.user, client.application if client else None
         self._context.record_event(
             Event(

@@ -214,7 +214,12 @@ def test_the_timeline_has_pages(gatebell: LiveGatebell) -> None:
     [
         ("http", {"fingerprint": ["a", 1]}, "the same fingerprint", ["fingerprint.0"]),
         ("http", {"title": "t", "hosts": "h"}, "start_time, end_time, hosts", ["title"]),
-        ("prometheus", item("x"), "fingerprint from the sender", ["fingerprint", "labels.alertname"]),
+        (
+            "prometheus",
+            item("x"),
+            "fingerprint from the sender",
+            ["fingerprint", "labels.alertname"],
+        ),
         ("prometheus", item("x", fingerprint=""), "the same labels", ["labels.alertname"]),
         (
             "prometheus",

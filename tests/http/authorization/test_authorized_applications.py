@@ -193,7 +193,7 @@ def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGa
     assert answer.status_code == 302
     assert [token_info(gatebell, token).status_code for token in tokens] == [401, 401]
     assert token_info(gatebell, others).status_code == 200
-    assert "Nobody acts for you" in browser.get(gatebell.url + PAGE).text
+    assert "No authorized applications" in browser.get(gatebell.url + PAGE).text
 
 
 @pytest.mark.both_databases

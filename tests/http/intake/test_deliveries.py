@@ -74,7 +74,7 @@ def test_the_delivery_log_is_filtered(gatebell: LiveGatebell) -> None:
     assert shown(gatebell, endpoint, "status=415") == ["415"]
     assert shown(gatebell, endpoint, "status=415&show=accepted") == []
     _, nothing = opened(gatebell, endpoint, "{id}/deliveries?status=503")
-    assert "No such delivery is kept" in nothing.text
+    assert "No matching deliveries" in nothing.text
 
 
 def test_a_filter_or_a_place_that_is_none_is_refused(gatebell: LiveGatebell) -> None:
@@ -203,7 +203,7 @@ def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> 
     answers = [submit(browser, page, form_to(page, "/send_again")) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [302, 302]
     second = browser.get(gatebell.url + answers[1].headers["Location"])
-    assert "1 joined" in second.text
+    assert "1 added to open alerts" in second.text
     assert f"Sent again: first received as delivery {first.id}." in second.text
     assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
         ("New: Alert", 1),

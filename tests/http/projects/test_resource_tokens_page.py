@@ -68,7 +68,7 @@ def create(
 def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace
 ) -> None:
-    assert "Let a script act here" in browser.get(gatebell.url + namespace.page).text
+    assert "No access tokens yet" in browser.get(gatebell.url + namespace.page).text
 
     answer = create(browser, gatebell, namespace, role="20", description="runs on ci-7")
     assert answer.status_code == 302, answer.text
