@@ -1,6 +1,6 @@
 """The web server; all that can be chosen is a setting (docs/settings.md)."""
 
-# Before anything else makes a lock, or knows what a socket is.
+# Must run before any other module creates locks or imports sockets.
 from gevent import monkey
 
 monkey.patch_all()
@@ -41,7 +41,7 @@ _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid()
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
 
 wsgi_app = "wsgi:app"
-# Loaded once, before the processes part: they start sooner, and share what none of them changes.
+# Loaded once before the fork: workers start faster and share memory.
 # The app opens no connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
@@ -59,7 +59,7 @@ limit_request_line = 8190
 limit_request_fields = 100
 limit_request_field_size = 16_380
 
-# Forwarded headers are the app's business (TRUSTED_PROXIES): here nobody is believed.
+# The app handles forwarded headers (TRUSTED_PROXIES); gunicorn ignores them.
 forwarded_allow_ips = ""
 
 # The app logs requests itself, without the query, which may hold a token.

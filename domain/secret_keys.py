@@ -16,7 +16,7 @@ from domain.keyring import Keyring, UndecipherableError
 from domain.programs.hosts import SILENCE
 from models import AuditKey, Integration, SecretKeyUse, SigningKey, TotpDevice
 
-#: Of each kind of what is encrypted so much is tried.
+#: The number of secrets of each kind that are tried.
 _SAMPLE = 20
 _ADVICE = (
     "Set it to the key that this database was used with, or add that one to "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 _URL = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
-#: What ends a sentence rather than an address.
+#: Punctuation that ends a sentence and not a URL.
 _AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 

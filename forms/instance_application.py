@@ -12,7 +12,7 @@ from forms.application import ApplicationForm
 class InstanceApplicationForm(ApplicationForm):
     """The fields of an application, with those for administrators."""
 
-    #: Only for applications of a user, who loses the ownership.
+    #: Only for applications of users; the owner loses the ownership.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
 

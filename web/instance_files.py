@@ -32,7 +32,7 @@ def _write_once(path: Path, text: str) -> None:
     try:
         os.link(aside.name, path)
     except FileExistsError:
-        pass  # somebody else was first, and theirs counts
+        pass  # another process was first
     finally:
         Path(aside.name).unlink()
 

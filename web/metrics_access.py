@@ -37,7 +37,7 @@ def _is_clients_own(environ: Mapping[str, Any]) -> bool:
 
 def _may_be_direct(settings: Settings) -> bool:
     if settings.trusted_proxies:
-        return True  # and then a proxy says whom it speaks for
+        return True  # a proxy sets the client's IP address
     host = urlsplit(settings.base_url).hostname or ""
     address = _address(host)
     return host == "localhost" or (address is not None and address.is_loopback)

@@ -82,7 +82,7 @@ class LiveSettings:
         except SQLAlchemyError:
             return
         current = override(self._environment, stored)
-        if current != self._current:  # else what was derived from it stays good
+        if current != self._current:  # keeps the derived values otherwise
             self._current = current
 
 

@@ -68,7 +68,7 @@ def decide() -> ResponseReturnValue:
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=authorization_url(form.parameters)))
     if not consume(form, sign_in_id=get_current_user().sign_in_id):
-        # Pressed twice, or after going back: what counts is a page that was not answered yet.
+        # The form was submitted before: show the consent page again.
         return redirect(authorization_url({**form.parameters, "prompt": ["consent"]}), code=303)
     return _answer(request_from(form.parameters))
 

@@ -67,7 +67,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
     try:
         return _show(full_path)
     except NotFoundError:
-        # A stranger may be a member who has not signed in yet; nobody learns which paths exist.
+        # An anonymous visitor may be a member, so the sign-in does not reveal which paths exist.
         if current_user.is_authenticated or not can_be_path(full_path):
             raise
         return redirect(url_for("sessions.sign_in", next=current_path()))

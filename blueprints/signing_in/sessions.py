@@ -137,7 +137,7 @@ def _authentication_by_passkey() -> Authentication:
 def _record_failure(user_id: int | None, what: str) -> None:
     """Record a failure, without an unknown login: it may be a password in the wrong field."""
     record_event(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
-    release_locks(db.session())  # nobody waits for the page that says so
+    release_locks(db.session())  # before the page is rendered
 
 
 def _id_of(login: str) -> int | None:

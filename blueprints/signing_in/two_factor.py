@@ -148,7 +148,7 @@ def _refused(
         return _page(form, pending), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | PasskeyRefusedError):
         _record_failure(pending, error)
-        form.code.data = ""  # nobody corrects a digit of a spent code
+        form.code.data = ""  # a used code cannot be corrected
     form.object_to(error.field, str(error))
     return _page(form, pending), 422
 

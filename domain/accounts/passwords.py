@@ -13,7 +13,7 @@ from argon2.low_level import ARGON2_VERSION
 from domain import threads
 from models.folding import fold
 
-#: The longest accepted password, so that nobody can have megabytes hashed.
+#: The longest accepted password, which limits the work of hashing.
 LONGEST_PASSWORD = 1000
 
 #: The least zxcvbn score (0 to 4): a million guesses or more.

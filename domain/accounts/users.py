@@ -155,7 +155,7 @@ def find_user(login: str, *, session: Session) -> UserView | None:
 def _find_row(login: str, *, session: Session) -> User | None:
     wanted = fold(login.strip())
     if "\x00" in wanted:
-        return None  # nobody is called so, and Postgres refuses the question
+        return None  # no user name has NUL, and Postgres refuses it
     # A user name cannot contain an @ and an e-mail address does, so at most one row matches.
     return session.scalar(
         select(User).where(

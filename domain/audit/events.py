@@ -80,7 +80,7 @@ class Event:
     #: The object of the action, in words.
     subject: str = ""
     details: Mapping[str, object] | None = None
-    #: The actor, if it is not the user of the request: a user who is just signing in.
+    #: The actor if it is not the user of the request, as in a sign-in.
     actor: Actor | None = None
 
 

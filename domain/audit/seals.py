@@ -89,7 +89,7 @@ def _seal(
     )
     seal.mac = seal_mac(seal, previous=after.mac if after else b"", key=key)
     session.add(seal)
-    session.flush()  # Its number is taken, or somebody else has it.
+    session.flush()  # Fails if another process has taken the number.
     for event, digest in zip(events, digests, strict=True):
         event.seal_id, event.digest = seal.id, digest
     session.flush()

@@ -48,7 +48,7 @@ def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: s
 def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
     """Return a text, which may be empty; raise QueryError if it is too long."""
     value = given.get(name, "")
-    if len(value) > most:  # cut off, it would ask for more than it says
+    if len(value) > most:  # a truncated text would match more
         raise QueryError(f"{name} can have at most {most} characters.", field=name)
     return value
 

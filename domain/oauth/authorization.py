@@ -20,10 +20,9 @@ from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.server import AuthorizationServer
 from models import Application
 
-#: Values of `prompt` that require the consent page: the page that asks it says which account
-#: is meant, and lets the user take another.
+#: Values of `prompt` that require the consent page, which shows the account and offers another.
 _ASKING = frozenset({"consent", "select_account"})
-#: Words of `prompt` that are done with by signing in.
+#: Values of `prompt` that a new sign-in satisfies.
 _SIGNING_IN = frozenset({"login", "select_account"})
 
 

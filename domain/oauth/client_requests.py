@@ -123,7 +123,7 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
         """Execute the request and return the body of the response."""
 
-    # The phases that nobody overrides
+    # The phases, which subclasses do not override
 
     def _authenticate(
         self, request: ProtocolRequest, lookup: CredentialLookup[Found] | None

@@ -22,7 +22,7 @@ class DevicePolicy:
     code_lifetime: timedelta
     #: Seconds between two polls, to begin with.
     poll_interval: int
-    #: Wrong user codes within the window: of one user, from one address, of everybody.
+    #: Wrong user codes within the window: of one user, from one IP address, of all users.
     guesses_per_user: int
     guesses_per_address: int
     guesses_in_all: int
@@ -80,9 +80,9 @@ class OAuthPolicy:
 class OAuthContext:
     """The collaborators of a request."""
 
-    #: For what is rare: it opens a transaction, which ends with the request.
+    #: For rare operations: its transaction ends with the request.
     session: Session
-    #: For what is common: each statement stands for itself.
+    #: For frequent operations: each statement is its own transaction.
     connection: KeptConnection
     #: Whether the session has opened its transaction.
     has_begun: Callable[[], bool]
@@ -91,7 +91,7 @@ class OAuthContext:
     policy: OAuthPolicy
     #: Where the request comes from.
     source: RequestSource
-    #: Writes an audit event in the same transaction, with who did it and from where.
+    #: Stores an audit event with its actor and source in the same transaction.
     record_event: Callable[[Event], None]
 
     @property

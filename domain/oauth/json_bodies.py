@@ -11,7 +11,7 @@ from authlib.oauth2.rfc6749 import InvalidRequestError
 
 from domain.oauth.messages import in_description
 
-#: In characters: an error names no more of what it found.
+#: The longest excerpt in an error, in characters.
 _LONGEST = 60
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Payload, OAuth2Request
 
-#: Any error of the protocol; `redirect_uri` says where it may be sent, if anywhere.
+#: Any OAuth error; `redirect_uri` is its destination, if any.
 ProtocolError = OAuth2Error
 
-#: RFC 6749 section 5.1: what carries a token is never cached.
+#: Responses with tokens are not cached (RFC 6749 section 5.1).
 NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 

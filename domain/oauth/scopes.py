@@ -109,13 +109,13 @@ SCOPES: tuple[Scope, ...] = (
 )
 
 BY_NAME = {scope.name: scope for scope in SCOPES}
-#: What anybody may ask for without being registered for it.
+#: Scopes that every application may request.
 FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
-#: What an application is registered for; forms offer no other.
+#: Scopes that an application can be registered for.
 REGISTRABLE = tuple(scope.name for scope in SCOPES if not scope.is_free and scope.is_offered)
 #: They are for Git's kin, which shows tokens of people and never those of applications.
 NOT_FOR_APPLICATIONS = frozenset({"read_registry", "write_registry"})
-#: What there is to ask for, as the metadata says it.
+#: The supported scopes of the metadata.
 OFFERED = tuple(scope.name for scope in SCOPES if scope.is_offered)
 _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 

@@ -124,7 +124,7 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
 def _store(row: Group | Project, *, session: Session) -> None:
     """Store a group or project to get its id; raise ConflictError if the path was taken."""
     try:
-        with session.begin_nested():  # the page that says so still asks the database
+        with session.begin_nested():  # the error page still queries the database
             session.add(row)
     except IntegrityError as error:
         message = f"“{row.path}” exists already."

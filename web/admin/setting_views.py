@@ -147,7 +147,7 @@ def _change(name: str, stored: Mapping[str, str]) -> Any:
     try:
         return read_change(name, stored[name]) if name in stored else None
     except SettingsError:
-        return None  # what an older release stored, and this one does not allow
+        return None  # stored by an older release and not allowed any more
 
 
 def title_of(name: str) -> str:

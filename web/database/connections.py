@@ -170,7 +170,7 @@ class KeptConnections:
             error.connection_invalidated or _state(error) == "25006"
         ):
             _end(kept)
-            self.close()  # what is as old is as broken
+            self.close()  # connections of the same age are broken, too
 
 
 def _roll_back(kept: CoreStatements, error: BaseException) -> None:

@@ -25,7 +25,7 @@ def connections_are_shared(settings: Settings) -> bool:
 
 def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
     first = _backend(one)
-    with other.transaction():  # keeps what it got
+    with other.transaction():  # keeps its server connection
         return _backend(other) == first or _backend(one) != first
 
 

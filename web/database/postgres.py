@@ -173,7 +173,7 @@ class DeadlineConnections:
         try:
             connection = DeadlineConnection.connect(*cargs, **cparams)
         except ConnectionTimeout:
-            probe.is_there()  # so that nobody else has to try
+            probe.is_there()  # probes before requests do
             raise
         connection.set_deadlines(probe, self._limit)
         return connection

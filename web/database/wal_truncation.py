@@ -37,7 +37,7 @@ def _keep_on(file: Path) -> None:
     while True:
         try:
             shorten_wal(file)
-        except sqlite3.Error as error:  # no room, or somebody has locked it: next time
+        except sqlite3.Error as error:  # full disk or locked: retried later
             _log.warning("the log of SQLite stays long", extra={"reason": str(error)})
         sleep(_PAUSE_SECONDS)
 
@@ -49,7 +49,7 @@ def shorten_wal(file: Path) -> bool:
     connection = sqlite3.connect(file, timeout=_PATIENCE_SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
-        # A passive checkpoint first, which blocks nobody and leaves little for the next one.
+        # First a passive checkpoint, which does not block writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not is_hindered

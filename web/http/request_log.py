@@ -64,7 +64,7 @@ def _write_json(fields: dict[str, Any]) -> None:
     moment = system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
     line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
-    with suppress(OSError, ValueError):  # Nobody reads it: no reason not to answer.
+    with suppress(OSError, ValueError):  # A full or closed log must not fail the request.
         sys.stderr.write(f"{line}\n")
 
 

@@ -33,12 +33,12 @@ def protect_answers(app: Flask) -> None:
 
 
 def _protect(response: Response) -> Response:
-    for name, value in _ALWAYS:  # which nobody else sets
+    for name, value in _ALWAYS:  # not set elsewhere
         response.headers.add(name, value)
     if response.mimetype == "text/html":
         endpoint = find_endpoint()
         _protect_page(response, leads_out=endpoint is not None and endpoint.leads_to_applications)
-    elif "bearer" in g:  # what a token opened is its holder's alone (RFC 6750 section 5.3)
+    elif "bearer" in g:  # responses to a token are private (RFC 6750 section 5.3)
         response.headers.setdefault("Cache-Control", "private, no-cache")
     if request.is_secure:
         response.headers.setdefault("Strict-Transport-Security", f"max-age={_ONE_YEAR}")

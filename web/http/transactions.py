@@ -29,7 +29,7 @@ def _choose_mode() -> None:
 
 
 def _forget_mode(_error: BaseException | None) -> None:
-    begin_mode.set("IMMEDIATE")  # else it would hold for what this thread does next
+    begin_mode.set("IMMEDIATE")  # the default of transactions outside of requests
 
 
 def _commit(response: Response) -> Response:

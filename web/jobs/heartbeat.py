@@ -33,7 +33,7 @@ def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sle
         try:
             beat(settings, name)
             pause(REPORT_INTERVAL.total_seconds())
-        except SQLAlchemyError as error:  # away, or not migrated yet: /readyz says so
+        except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
             _log.debug("nobody heard of this host", extra={"reason": type(error).__name__})
             pause(_AFTER_FAILURE_SECONDS)
 

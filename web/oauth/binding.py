@@ -22,7 +22,7 @@ from web.http.oauth_errors import explained
 from web.services import services
 from web.settings import policies
 
-#: What an endpoint of the protocol reads in the head of a request, with WSGI's name for it.
+#: The headers that the endpoints read, with their WSGI names.
 _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 _PLAIN_FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"

@@ -26,7 +26,7 @@ def _published_keys() -> tuple[PublishedKey, ...]:
     found = find_published_keys(connection=services().connections, now=moment)
     if found:
         return found
-    # Nobody should keep an empty set: make the first key, in the first GET that has to write.
+    # Clients must not cache an empty key set: the first GET creates a key.
     begin_mode.set("IMMEDIATE")
     session = db.session()
     get_signing_key(session=session, keyring=services().keyring, now=moment)

@@ -41,7 +41,7 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
         with Session(engine) as session:
             if session.scalar(select(exists().select_from(User))):
                 return None
-            session.rollback()  # nobody waits while the password is hashed
+            session.rollback()  # releases the locks while the password is hashed
             with session.begin():
                 return _make(settings, session)
     except ConflictError:

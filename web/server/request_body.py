@@ -114,5 +114,5 @@ def _leave(response: Response) -> Response:
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         body.leave(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
         if response.status_code >= HTTPStatus.BAD_REQUEST and "Connection" in response.headers:
-            body.end_connection()  # gunicorn takes no notice of what the answer says
+            body.end_connection()  # gunicorn ignores the response's Connection header
     return response

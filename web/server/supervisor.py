@@ -19,7 +19,7 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 #: A program that has run for so long starts again with the first pause.
 _LONG_LIFE_SECONDS = 60.0
-#: What a program ends with that was told to stop; the second one before it could take the signal.
+#: Exit statuses of a stopped program; the second one if it had no handler yet.
 _STOPPED = (0, -signal.SIGTERM)
 
 
@@ -125,7 +125,7 @@ class Supervisor:
         while waits and any(process.poll() is None for process in running):
             waits = 0 if self._told_twice.wait(_POLL_SECONDS) else waits - 1
         for process in running:
-            process.kill()  # does nothing to what has ended
+            process.kill()  # no effect on an ended process
         statuses = [process.wait() for process in running]
         for process in running:
             self._watchdog.remove(process.pid)

@@ -16,9 +16,9 @@ from domain.oauth.scopes import NOT_FOR_APPLICATIONS, UnknownScopeError, parse_s
 from domain.randomness import random_hex
 from models import Application
 
-#: What the column holds.
+#: The length of the column.
 _LONGEST_NAME = 255
-#: What is written down of an edit that ended the trust in an application.
+#: The audit detail of an edit that ended the trust in an application.
 ENDED_TRUST: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
@@ -40,7 +40,7 @@ class ApplicationView:
     is_instance_wide: bool
     created_at: datetime
     last_used_at: datetime | None
-    #: What a client that registered itself said of itself.
+    #: The metadata of a self-registered client.
     own_words: Mapping[str, object] | None
 
     @property
@@ -95,7 +95,7 @@ class ApplicationDetails:
     """The settings of an application that its owner chooses."""
 
     name: str
-    #: None for what never sends a browser here: devices, and scripts with a password.
+    #: None for device codes and passwords only.
     redirect_uris: tuple[str, ...]
     #: Space-separated.
     scopes: str

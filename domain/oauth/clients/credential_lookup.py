@@ -244,7 +244,7 @@ def _device_in(columns: Sequence[object]) -> FoundDevice:
     return FoundDevice._make((*device, None if grant[0] is None else FoundGrant._make(grant)))
 
 
-#: With what its user has granted, if they have.
+#: With the grant of its user, if it was approved.
 DEVICE_CODE = CredentialLookup(
     statement=_with(
         DeviceAuthorization.device_code_digest,

@@ -39,7 +39,7 @@ class FoundPair(NamedTuple):
     token_revoked_at: datetime | None
     token_refreshed_at: datetime | None
     token_key_thumbprint: str | None
-    #: None without a grant: what was issued for a password, and cannot be refreshed.
+    #: None without a grant, for a token of the password grant that cannot be refreshed.
     grant_scopes: str | None
     grant_redirect_uri: str | None
     grant_code_challenge: str | None

@@ -124,7 +124,7 @@ def _hold(application_id: int, *, session: Session) -> None:
     held = session.scalar(
         select(Application.id)
         .where(Application.id == application_id)
-        # What only refers to the row, such as a token that is being issued, need not wait.
+        # FOR NO KEY UPDATE: inserts that only reference the row do not wait.
         .with_for_update(key_share=True)
     )
     if held is None:

@@ -37,7 +37,7 @@ class AuthorizedApplication:
     is_instance_wide: bool
     registered_itself: bool
     trusted: bool
-    #: What its tokens are good for, and what it gets without a question.
+    #: The scopes of its tokens and of the stored consent.
     scopes: tuple[str, ...]
     first_authorized_at: datetime
     #: When it last got or used a token, whichever was later; None if it holds none.
@@ -251,7 +251,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
-    # Then the grant, as redeeming and refreshing hold it, for what they are about to issue.
+    # Then the grant, which redeeming and refreshing lock for the tokens that they issue.
     for table in (Authorization, AccessToken):
         session.execute(
             update(table)
@@ -277,7 +277,7 @@ def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
         for table in (Authorization, AccessToken)
     ]
     consented = select(Consent.application_id).where(Consent.user_id == user_id)
-    # In the order of their numbers: two who do this at once wait for each other once.
+    # Ordered by id, so that concurrent calls do not deadlock.
     ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
     for application_id in ids:
         revoke_authorized(application_id, user_id, session=session, now=now)

@@ -199,7 +199,7 @@ def _record(
             details={
                 "application_id": application.uid,
                 "scopes": device.scopes,
-                # Where the device is; where its user is, the event says anyhow.
+                # The device's IP address; the event itself has that of the user.
                 "device_address": device.address,
                 "device": device_in_words(device.user_agent),
             },
@@ -215,7 +215,7 @@ def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthCont
             user_id=approval.user_id,
             scopes=device.scopes,
             auth_time=approval.auth_time,
-            # What the device redeems: its code stands where other grants have theirs.
+            # The device code is stored like an authorization code.
             code_digest=device.device_code_digest,
             code_expires_at=device.expires_at,
             created_at=context.now,

@@ -12,7 +12,7 @@ from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.requested_scopes import allowed_scopes
 
-#: What a device gets that does not say what it wants (RFC 6749 section 3.3): the least there is.
+#: The default scope of a device request (RFC 6749 section 3.3).
 DEFAULT_SCOPE = "read_user"
 
 

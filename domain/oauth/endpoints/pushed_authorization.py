@@ -43,7 +43,7 @@ def _authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
     named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
     if thumbprint is not None and named not in {None, thumbprint}:
         raise InvalidProofError("The DPoP proof is not of the key that dpop_jkt names.")
-    # A client that authenticates by Basic has said who it is already.
+    # With Basic authentication, client_id is not in the body.
     known = {"client_id": asked.get_client().get_client_id(), "dpop_jkt": thumbprint or named}
     lists = {**asked.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}
     return ProtocolRequest("POST", lists, {})

@@ -40,7 +40,7 @@ EXPIRED_CODE = "The authorization code has expired. Send the browser for a new o
 USED_CODE = "The authorization code was used already, and what it gave is revoked."
 LOST_CODE = "The authorization code was used already."
 OTHER_URI = "The redirect_uri is not the one of the authorization request."
-#: One spelling for each number: what is 0 is found by looking for "0".
+#: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 

@@ -78,7 +78,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             return _default_scopes(client)
         if client is not None:
             return allowed_scopes(text, client)
-        # Nobody could refresh such a token.
+        # Such a token cannot be refreshed.
         scopes = in_order(set(known_scopes(text)) - {"offline_access"})
         if not scopes:
             raise InvalidScopeError("The request asks for no scope at all.")

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from domain.oauth.context import OAuthContext
 from domain.oauth.openid.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
 
-#: What an ID token can hold.
+#: The claims of an ID token.
 CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash")
 #: Longer ones are none of ours.
 _LONGEST_HINT = 8192
@@ -26,7 +26,7 @@ class Authentication:
 
     #: When the user last signed in.
     auth_time: datetime
-    #: What the application put into its request, to find it again in the first ID token.
+    #: The nonce of the authorization request, for the first ID token.
     nonce: str | None = None
 
 

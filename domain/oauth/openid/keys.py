@@ -46,11 +46,11 @@ LONGEST_ID_TOKEN = timedelta(days=1)
 class KeyRotation(Enum):
     """The way in which a new key replaces the old ones."""
 
-    #: It is published first, and signs when everybody can know it.
+    #: The key is published first, and signs after the notice period.
     AFTER_NOTICE = "after-notice"
     #: It signs from now on; the old ones stay published.
     AT_ONCE = "at-once"
-    #: It signs from now on, and what the old ones signed is good for nothing any more.
+    #: The key signs from now on; the old keys and their signatures are void.
     OLD_KEYS_LEAKED = "old-keys-leaked"
 
 

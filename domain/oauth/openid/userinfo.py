@@ -19,7 +19,7 @@ CLAIMS = {
     "email": ("email", "email_verified"),
 }
 
-#: What the paths of groups may take of an ID token, in characters: it travels in addresses
+#: The longest `groups` claim of an ID token, in characters: ID tokens are sent in URLs
 #: (`id_token_hint`), which servers and browsers cut at about eight thousand.
 MOST_GROUP_CHARACTERS = 2_000
 
@@ -88,7 +88,7 @@ def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, objec
         "profile": f"{issuer}{profile_path(profile.username)}",
         "picture": f"{issuer}{avatar_path(profile.name or profile.username, profile.id)}",
         "email": profile.email,
-        # Nobody has proven yet that mail to this address reaches the user: people change it
-        # themselves, and an application that believed it would let them be somebody else.
+        # E-mail addresses are not verified: users can change them
+        # themselves, and could impersonate others at an application that trusts them.
         "email_verified": False,
     }

@@ -21,7 +21,7 @@ _SOON = timedelta(days=14)
 #: So many of those the first page names.
 _MOST_EXPIRING = 5
 
-#: What a list can be narrowed to in time, and sorted by.
+#: The times that a list can be filtered and sorted by.
 TIMES: dict[str, InstrumentedAttribute[Any]] = {
     "created": PersonalAccessToken.created_at,
     "expires": PersonalAccessToken.expires_at,
@@ -82,7 +82,7 @@ def _moment(moment: datetime | None) -> str | None:
 class TokenFilter:
     """Which tokens are wanted; what is None does not matter."""
 
-    #: The user whose tokens the caller may see; None for administrators, who see all.
+    #: The user that the list is limited to; None for administrators.
     owner_id: int | None
     user_id: int | None = None
     #: Only the tokens of this namespace's bots.

@@ -123,7 +123,7 @@ class TokenRequest:
 
     details: TokenDetails
     role: Role
-    #: The role of the person who asks for it, the highest that it can have.
+    #: The role of the creator, which is the highest possible one.
     granted_by: Role
 
 

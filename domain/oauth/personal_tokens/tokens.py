@@ -19,9 +19,9 @@ from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
-#: They say what an application learns of a user who signs in, or for how long it may ask again.
+#: Scopes of OpenID Connect and refresh tokens, which apply to applications only.
 _FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
-#: What pages offer for a personal access token.
+#: The scopes that pages offer for a personal access token.
 PERSONAL_SCOPES = tuple(
     scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
 )

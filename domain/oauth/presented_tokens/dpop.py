@@ -135,7 +135,7 @@ def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
     return keys[0], token.claims
 
 
-#: What joserfc and cryptography raise for what strangers may write into a JWT.
+#: The errors of joserfc and cryptography for malformed JWTs.
 _UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
 
 

@@ -22,7 +22,7 @@ from domain.oauth.registration.metadata import ClientMetadata, read_metadata
 from models import Application, ApplicationSecret, User
 
 PATH = "/oauth/register"
-#: What the server alone says; a client that sends it back did not understand (RFC 7592, 2.2).
+#: Members that only the server sets; clients must not send them (RFC 7592 section 2.2).
 _OURS = (
     "registration_access_token",
     "registration_client_uri",

@@ -122,7 +122,7 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
-        return {}  # there is nobody whom it would be for
+        return {}  # a token of the password grant without an application has no audience
     audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
     scopes, issuer = grant.scopes.split(), context.policy.issuer
     id_token = make_id_token(

@@ -41,7 +41,7 @@ def create(
 @pytest.mark.spec("G4")
 def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
-    assert "Let your scripts act as you" in browser.get(gatebell.url + PAGE).text
+    assert "No access tokens yet" in browser.get(gatebell.url + PAGE).text
 
     answer = create(browser, gatebell)
     assert answer.status_code == 302, answer.text
