@@ -87,7 +87,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
         page = render_template("passkeys/rename.html", form=form, passkey=passkey)
         return page, 422 if form.errors else 200
     domain.rename_passkey(passkey_id, form.name.data or "", owner_id=mine, session=db.session())
-    flash("The passkey has its new name.")
+    flash("Passkey renamed.")
     return redirect(url_for("account.security"))
 
 
@@ -131,7 +131,7 @@ def _remove(passkey_id: int, name: str) -> ResponseReturnValue:
     forget_useless_recovery_codes(user_id, session=database)
     event = Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject=f"passkey {name}")
     record_event(event)
-    flash("The passkey is removed. You may delete it from your device, too.")
+    flash("Passkey removed. You can delete it from your device, too.")
     return redirect(url_for("account.security"))
 
 

@@ -3,7 +3,7 @@
 from forms.second_factors import PasswordConfirmationForm
 from web.signing_in.password_confirmation import is_current_password
 
-WRONG_PASSWORD = "This is not your current password."  # noqa: S105 - a sentence
+WRONG_PASSWORD = "Wrong current password."  # noqa: S105 - a sentence
 
 
 def is_confirmed(form: PasswordConfirmationForm) -> bool:

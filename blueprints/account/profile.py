@@ -37,14 +37,16 @@ def profile() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _profile_page(form)
     if form.has_new_email and not is_current_password(form.current_password.data or ""):
-        form.object_to("current_password", "Enter your current password to change the address.")
+        form.object_to(
+            "current_password", "Enter your current password to change the e-mail address."
+        )
         return _profile_page(form)
     try:
         _change_profile(form)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _profile_page(form)
-    flash("Your profile is saved.")
+    flash("Profile saved.")
     return redirect(url_for("account.profile"))
 
 

@@ -63,7 +63,7 @@ def remove_authenticator() -> ResponseReturnValue:
         record_event(
             Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=get_current_user().id, subject=APP)
         )
-        flash("Your authenticator app is removed.")
+        flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
 
 
@@ -100,7 +100,7 @@ def download_recovery_codes() -> ResponseReturnValue:
     lines = (
         f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
         settings().base_url,
-        "Each is good once, in place of your authenticator app or passkey.",
+        "Each can be used once instead of your authenticator app or passkey.",
         "",
         *codes[: recovery_codes.HOW_MANY],
     )
