@@ -89,7 +89,7 @@ def test_the_last_administrator_stays_one(session: Session) -> None:
     only = account(session, "only", is_admin=True)
     account(session, "somebody")
     for refuse in (lock, unmake_administrator):
-        with pytest.raises(ConflictError, match="last administrator"):
+        with pytest.raises(ConflictError, match="last active administrator"):
             refuse(only.id, by=None, session=session)
     assert (only.is_admin, only.state) == (True, "active")
 

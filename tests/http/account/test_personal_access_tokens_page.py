@@ -92,7 +92,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
         ({"expires_at": today}, "The expiry must be a day from"),
         ({"expires_at": too_late}, "The expiry must be a day from"),
         ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
-        ({"name": " "}, "Give the token a name"),
+        ({"name": " "}, "Enter a name that describes"),
         ({"name": "x" * 101}, "at most 100 characters"),
         ({"name": "a\x07b"}, "may not contain control characters"),
         ({"scopes": []}, "Choose at least one scope"),

@@ -379,5 +379,5 @@ def test_the_chart_counts_what_the_last_days_opened(gatebell: LiveGatebell) -> N
     # A day may have begun since the first of them.
     counts = [list(map(int, day)) for day in days[:3] if day]
     assert [sum(column) for column in zip(*counts, strict=True)] == [8, 8, 8, 7, 7, 7, 45]
-    assert f"45 in all, at most {max(day[-1] for day in counts)} a day" in page
+    assert f"45 alerts · busiest day {max(day[-1] for day in counts)}" in page
     assert "style=" not in table

@@ -34,7 +34,7 @@ def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> N
     assert "truncatedAlerts" in shown[0]
     assert "&lt;script&gt;1" in shown[1]
     assert "<script>1" not in shown[1]
-    assert "body was not kept" in shown[2]
+    assert "body was not stored" in shown[2]
 
 
 @pytest.mark.both_databases
@@ -168,7 +168,7 @@ def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) ->
     body = webhook(item("x", labels={}), "nonsense")
     assert endpoint.post(body).status_code == 422
     browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=remarks")
-    assert "(2 remarks)" in page.text
+    assert "(2 warnings)" in page.text
     first = deliveries_of(gatebell, endpoint.project)[0]
     page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")[1]
     assert "Item 1 was refused: it has no title" in page.text
