@@ -6,7 +6,7 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts import administration as domain
-from domain.accounts.administration import IssuedPassword, get_account
+from domain.accounts.administration import get_account
 from domain.accounts.directory import (
     GROUPS,
     AccountCounts,
@@ -102,14 +102,10 @@ def new() -> ResponseReturnValue:
         db.session.rollback()
         form.object_to(error.field, str(error))
         return _form_page(form)
-    return _made(made)
-
-
-def _made(made: IssuedPassword) -> ResponseReturnValue:
-    _record(EventKind.USER_CREATED, made.user, administrator=made.user.is_admin)
-    keep_one_time_secret(_PASSWORD, made.user.id, made.password)
-    flash(f"User {made.user.username} created.")
-    return _back_to(made.user.id)
+    user = made.user
+    keep_one_time_secret(_PASSWORD, user.id, made.password)
+    sentence = f"User {user.username} created."
+    return _done(EventKind.USER_CREATED, user, sentence, administrator=user.is_admin)
 
 
 @users.get("/<int:user_id>")
@@ -136,9 +132,8 @@ def show(user_id: int) -> ResponseReturnValue:
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
     user = domain.lock(user_id, by=get_current_user().id, session=db.session())
-    _record(EventKind.USER_LOCKED, user)
-    flash(f"{user.username} is locked and signed out everywhere.")
-    return _back_to(user_id)
+    sentence = f"{user.username} is locked and signed out everywhere."
+    return _done(EventKind.USER_LOCKED, user, sentence)
 
 
 @users.post("/<int:user_id>/unlock")
@@ -146,9 +141,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
     user = domain.unlock(user_id, session=db.session(), keyring=services().keyring)
-    _record(EventKind.USER_UNLOCKED, user)
-    flash(f"{user.username} is unlocked.")
-    return _back_to(user_id)
+    return _done(EventKind.USER_UNLOCKED, user, f"{user.username} is unlocked.")
 
 
 @users.post("/<int:user_id>/reset_password")
@@ -168,11 +161,10 @@ def reset_password(user_id: int) -> ResponseReturnValue:
         applications="keep_applications" not in request.form,
         tokens="revoke_tokens" in request.form,
     )
-    _record(EventKind.PASSWORD_RESET, issued.user, **ended)
     forget_first_password(issued.user.username)
     keep_one_time_secret(_PASSWORD, user_id, issued.password)
-    flash(f"{issued.user.username} has a new password and is signed out everywhere.")
-    return _back_to(user_id)
+    sentence = f"{issued.user.username} has a new password and is signed out everywhere."
+    return _done(EventKind.PASSWORD_RESET, issued.user, sentence, **ended)
 
 
 @users.post("/<int:user_id>/remove_second_factors")
@@ -193,9 +185,8 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
     user = domain.make_administrator(user_id, session=db.session())
-    _record(EventKind.USER_CHANGED, user, administrator=True)
-    flash(f"{user.username} is now an administrator.")
-    return _back_to(user_id)
+    sentence = f"{user.username} is now an administrator."
+    return _done(EventKind.USER_CHANGED, user, sentence, administrator=True)
 
 
 @users.post("/<int:user_id>/unmake_administrator")
@@ -203,9 +194,8 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
     user = domain.unmake_administrator(user_id, by=get_current_user().id, session=db.session())
-    _record(EventKind.USER_CHANGED, user, administrator=False)
-    flash(f"{user.username} is no longer an administrator.")
-    return _back_to(user_id)
+    sentence = f"{user.username} is no longer an administrator."
+    return _done(EventKind.USER_CHANGED, user, sentence, administrator=False)
 
 
 def _count_tokens(user_id: int) -> int:
@@ -213,8 +203,11 @@ def _count_tokens(user_id: int) -> int:
     return count_tokens(wanted, session=db.session(), now=now())
 
 
-def _record(kind: EventKind, user: UserView, **details: object) -> None:
+def _done(kind: EventKind, user: UserView, sentence: str, **details: object) -> ResponseReturnValue:
+    """Record the event of a change, and say on the page of the account that it is done."""
     record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
+    flash(sentence)
+    return _back_to(user.id)
 
 
 def _back_to(user_id: int) -> ResponseReturnValue:

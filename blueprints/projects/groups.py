@@ -45,14 +45,14 @@ def new() -> ResponseReturnValue:
 @signed_in
 def members(group_path: str) -> ResponseReturnValue:
     """Show the members; maintainers can add members."""
-    return _pages(get_group(group_path, viewer(), session=db.session())).members()
+    return MemberPages(get_group(group_path, viewer(), session=db.session())).members()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")
 @signed_in
 def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Change the role of a member."""
-    return _pages(_maintained(group_path)).change(member_id)
+    return MemberPages(_maintained(group_path)).change(member_id)
 
 
 @groups.post(
@@ -62,11 +62,7 @@ def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Remove a member."""
-    return _pages(_maintained(group_path)).remove(member_id)
-
-
-def _pages(group: GroupView) -> MemberPages:
-    return MemberPages(holder=group, blueprint="groups", where={"group_path": group.path})
+    return MemberPages(_maintained(group_path)).remove(member_id)
 
 
 def _maintained(path: str) -> GroupView:

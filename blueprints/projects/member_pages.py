@@ -1,6 +1,5 @@
 """Pages of the members of a group or a project."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from flask import flash, redirect, render_template, url_for
@@ -25,22 +24,24 @@ from web.http.audit_events import record_event
 from web.services import now
 
 
-@dataclass(frozen=True, kw_only=True)
 class MemberPages:
     """The steps that the pages of groups and of projects share."""
 
-    holder: GroupView | ProjectView
-    #: The blueprint, which has the endpoints `members`, `change_member` and `remove_member`.
-    blueprint: str
-    #: The variables of their addresses.
-    where: dict[str, Any]
+    def __init__(self, holder: GroupView | ProjectView) -> None:
+        """Store the group or project as the user sees it."""
+        self.holder = holder
+        self.namespace = holder.namespace
+        #: Has the endpoints `members`, `change_member` and `remove_member`.
+        self.blueprint = f"{self.namespace.resource_type}s"
+        #: The variables of their URLs.
+        self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
     def members(self) -> ResponseReturnValue:
         """Show the members, and add one."""
         form = MemberForm(giver=self.holder.role or Role.GUEST)
         if not form.validate_on_submit():
             return self._page(form)
-        namespace, login, role = self.holder.namespace, form.user.data or "", form.chosen_role
+        namespace, login, role = self.namespace, form.user.data or "", form.chosen_role
         try:
             user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
         except (InvalidError, NotFoundError) as error:
@@ -52,7 +53,7 @@ class MemberPages:
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Give a member another role."""
-        namespace, role = self.holder.namespace, RoleForm(giver=Role.OWNER).get_role()
+        namespace, role = self.namespace, RoleForm(giver=Role.OWNER).get_role()
         change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
         record_event(changed(namespace, change))
         flash(f"{change.user.username} is now {role.label} of {namespace.path}.")
@@ -60,21 +61,22 @@ class MemberPages:
 
     def remove(self, member_id: int) -> ResponseReturnValue:
         """Remove a member."""
-        namespace = self.holder.namespace
+        namespace = self.namespace
         user = remove_member(namespace, member_id, by=viewer(), session=db.session())
         record_event(left(namespace, user))
         flash("Member removed.")
         return self._back()
 
     def _page(self, form: MemberForm) -> ResponseReturnValue:
-        namespace = self.holder.namespace
         page = render_template(
             "members/index.html",
             holder=self.holder,
-            namespace=namespace,
+            namespace=self.namespace,
             blueprint=self.blueprint,
             where=self.where,
-            members=list_members(namespace, viewer_id=get_current_user().id, session=db.session()),
+            members=list_members(
+                self.namespace, viewer_id=get_current_user().id, session=db.session()
+            ),
             form=form,
         )
         return page, 422 if form.errors else 200

@@ -112,14 +112,14 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members and add members."""
-    return _pages(project).members()
+    return MemberPages(project).members()
 
 
 @projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
 @project_member(at_least=Role.MAINTAINER)
 def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Change the role of a member."""
-    return _pages(project).change(member_id)
+    return MemberPages(project).change(member_id)
 
 
 @projects.post(
@@ -129,8 +129,4 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Remove a member."""
-    return _pages(project).remove(member_id)
-
-
-def _pages(project: ProjectView) -> MemberPages:
-    return MemberPages(holder=project, blueprint="projects", where={"project_path": project.path})
+    return MemberPages(project).remove(member_id)

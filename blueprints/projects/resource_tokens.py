@@ -31,15 +31,15 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
     session_key = "resource_access_token"
     scope_words = SCOPE_WORDS
 
-    def __init__(self, kind: str, holder: ProjectView | GroupView) -> None:
-        """Store the project or group; `kind` begins the names of its endpoints."""
-        self.kind = kind
+    def __init__(self, holder: ProjectView | GroupView) -> None:
+        """Store the project or group, and the user's role there."""
         self.namespace: Namespace = holder.namespace
         self.role = holder.role or Role.GUEST
 
     def url(self, page: str, **values: Any) -> str:
-        where: dict[str, Any] = {f"{self.kind}_path": self.namespace.path, **values}
-        return url_for(f"resource_tokens.{self.kind}_{page}", **where)
+        resource_type = self.namespace.resource_type
+        where: dict[str, Any] = {f"{resource_type}_path": self.namespace.path, **values}
+        return url_for(f"resource_tokens.{resource_type}_{page}", **where)
 
     def wanted(self, *, is_active: bool) -> TokenFilter:
         return TokenFilter(owner_id=None, namespace=self.namespace, is_active=is_active)
@@ -122,9 +122,9 @@ def group_revoke(group_path: str, token_id: int) -> ResponseReturnValue:
 
 
 def _of_project(project: ProjectView) -> _ResourceTokens:
-    return _ResourceTokens("project", project)
+    return _ResourceTokens(project)
 
 
 def _of_group(path: str) -> _ResourceTokens:
     group = get_group_for(path, viewer(), at_least=Role.OWNER, session=db.session())
-    return _ResourceTokens("group", group)
+    return _ResourceTokens(group)

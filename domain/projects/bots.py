@@ -25,8 +25,7 @@ def make_bot(
     namespace: Namespace, name: str, role: Role, *, session: Session, now: datetime
 ) -> User:
     """Store a bot and make it a member of a group or project."""
-    kind = "group" if namespace.group_id is not None else "project"
-    username = f"{kind}_{namespace.group_id or namespace.project_id}_bot_{random_hex(16)}"
+    username = f"{namespace.resource_type}_{namespace.id}_bot_{random_hex(16)}"
     user = User(
         username=username,
         # RFC 2606 section 2: no mail can be delivered there.

@@ -29,14 +29,9 @@ def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> Non
             raise ConflictError(message, field="path")
 
 
-def find_group(path: str, *, session: Session) -> Group | None:
-    """Return the group of a full path, in any case."""
-    return session.scalar(select(Group).where(Group.path_key == fold(path)))
-
-
-def get_group_row(path: str, *, session: Session) -> Group:
+def _get_group(path: str, *, session: Session) -> Group:
     """Return the group of a full path, or raise NotFoundError."""
-    group = find_group(path, session=session)
+    group = session.scalar(select(Group).where(Group.path_key == fold(path)))
     if group is None:
         message = f"There is no group “{path}”."
         raise NotFoundError(message)
@@ -50,7 +45,7 @@ def create_group(
     clean = path.strip("/")
     _check_free(clean, reserved=reserved, session=session)
     above = parent(clean)
-    holder = get_group_row(above, session=session) if above else None
+    holder = _get_group(above, session=session) if above else None
     group = Group(
         parent_id=holder.id if holder else None,
         name=clean.rpartition("/")[2],
@@ -80,7 +75,7 @@ def create_project(
         message = f"Visibility is one of {', '.join(VISIBILITIES)}."
         raise InvalidError(message, field="visibility")
     _check_free(clean, reserved=reserved, session=session)
-    group = get_group_row(above, session=session)
+    group = _get_group(above, session=session)
     name = clean.rpartition("/")[2]
     project = Project(
         group_id=group.id,

@@ -120,10 +120,11 @@ def remove_member(
 def _lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members of a group or project, then return the viewer's current role."""
     table = Group if namespace.group_id is not None else Project
-    number = namespace.group_id or namespace.project_id
     # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
     # writer.
-    session.execute(select(table.id).where(table.id == number).with_for_update(key_share=True))
+    session.execute(
+        select(table.id).where(table.id == namespace.id).with_for_update(key_share=True)
+    )
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
         message = f"You need the role Maintainer in {namespace.path}."

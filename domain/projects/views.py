@@ -21,6 +21,16 @@ class Namespace:
     project_id: int | None = None
     path: str
 
+    @property
+    def resource_type(self) -> str:
+        """`group` or `project`."""
+        return "project" if self.group_id is None else "group"
+
+    @property
+    def id(self) -> int | None:
+        """The id of the group or project."""
+        return self.project_id if self.group_id is None else self.group_id
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectView:

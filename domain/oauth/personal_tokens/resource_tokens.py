@@ -100,12 +100,11 @@ class ResourceToken:
 
     def as_json(self) -> dict[str, object]:
         """Return the object of the API, with the field names that its clients read."""
-        is_group = self.namespace.group_id is not None
         return {
             **self.token.as_json(),
             "access_level": None if self.role is None else int(self.role),
-            "resource_type": "group" if is_group else "project",
-            "resource_id": self.namespace.group_id if is_group else self.namespace.project_id,
+            "resource_type": self.namespace.resource_type,
+            "resource_id": self.namespace.id,
         }
 
 
