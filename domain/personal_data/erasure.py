@@ -7,7 +7,6 @@ it (`sub`).
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -108,10 +107,14 @@ class _Names:
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
 
-    def without(self, value: object) -> Any:
+    def in_text(self, text: str) -> str:
+        """Return a text with the person's names replaced."""
+        return self._pattern.sub(self.pseudonym, text)
+
+    def without(self, value: object) -> object:
         """Return a JSON value with the person's names replaced, at any depth."""
         if isinstance(value, str):
-            return self._pattern.sub(self.pseudonym, value)
+            return self.in_text(value)
         if isinstance(value, list):
             return [self.without(each) for each in value]
         if isinstance(value, dict):
@@ -133,8 +136,8 @@ def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, 
             event.actor_name = names.pseudonym
         if is_actor or event.actor_id is None:
             event.address = event.user_agent = None
-        event.subject = names.without(event.subject)
-        event.details = names.without(event.details)
+        event.subject = names.in_text(event.subject)
+        event.details = {name: names.without(each) for name, each in event.details.items()}
         seal_erased(event, key=key)
 
 

@@ -6,7 +6,6 @@ explanation stays true if the mapping or a setting has changed since.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading import fingerprint
@@ -31,7 +30,7 @@ FORGOTTEN = Grouping(
     "alert is no longer stored, or the integration was changed since."
 )
 
-_Rule = tuple[bytes, str, Any]
+_Rule = tuple[bytes, str, object]
 
 
 def explain(

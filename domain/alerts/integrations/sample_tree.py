@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from domain.alerts.reading.mapping import json_type_of
 from domain.alerts.reading.text import excerpt
@@ -45,7 +44,7 @@ def _branches_of(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
     return tuple(found)
 
 
-def _children_of(value: object) -> Iterator[tuple[str, Any]]:
+def _children_of(value: object) -> Iterator[tuple[str, object]]:
     match value:
         case dict():
             yield from value.items()

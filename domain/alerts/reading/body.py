@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import orjson
 
@@ -55,7 +54,7 @@ def _refuse_constant(text: str) -> None:
     raise UnreadableBody(f"The body is not JSON: {text} is no JSON number (RFC 8259 section 6).")
 
 
-_LENIENT: Callable[[str], Any] = json.JSONDecoder(
+_LENIENT: Callable[[str], object] = json.JSONDecoder(
     parse_int=_read_integer, parse_float=_read_float, parse_constant=_refuse_constant
 ).decode
 
@@ -79,7 +78,7 @@ def _check_depth(body: bytes, limit: int) -> None:
         raise UnreadableBody(f"The body is nested deeper than {limit} levels.")
 
 
-def _read_leniently(body: bytes) -> Any:
+def _read_leniently(body: bytes) -> object:
     """Parse with the standard library what orjson refuses: lone surrogates and large numbers."""
     try:
         return _LENIENT(body.decode())
@@ -96,7 +95,7 @@ def _read_leniently(body: bytes) -> Any:
         raise UnreadableBody("The body is nested too deep.") from error
 
 
-def _read(body: bytes) -> Any:
+def _read(body: bytes) -> object:
     if _LONG_RUN in body.translate(_MARK_DIGITS):
         return _read_leniently(body)
     try:
@@ -118,7 +117,7 @@ def checked_object(value: object) -> dict[str, object]:
     return value
 
 
-def read_json(body: bytes, *, nesting_limit: int) -> Any:
+def read_json(body: bytes, *, nesting_limit: int) -> object:
     """Parse a body that is one JSON value; raise UnreadableBody otherwise.
 
     The outermost object or array is level 1 of the nesting. If a name occurs twice in an object,

@@ -84,25 +84,26 @@ class FieldMapping:
             **{alert_field: self._value(payload, alert_field) for alert_field in self.paths},
         }
 
-    def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> Any:
+    def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
         found = (resolve(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 
     def stable_part(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload without the values that differ between reports of the same alert."""
-        stable: Any = {name: payload[name] for name in payload if name not in VOLATILE}
+        stable: Mapping[str, object] = {
+            name: payload[name] for name in payload if name not in VOLATILE
+        }
         for alert_field in VOLATILE:
             for path in self.paths.get(alert_field, ()):
                 stable = _without(stable, path)
-        rest: Mapping[str, object] = stable
-        return rest
+        return stable
 
 
 #: Each field is read from the key of its own name.
 UNMAPPED = FieldMapping()
 
 
-def resolve(payload: object, path: Path) -> Any:
+def resolve(payload: object, path: Path) -> object:
     """Return the value that a path leads to, or None if there is none."""
     value = payload
     for segment in path:
@@ -241,8 +242,8 @@ def values_of(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
     return tuple(found)
 
 
-def _walk(path: Path, value: object) -> Iterator[tuple[Path, Any]]:
-    children: Sequence[tuple[str | int, Any]] = ()
+def _walk(path: Path, value: object) -> Iterator[tuple[Path, object]]:
+    children: Sequence[tuple[str | int, object]] = ()
     match value:
         case dict():
             children = tuple(value.items())

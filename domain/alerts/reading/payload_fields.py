@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import UnreadableBody
@@ -14,7 +13,7 @@ _LARGEST_PRETTY = 200_000
 _DEEPEST_PRETTY = 500
 
 
-def _children(value: object) -> Iterator[tuple[str, Any]]:
+def _children(value: object) -> Iterator[tuple[str, object]]:
     match value:
         case dict():
             yield from value.items()

@@ -5,8 +5,8 @@ as for any other question: signing in, with a second factor or a new password, t
 the answer consumes it, so that a page may be loaded again.
 """
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from sqlalchemy import delete, select, update
@@ -68,6 +68,15 @@ def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> st
     return PREFIX + credential.clear
 
 
+class _PushedRow(NamedTuple):
+    """A stored request with the client_id of its application."""
+
+    id: int
+    parameters: dict[str, str]
+    created_at: datetime
+    uid: str
+
+
 def is_pushed(request: ProtocolRequest) -> bool:
     """Return whether the request refers to a pushed request by request_uri."""
     uris = request.payload.datalist["request_uri"]
@@ -83,7 +92,7 @@ def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequ
     if not is_pushed(request):
         return request
     row = _find(request, context)
-    _let_it_take_its_time(row.id, row.created_at + _OPENED_FOR, context)
+    _extend(row.id, row.created_at + _OPENED_FOR, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
     # They were checked without it, and are sealed into the consent page with it.
     uri = request.required("request_uri")
@@ -104,7 +113,7 @@ def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str
     return parameters
 
 
-def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
+def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
     """Return the row of the request_uri, or raise InvalidRequestError."""
     if {"client_id", "request_uri"} & set(request.payload.repeated()):
         raise InvalidRequestError("client_id and request_uri may be given only once.")
@@ -126,10 +135,10 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> Any:
     ).first()
     if row is None or row.uid != uid:
         raise InvalidRequestUriError
-    return row
+    return _PushedRow._make(row)
 
 
-def _let_it_take_its_time(row_id: int, until: object, context: OAuthContext) -> None:
+def _extend(row_id: int, until: datetime, context: OAuthContext) -> None:
     context.session.execute(
         update(PushedRequest)
         .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)
