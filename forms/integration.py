@@ -55,7 +55,7 @@ class NewIntegrationForm(IntegrationForm):
 
 
 class EndKeyForm(Form):
-    """The mark of the key that the page showed, since another user may have replaced it."""
+    """The id of the key that the page showed, since another user may have replaced it."""
 
     seen = HiddenField()
 

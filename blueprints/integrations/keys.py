@@ -30,7 +30,7 @@ integration_keys = PageBlueprint(
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the URL, the keys, and snippets for senders."""
     integration = integration_of(project, integration_id)
-    return _page(project, integration, ResetKeyForm(seen=_keys(integration).mark))
+    return _page(project, integration, ResetKeyForm(seen=_keys(integration).key_id))
 
 
 @integration_keys.post("/reset_key")

@@ -112,7 +112,7 @@ def _attempt(pending: PendingSignIn) -> SecondFactorAttempt:
         user_id=pending.user.id,
         address=request.remote_addr,
         limits=sign_in_limits(),
-        mark=known_accounts().get(pending.user.id),
+        device_id=known_accounts().get(pending.user.id),
     )
 
 

@@ -39,7 +39,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
     endpoint = connect(gatebell)
     keyring = Keyring(settings_of(gatebell).secret_key)
     with database_of(gatebell) as session:
-        seen = keys_of(endpoint.id, session=session, keyring=keyring, now=now()).mark
+        seen = keys_of(endpoint.id, session=session, keyring=keyring, now=now()).key_id
 
     def reset() -> str:
         try:

@@ -10,5 +10,5 @@ from web.signing_in.known_browsers import known_accounts
 def sign_in_attempt(login: str, password: str) -> SignInAttempt:
     """Return a sign-in attempt with the limits for this request's address and browser."""
     return sign_in_limits().attempt(
-        login, password, address=request.remote_addr, marks=known_accounts()
+        login, password, address=request.remote_addr, device_ids=known_accounts()
     )

@@ -1,8 +1,8 @@
 """Device cookies: guesses from elsewhere do not lock out browsers that have signed in before.
 
 The scheme is OWASP's "Slow Down Online Guessing Attacks with Device Cookies". The signed cookie
-holds a random mark for each account that has signed in. It grants no access and outlives the
-sign-in. Attempts from such a browser are counted by its mark, all others together.
+holds a random id for each account that has signed in. It grants no access and outlives the
+sign-in. Attempts from such a browser are counted by that id, all others together.
 """
 
 from datetime import timedelta
@@ -22,7 +22,7 @@ _MOST_ACCOUNTS = 8
 
 
 def known_accounts() -> dict[int, str]:
-    """Return the marks of this browser, by account id."""
+    """Return the device ids of this browser, by account id."""
     if "known_accounts" not in g:
         g.known_accounts = _read(request.cookies.get(_cookie_name(), ""))
     found: dict[int, str] = g.known_accounts
@@ -30,11 +30,11 @@ def known_accounts() -> dict[int, str]:
 
 
 def remember_browser(user_id: int) -> None:
-    """Set the cookie with a mark for an account that has just signed in."""
-    marks = known_accounts()
+    """Set the cookie with a device id for an account that has just signed in."""
+    device_ids = known_accounts()
     # Ordered by the latest sign-in; the oldest is dropped.
-    marks[user_id] = marks.pop(user_id, "") or random_hex(16)
-    latest = dict(list(marks.items())[-_MOST_ACCOUNTS:])
+    device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
+    latest = dict(list(device_ids.items())[-_MOST_ACCOUNTS:])
     sealed = seal(list(latest.items()), purpose=_PURPOSE)
 
     def put(response: Response) -> Response:

@@ -27,12 +27,12 @@ class SignInLimits:
         password: str,
         *,
         address: str | None,
-        marks: Mapping[int, str] | None = None,
+        device_ids: Mapping[int, str] | None = None,
     ) -> SignInAttempt:
         """Build a sign-in attempt from an IP address, with the limits that apply to it.
 
-        `marks` maps the ids of accounts that have signed in from the same browser before to the
-        marks of its device cookie.
+        `device_ids` maps the accounts that have signed in from the same browser before to the ids
+        in its device cookie.
         """
         return SignInAttempt(
             login=login,
@@ -44,15 +44,16 @@ class SignInLimits:
             ),
             address_limit=self.address_limit(address),
             browser_limits={
-                user_id: self.browser_limit(mark) for user_id, mark in (marks or {}).items()
+                user_id: self.browser_limit(device_id)
+                for user_id, device_id in (device_ids or {}).items()
             },
             cost=self.cost,
         )
 
-    def browser_limit(self, mark: str) -> AttemptLimit:
+    def browser_limit(self, device_id: str) -> AttemptLimit:
         """Return the limit for a browser that an account has signed in from before."""
         return AttemptLimit(
-            subject=f"sign-in browser {mark}", attempts=self.per_account, window=self.window
+            subject=f"sign-in browser {device_id}", attempts=self.per_account, window=self.window
         )
 
     def email_limit(self, user_id: int) -> AttemptLimit:

@@ -64,8 +64,8 @@ class SecondFactorAttempt:
     user_id: int | None
     address: str | None
     limits: SignInLimits
-    #: The device cookie's mark, if the account has signed in from this browser before.
-    mark: str | None = None
+    #: The id in the device cookie, if the account has signed in from this browser before.
+    device_id: str | None = None
 
     def limits_on(self, what: str) -> tuple[AttemptLimit, ...]:
         """Return the limits for the IP address (or the known browser) and for the account.
@@ -74,8 +74,8 @@ class SecondFactorAttempt:
         counted separately, so that guessed codes do not lock out an owner with a passkey.
         """
         from_address = self.limits.address_limit(self.address)
-        if self.mark is not None:
-            from_address = self.limits.browser_limit(self.mark)
+        if self.device_id is not None:
+            from_address = self.limits.browser_limit(self.device_id)
         if self.user_id is None:
             return (from_address,)
         for_account = AttemptLimit(

@@ -28,7 +28,7 @@ class IntegrationKeys:
     clear: str = field(repr=False)
     last_used_at: datetime | None
     #: Identifies the key without revealing it: a form sends it back to name the key that it showed.
-    mark: str
+    key_id: str
     previous: PreviousKey | None
 
 
@@ -45,7 +45,7 @@ def keys_of(
     return IntegrationKeys(
         clear=keyring.decrypt(integration.key_ciphertext),
         last_used_at=integration.key_last_used_at,
-        mark=_mark(integration),
+        key_id=_key_id(integration),
         previous=PreviousKey(
             expires_at=expires_at, last_used_at=integration.previous_key_last_used_at
         )
@@ -54,7 +54,7 @@ def keys_of(
     )
 
 
-def _mark(integration: Integration) -> str:
+def _key_id(integration: Integration) -> str:
     # A part of the keyed hash of a random key: neither key nor hash can be derived from it.
     return integration.key_digest.hex()[:16]
 
@@ -70,7 +70,7 @@ def reset_key(
 ) -> None:
     """Replace the key; the old one is accepted for the length of `grace_period`.
 
-    `seen` is the mark of the key to be replaced. Raise ConflictError if that is no longer the
+    `seen` is the id of the key to be replaced. Raise ConflictError if that is no longer the
     current key: a second reset at the same time would end the grace period of the first. Raise
     NotFoundError.
     """
@@ -105,6 +105,6 @@ def _update(integration_id: int, seen: str, values: dict[str, object], *, sessio
         .returning(Integration.id)
         .execution_options(synchronize_session=False)
     )
-    if seen != _mark(integration) or session.scalar(statement) is None:
+    if seen != _key_id(integration) or session.scalar(statement) is None:
         raise ConflictError("The key was already replaced; nothing was changed.")
     session.refresh(integration)
