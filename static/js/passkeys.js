@@ -15,13 +15,13 @@ function withIds(credentials) {
   return (credentials || []).map((each) => ({ ...each, id: bytesOf(each.id) }));
 }
 
-async function make(question) {
+async function make(options) {
   const made = await navigator.credentials.create({
     publicKey: {
-      ...question,
-      challenge: bytesOf(question.challenge),
-      user: { ...question.user, id: bytesOf(question.user.id) },
-      excludeCredentials: withIds(question.excludeCredentials),
+      ...options,
+      challenge: bytesOf(options.challenge),
+      user: { ...options.user, id: bytesOf(options.user.id) },
+      excludeCredentials: withIds(options.excludeCredentials),
     },
   });
   const { response } = made;
@@ -31,12 +31,12 @@ async function make(question) {
   });
 }
 
-async function use(question) {
+async function use(options) {
   const used = await navigator.credentials.get({
     publicKey: {
-      ...question,
-      challenge: bytesOf(question.challenge),
-      allowCredentials: withIds(question.allowCredentials),
+      ...options,
+      challenge: bytesOf(options.challenge),
+      allowCredentials: withIds(options.allowCredentials),
     },
   });
   return answerOf(used, {
@@ -61,7 +61,7 @@ const TROUBLE = {
   SecurityError: "This browser does not accept passkeys at this URL.",
 };
 
-async function questionFor(form) {
+async function fetchOptions(form) {
   const answer = await fetch(form.dataset.question, {
     method: "POST",
     body: new FormData(form),
@@ -78,8 +78,8 @@ async function run(form) {
   trouble.textContent = "";
   button.disabled = true;
   try {
-    const question = await questionFor(form);
-    form.elements.credential.value = await (form.dataset.passkey === "make" ? make : use)(question);
+    const options = await fetchOptions(form);
+    form.elements.credential.value = await (form.dataset.passkey === "make" ? make : use)(options);
     for (const field of form.querySelectorAll("input[type=password]")) field.value = "";
     form.submit();
   } catch (error) {
