@@ -107,6 +107,6 @@ def test_a_setting_is_changed_and_taken_back(live_sqlite: LiveGatebell, desk: Pa
     field.press("Enter")  # is no way back by accident
     expect(desk.get_by_text("Saved: Refresh replay.")).to_be_visible()
     assert stored_settings(live_sqlite) == {"refresh_replay_seconds": "30"}
-    desk.get_by_role("button", name="Back to that for Refresh replay").click()
+    desk.get_by_role("button", name="Reset for Refresh replay").click()
     expect(field).to_have_value("10")
     assert stored_settings(live_sqlite) == {}

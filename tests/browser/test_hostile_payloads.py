@@ -110,6 +110,6 @@ def test_what_somebody_searches_and_filters_for(
     page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts")
     page.get_by_label("Search titles").fill(HOSTILE[:190])
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("No open alert matches")).to_be_visible()
+    expect(page.get_by_text("No matching open alerts")).to_be_visible()
     check(page)
     assert told == []
