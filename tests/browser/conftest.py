@@ -18,7 +18,7 @@ from playwright.sync_api import (
 )
 
 from tests.browser.passkeys import Key
-from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -145,8 +145,7 @@ def key(page: Page) -> Iterator[Key]:
     made.put_away()
 
 
-@pytest.fixture(scope="session")
-def localhost(new_service: NewService) -> Iterator[LiveGatebell]:
+@pytest.fixture
+def localhost(live_sqlite: LiveGatebell) -> LiveGatebell:
     """A service that is reached by a name: browsers know no passkeys for numbers."""
-    with running(new_service(host="localhost", only="web")) as live:
-        yield live
+    return live_sqlite
