@@ -47,19 +47,25 @@ pytestmark = pytest.mark.one_database("postgres")
 ROOT = Path(__file__).parents[3]
 
 
-class Charlie:
+class Owner:
+    """Somebody who has an application of their own."""
+
+    def __init__(self, gatebell: LiveGatebell) -> None:
+        self.person = make_user(gatebell, name="charlie")
+        self.id = id_of(gatebell, self.person)
+        self.own = make_application(gatebell, self.person, name="Own Board")
+
+
+class Charlie(Owner):
     """Somebody who has left traces everywhere."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
-        self._gatebell = gatebell
-        self.person = make_user(gatebell, name="charlie")
-        self.id = id_of(gatebell, self.person)
+        super().__init__(gatebell)
         browser = self.browser = open_browser(gatebell, self.person)
         board = self.board = make_application(gatebell, bob(gatebell), name="Deploy Board")
         code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
         self.pair = pair_in(redeem(gatebell, board, code))
         self.token = make_token(gatebell, self.person, name="nightly").clear
-        self.own = make_application(gatebell, self.person, name="Own Board")
         endpoint = connect(gatebell)
         endpoint.accepted()
         self.alert = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
@@ -76,6 +82,11 @@ class Charlie:
     def _press(self, ending: str, **values: str) -> None:
         page = self.browser.get(self.alert)
         assert submit(self.browser, page, form_to(page, ending), **values).status_code == 302
+
+
+@pytest.fixture
+def owner(gatebell: LiveGatebell) -> Owner:
+    return Owner(gatebell)
 
 
 @pytest.fixture
@@ -96,8 +107,8 @@ def api(
     )
 
 
-def erase(gatebell: LiveGatebell, charlie: Charlie, **query: str) -> requests.Response:
-    return api(gatebell, root(gatebell), "DELETE", str(charlie.id), **query)
+def erase(gatebell: LiveGatebell, owner: Owner, **query: str) -> requests.Response:
+    return api(gatebell, root(gatebell), "DELETE", str(owner.id), **query)
 
 
 def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
@@ -204,12 +215,12 @@ def test_events_and_notes_stay_and_the_audit_log_is_intact(
 
 
 def test_the_name_and_the_address_are_free_and_the_number_is_not(
-    gatebell: LiveGatebell, charlie: Charlie
+    gatebell: LiveGatebell, owner: Owner
 ) -> None:
-    erase(gatebell, charlie, delete_applications="true")
-    name, email = charlie.person.username, charlie.person.email
+    erase(gatebell, owner, delete_applications="true")
+    name, email = owner.person.username, owner.person.email
     made = gatebell.cli("users", "create", name, "--email", email)
-    assert made["id"] > charlie.id
+    assert made["id"] > owner.id
 
 
 @pytest.mark.both_databases
@@ -227,41 +238,41 @@ def owner_of(gatebell: LiveGatebell, client: ClientCredentials) -> str | None:
 
 
 def test_somebody_has_to_say_what_becomes_of_the_applications(
-    gatebell: LiveGatebell, charlie: Charlie
+    gatebell: LiveGatebell, owner: Owner
 ) -> None:
-    refused = erase(gatebell, charlie)
+    refused = erase(gatebell, owner)
     assert refused.status_code == 400
     assert "transfer" in refused.text
-    assert owner_of(gatebell, charlie.own) == charlie.person.username
-    for nobody in (charlie.person.username, "nobody-at-all"):
-        assert erase(gatebell, charlie, applications_to=nobody).status_code in {400, 404, 409}
+    assert owner_of(gatebell, owner.own) == owner.person.username
+    for nobody in (owner.person.username, "nobody-at-all"):
+        assert erase(gatebell, owner, applications_to=nobody).status_code in {400, 404, 409}
     heir = alice(gatebell).username
-    done = gatebell.cli("users", "delete", charlie.person.username, "--applications-to", heir)
+    done = gatebell.cli("users", "delete", owner.person.username, "--applications-to", heir)
     assert done["applications_handed_on"] == 1
-    assert owner_of(gatebell, charlie.own) == heir
+    assert owner_of(gatebell, owner.own) == heir
 
 
-def test_applications_can_go_with_their_owner(gatebell: LiveGatebell, charlie: Charlie) -> None:
-    done = gatebell.cli("users", "delete", charlie.person.username, "--delete-applications")
+def test_applications_can_go_with_their_owner(gatebell: LiveGatebell, owner: Owner) -> None:
+    done = gatebell.cli("users", "delete", owner.person.username, "--delete-applications")
     assert done["applications_deleted"] == 1
-    assert owner_of(gatebell, charlie.own) is None
+    assert owner_of(gatebell, owner.own) is None
 
 
 def test_an_administrator_deletes_an_account_on_a_page(
-    gatebell: LiveGatebell, charlie: Charlie
+    gatebell: LiveGatebell, owner: Owner
 ) -> None:
-    path = f"/admin/users/{charlie.id}/delete"
+    path = f"/admin/users/{owner.id}/delete"
     wrong = fill_in(gatebell, path, "confirmation", confirmation="somebody else")
     assert wrong.status_code == 422
     nobody = fill_in(
-        gatebell, path, "confirmation", confirmation=charlie.person.username, heir="nobody-at-all"
+        gatebell, path, "confirmation", confirmation=owner.person.username, heir="nobody-at-all"
     )
     assert nobody.status_code == 422
     assert "nobody-at-all" in nobody.text
     heir = alice(gatebell).username
-    done = fill_in(gatebell, path, "confirmation", confirmation=charlie.person.username, heir=heir)
+    done = fill_in(gatebell, path, "confirmation", confirmation=owner.person.username, heir=heir)
     assert done.status_code == 302
-    assert owner_of(gatebell, charlie.own) == heir
+    assert owner_of(gatebell, owner.own) == heir
     again = at_work(gatebell).get(gatebell.url + path)
     assert again.status_code == 404
 

@@ -2,7 +2,7 @@
 
 import requests
 
-from tests.support.accounts.people import Person, make_user, sign_in
+from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import give_app
 from tests.support.wire.html_forms import form_with, submit
@@ -83,7 +83,7 @@ def test_a_cookie_that_we_did_not_make_is_nothing(all_over: LiveGatebell) -> Non
     browser = known_browser(all_over, person)
     sealed = browser.cookies[COOKIE]
     # A secret of ours for another purpose is none, either.
-    other = sign_in(all_over, person)
+    other = open_browser(all_over, person)
     other.get(f"{all_over.url}/-/user_settings/security/authenticator")
     lock_out(all_over, person)
     for forged in ("", "nonsense", sealed[:-5], other.cookies["gatebell_session"]):

@@ -19,6 +19,8 @@ from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from web.settings.reader import Settings
 
+pytestmark = pytest.mark.one_database("sqlite")
+
 
 @pytest.fixture
 def outbox(settings: Settings) -> Iterator[Outbox]:
@@ -50,6 +52,7 @@ def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outb
     assert "http://localhost/-/user_settings/access_tokens" in text
 
 
+@pytest.mark.both_databases
 def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=7.5)
     written = []
@@ -67,6 +70,7 @@ def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbo
     assert {row.next_try_at for row in outbox.rows()} == {None}
 
 
+@pytest.mark.both_databases
 def test_nobody_is_written_to_about_what_they_know_or_need_not_know(outbox: Outbox) -> None:
     alice = outbox.person("alice")
     for days, lifetime in ((8, 90), (5, 7), (5, 8), (0.5, 1), (-1, 90)):
@@ -78,6 +82,7 @@ def test_nobody_is_written_to_about_what_they_know_or_need_not_know(outbox: Outb
     assert outbox.write(expiring_token_notice_days=7) == 1
 
 
+@pytest.mark.both_databases
 def test_who_cannot_sign_in_gets_no_message(outbox: Outbox) -> None:
     for state in ("locked", "blocked"):
         outbox.token(outbox.person(state, state=state), days=5)
@@ -97,6 +102,7 @@ def test_a_revoked_token_is_not_written_about(outbox: Outbox) -> None:
     assert outbox.write() == 0
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["project", "group"])
 def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind: str) -> None:
     people = {name: outbox.person(name) for name in ("owner", "maintainer", "developer", "other")}
@@ -142,6 +148,7 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
     assert f"http://localhost/{page}" in text
 
 
+@pytest.mark.both_databases
 def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox: Outbox) -> None:
     for number in range(12):
         outbox.token(outbox.person(f"user{number}"), days=5)
@@ -160,6 +167,7 @@ def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox:
     assert told == sorted(f"user{number}@people.example" for number in range(12))
 
 
+@pytest.mark.both_databases
 def test_old_messages_are_removed(outbox: Outbox) -> None:
     write(outbox)
     outbox.send()
