@@ -8,7 +8,6 @@ from tests.support.accounts.other_access import give_access
 from tests.support.accounts.people import (
     Person,
     alice,
-    make_user,
     open_browser,
     sign_in,
     signed_in,
@@ -22,12 +21,6 @@ from tests.support.wire.html_forms import form_with, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 NEW = "a new password, much better"
-
-
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody who may be changed."""
-    return make_user(gatebell, name="charlie")
 
 
 def change_password(

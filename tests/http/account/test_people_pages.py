@@ -20,11 +20,6 @@ def page_of(gatebell: LiveGatebell, person: Person, *, seen_by: Person) -> reque
 
 
 @pytest.fixture
-def alice(gatebell: LiveGatebell) -> Person:
-    return make_user(gatebell)
-
-
-@pytest.fixture
 def project(gatebell: LiveGatebell, alice: Person) -> str:
     return make_project(gatebell, alice)
 

@@ -48,12 +48,6 @@ pytestmark = pytest.mark.one_database("sqlite")
 REFUSED = 401
 
 
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody who may be changed."""
-    return make_user(gatebell, name="charlie")
-
-
 def account_page(gatebell: LiveGatebell, person: Person) -> str:
     return f"/admin/users/{id_of(gatebell, person)}"
 

@@ -31,18 +31,6 @@ FIELDS = {
 
 
 @pytest.fixture
-def alice(gatebell: LiveGatebell) -> Person:
-    """The owner of a group with a project."""
-    return make_user(gatebell)
-
-
-@pytest.fixture(params=["projects", "groups"])
-def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
-    """The project, and its group."""
-    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
-
-
-@pytest.fixture
 def script(gatebell: LiveGatebell, alice: Person) -> Api:
     """Alice's script."""
     return script_of(gatebell, alice)

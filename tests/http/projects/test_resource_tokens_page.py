@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.accounts.roles import Role
-from tests.support.accounts.people import Person, make_project, make_user, now, open_browser
+from tests.support.accounts.people import Person, make_project, now, open_browser
 from tests.support.accounts.personal_tokens import Api, change
 from tests.support.accounts.resource_tokens import (
     Namespace,
@@ -23,18 +23,6 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 pytestmark = pytest.mark.one_database("sqlite")
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def alice(gatebell: LiveGatebell) -> Person:
-    """The owner of a group with a project."""
-    return make_user(gatebell)
-
-
-@pytest.fixture(params=["projects", "groups"])
-def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
-    """The project, and its group."""
-    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
 
 
 @pytest.fixture

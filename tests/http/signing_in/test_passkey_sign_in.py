@@ -39,12 +39,6 @@ from tests.support.signing_in.second_factors import (
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody who is about to get a passkey."""
-    return make_user(gatebell, name="charlie")
-
-
 # Without a password
 
 

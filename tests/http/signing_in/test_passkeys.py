@@ -43,12 +43,6 @@ from tests.support.wire.html_forms import form_with, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody who is about to get a passkey."""
-    return make_user(gatebell, name="charlie")
-
-
 # Adding
 
 

@@ -45,12 +45,6 @@ RENEW = f"{SECURITY}/recovery_codes/renew"
 CODES = f"{SECURITY}/recovery_codes"
 
 
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody whose password alone opens his account as yet."""
-    return make_user(gatebell, name="charlie")
-
-
 def set_up(
     gatebell: LiveGatebell, browser: requests.Session, password: str
 ) -> tuple[pyotp.TOTP, requests.Response]:

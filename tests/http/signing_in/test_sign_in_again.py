@@ -35,11 +35,6 @@ pytestmark = pytest.mark.one_database("sqlite")
 AGAIN: list[dict[str, Changes]] = [{"prompt": "login"}, {"max_age": "0"}]
 
 
-@pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    return make_user(gatebell, name="charlie")
-
-
 def sign_ins_of(gatebell: LiveGatebell, person: Person) -> int:
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)

@@ -41,12 +41,6 @@ NEW_PASSWORD = "a new password, much better"
 
 
 @pytest.fixture
-def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody who is about to get an authenticator app."""
-    return make_user(gatebell, name="charlie")
-
-
-@pytest.fixture
 def app(gatebell: LiveGatebell, charlie: Person) -> pyotp.TOTP:
     """His authenticator app."""
     return give_app(gatebell, charlie)

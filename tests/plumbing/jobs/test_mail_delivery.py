@@ -1,7 +1,6 @@
 """Messages on their way: refused, delayed, encrypted, and never more than one message each."""
 
 import ssl
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,6 @@ from web.jobs.mail import mail_server
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def outbox(settings: Settings) -> Iterator[Outbox]:
-    mailbox = Mailbox()
-    with running_mail_server(mailbox) as port:
-        opened = Outbox(settings, mailbox, port)
-        yield opened
-        opened.engine.dispose()
 
 
 @pytest.mark.both_databases

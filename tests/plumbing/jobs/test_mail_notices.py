@@ -1,6 +1,5 @@
 """Messages about tokens that end: who gets them, and that each is written once."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -16,19 +15,8 @@ from domain.projects.members import OPERATOR, add_member, get_namespace
 from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
-from tests.support.mail.mail_server import Mailbox, running_mail_server
-from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
-
-
-@pytest.fixture
-def outbox(settings: Settings) -> Iterator[Outbox]:
-    mailbox = Mailbox()
-    with running_mail_server(mailbox) as port:
-        opened = Outbox(settings, mailbox, port)
-        yield opened
-        opened.engine.dispose()
 
 
 def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outbox) -> None:
