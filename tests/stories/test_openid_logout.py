@@ -101,7 +101,7 @@ def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> Non
     _, token = somebody(gatebell, alice(gatebell))
     browser = open_browser(gatebell, bob(gatebell))
     page = at(browser, end_session(gatebell, id_token_hint=token.text))
-    assert "somebody else" in page.text
+    assert "for a different account" in page.text
     assert is_signed_in(gatebell, browser)
 
 
