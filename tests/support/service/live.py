@@ -208,9 +208,10 @@ class LiveGatebell:
 
     def _answers(self) -> bool:
         # Without `requests`: asking it a hundred times takes as long as half of the start.
-        connection = HTTPConnection(urlsplit(self.url).netloc, timeout=5)
+        place = urlsplit(self.url)
+        connection = HTTPConnection(place.netloc, timeout=5)
         try:
-            connection.request("GET", "/healthz")
+            connection.request("GET", f"{place.path}/healthz")
             return connection.getresponse().status == HTTPStatus.OK
         except (OSError, HTTPException):
             return False
