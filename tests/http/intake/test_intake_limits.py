@@ -142,5 +142,5 @@ def test_what_was_turned_away_is_told_once_on_the_page(
     sleep(1.1)
     assert endpoint.post(body).status_code == status
     _, page = opened(limited, endpoint, "{id}/deliveries")
-    assert words(page.text).count("were turned away because more came") == 1
-    assert "11 deliveries were turned away" in words(page.text)
+    assert words(page.text).count("were rejected because of the rate limit") == 1
+    assert "11 deliveries were rejected because of the rate limit" in words(page.text)
