@@ -9,7 +9,7 @@ from web.commands import register_commands
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
-from web.http.rate_limits import limit_pages
+from web.http.rate_limits import start_limits
 from web.http.request_log import log_requests
 from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
@@ -41,7 +41,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     register_blueprints(app)
     allow_cross_origin(app, cross_origin_policies(app))
     guard_pages(app)
-    limit_pages(app)
+    start_limits(app)
     require_own_passwords(app)
     register_commands(app)
     return app

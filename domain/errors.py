@@ -30,15 +30,6 @@ class ConflictError(InvalidError):
     """The value is taken, or the state has changed concurrently."""
 
 
-class TooManyRequestsError(DomainError):
-    """A rate limit is exceeded."""
-
-    def __init__(self, *, retry_after: int) -> None:
-        """Store the seconds until the next request is allowed."""
-        super().__init__("")
-        self.retry_after = retry_after
-
-
 class TooManyAttemptsError(DomainError):
     """Too many attempts were made."""
 

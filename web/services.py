@@ -18,7 +18,6 @@ from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
 from models import InstanceSetting
-from web.counters import Counters
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
 from web.settings import policies
@@ -95,7 +94,6 @@ class Services:
     connections: KeptConnections
     live_settings: LiveSettings
     refusals: RefusalSampler
-    counters: Counters
     write_probe: WriteProbe
 
 

@@ -9,7 +9,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
-from web.counters import open_counters
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine, prepare_engine
 from web.database.write_probe import WriteProbe
@@ -17,6 +16,7 @@ from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
+from web.http.rate_limits import limiter_configuration
 from web.pages.sessions import PageSessions
 from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services
@@ -53,6 +53,7 @@ def configure(app: Flask, settings: Settings) -> None:
         WTF_CSRF_TIME_LIMIT=None,
         # Our referrer policy suppresses the header; the token and SameSite protect the forms.
         WTF_CSRF_SSL_STRICT=False,
+        **limiter_configuration(settings),
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
     # A missing template variable is an error, not an empty text.
@@ -85,7 +86,6 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         connections=connections,
         live_settings=LiveSettings(settings, connections),
         refusals=RefusalSampler(),
-        counters=open_counters(app, settings.ratelimit_storage_uri),
         write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
     )
 

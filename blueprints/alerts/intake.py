@@ -133,7 +133,7 @@ def _store(
         mapping=receiver.mapping,
     )
     parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
-    check_rate(receiver, own.live_settings.current().alert_rate_limit, now=delivery.received_at)
+    check_rate(receiver)
     receivers.record_use(receiver, key, connection=own.connections, now=delivery.received_at)
     result = receive(parsed, delivery, connection=own.connections)
     if delivery.size > _WORTH_A_CONNECTION:

@@ -11,7 +11,7 @@ from domain.releases.version import Release
 from web.http.access import checks_its_client, oauth_bearer, open_to_anyone
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.rate_limits import limited_by_address
+from web.http.rate_limits import by_address
 from web.http.releases import HEADER, release_shown
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set
@@ -37,7 +37,7 @@ def userinfo(bearer: Bearer) -> Response:
 
 @openid.post("/oauth/introspect")
 @checks_its_client
-@limited_by_address
+@by_address
 def introspect() -> ResponseReturnValue:
     """Return whether a token is active, with its metadata (RFC 7662)."""
     server = authorization_server()

@@ -11,7 +11,7 @@ from domain.oauth.registration import registrations as domain
 from web.http.access import checks_its_client, find_bearer
 from web.http.bearer_token import TokenLocation, presented_token
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.rate_limits import limit_registrations, limited_by_address
+from web.http.rate_limits import by_address, by_registrar
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send
 from web.services import settings
@@ -33,17 +33,20 @@ def only_while_it_is_on() -> None:
 
 @registration.post("")
 @checks_its_client
-@limited_by_address
+@by_address
 def register() -> ResponseReturnValue:
     """Register a client (RFC 7591 section 3.1)."""
-    registrar_id = _registrar_id()
-    limit_registrations()
+    return _register(_registrar_id())
+
+
+@by_registrar
+def _register(registrar_id: int | None) -> ResponseReturnValue:
     return send(domain.register(_body(), registrar_id, context=oauth_context()))
 
 
 @registration.get("/<uid>")
 @checks_its_client
-@limited_by_address
+@by_address
 def show(uid: str) -> ResponseReturnValue:
     """Return the registration of a client (RFC 7592 section 2.1)."""
     context = oauth_context()
@@ -53,7 +56,7 @@ def show(uid: str) -> ResponseReturnValue:
 
 @registration.put("/<uid>")
 @checks_its_client
-@limited_by_address
+@by_address
 def change(uid: str) -> ResponseReturnValue:
     """Replace the metadata of a client (RFC 7592 section 2.2)."""
     context = oauth_context()
@@ -63,7 +66,7 @@ def change(uid: str) -> ResponseReturnValue:
 
 @registration.delete("/<uid>")
 @checks_its_client
-@limited_by_address
+@by_address
 def remove(uid: str) -> ResponseReturnValue:
     """Delete a client (RFC 7592 section 2.3)."""
     context = oauth_context()

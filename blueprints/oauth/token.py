@@ -16,7 +16,7 @@ from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.key_proofs import check_key
-from web.http.rate_limits import limited_by_address
+from web.http.rate_limits import by_address
 from web.metrics import count_token
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.services import now, services, settings
@@ -30,7 +30,7 @@ _LONGEST_PUSH = 32_768
 
 @token.post("/token")
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
-@limited_by_address
+@by_address
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
     asked = request_in_form()
@@ -42,7 +42,7 @@ def issue() -> ResponseReturnValue:
 
 @token.post("/par")
 @checks_its_client
-@limited_by_address
+@by_address
 def push() -> ResponseReturnValue:
     """Store a pushed authorization request (RFC 9126 section 2)."""
     request.max_content_length = _LONGEST_PUSH
@@ -52,7 +52,7 @@ def push() -> ResponseReturnValue:
 
 @token.post("/authorize_device")
 @checks_its_client
-@limited_by_address
+@by_address
 def authorize_device() -> ResponseReturnValue:
     """Issue a device code and a user code (RFC 8628 section 3.1)."""
     if not settings().oauth2_device_grant_flow:
@@ -64,7 +64,7 @@ def authorize_device() -> ResponseReturnValue:
 
 @token.post("/revoke")
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
-@limited_by_address
+@by_address
 def revoke() -> ResponseReturnValue:
     """Revoke a pair of tokens (RFC 7009)."""
     server = authorization_server()

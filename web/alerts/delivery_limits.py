@@ -1,22 +1,27 @@
 """The rate limit of deliveries to an integration."""
 
-from datetime import datetime
+from flask import g
+from flask_limiter import RateLimitExceeded
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.receiving.receivers import MetricsOverLimitError, OverLimitError, Receiver
-from web.http.rate_limits import take
+from web.http.rate_limits import by_integration
+from web.services import settings
 
 
-def check_rate(receiver: Receiver, limit: str, *, now: datetime) -> None:
-    """Count a delivery; raise OverLimitError if the limit is exceeded. No limit if it is empty."""
-    if not limit:
-        return
-    status = take(limit, "alerts", str(receiver.integration_id), now=now)
-    if status.is_over:
-        _refuse(receiver, limit, status.retry_after(now))
+def check_rate(receiver: Receiver) -> None:
+    """Count a delivery; raise OverLimitError above ALERT_RATE_LIMIT."""
+    g.integration_id = receiver.integration_id
+    try:
+        _count_delivery()
+    except RateLimitExceeded:
+        is_metrics = receiver.type is IntegrationType.PROMETHEUS
+        kind = MetricsOverLimitError if is_metrics else OverLimitError
+        rate = settings().alert_rate_limit.replace("/", " per ")
+        message = f"This integration accepts {rate}."
+        raise kind(message) from None
 
 
-def _refuse(receiver: Receiver, limit: str, retry_after: int) -> None:
-    kind = MetricsOverLimitError if receiver.type is IntegrationType.PROMETHEUS else OverLimitError
-    message = f"This integration accepts {limit.replace('/', ' per ')}."
-    raise kind(message, retry_after=retry_after)
+@by_integration
+def _count_delivery() -> None:
+    """Count it, which is all: the delivery itself is stored by the caller."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import Any, cast
 
 from flask import flash, g, redirect, request, url_for
@@ -32,7 +33,7 @@ from web.http.bearer_token import (
 from web.http.endpoints import Mark
 from web.http.key_proofs import check_key
 from web.http.public_urls import current_path
-from web.http.rate_limits import check_api_rate
+from web.http.rate_limits import by_api_user
 from web.services import now, services, settings
 
 
@@ -190,8 +191,14 @@ def bearer(*accepted: str) -> Mark:
     """Require a token with one of these scopes; the view gets it as `bearer`."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        @by_api_user
+        @wraps(view)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            return view(*args, bearer=_admit(accepted), **kwargs)
+
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            return view(*args, bearer=_bearer(accepted), **kwargs)
+            _identify()
+            return counted(*args, **kwargs)
 
         return guarded
 
@@ -200,21 +207,34 @@ def bearer(*accepted: str) -> Mark:
 
 def find_bearer(*accepted: str) -> Bearer | None:
     """Return the token of a request, or None without one; an invalid token is an error."""
-    return None if presented_token(*API_LOCATIONS) is None else _bearer(accepted)
+    if presented_token(*API_LOCATIONS) is None:
+        return None
+    _identify()
+    return _admit_counted(accepted)
 
 
-def _bearer(accepted: tuple[str, ...]) -> Bearer:
-    moment, connection = now(), services().connections
+def _identify() -> None:
+    """Note the bearer, or why there is none: the request is counted before either is used."""
     try:
-        found = _api_bearer(moment)
-    except (ProtocolError, BearerRefusedError):
-        check_api_rate(None)
-        raise
-    check_api_rate(found.user_id)
+        found = _api_bearer(now())
+    except (ProtocolError, BearerRefusedError) as refusal:
+        g.api_caller = refusal
+    else:
+        g.api_caller, g.limited_user_id = found, found.user_id
+
+
+def _admit(accepted: tuple[str, ...]) -> Bearer:
+    """Return the noted bearer if it has one of these scopes; raise the noted refusal."""
+    found: Bearer | ProtocolError | BearerRefusedError = g.api_caller
+    if isinstance(found, Exception):
+        raise found
     found.require(*accepted)
-    record_use(found, address=request.remote_addr, connection=connection, now=moment)
+    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
     g.bearer = found
     return found
+
+
+_admit_counted = by_api_user(_admit)
 
 
 def _api_bearer(moment: datetime) -> Bearer:

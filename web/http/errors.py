@@ -33,7 +33,6 @@ from domain.errors import (
     NotFoundError,
     QueryError,
     TooManyAttemptsError,
-    TooManyRequestsError,
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
@@ -60,7 +59,6 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (MetricsOverLimitError, 503),
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
-    (TooManyRequestsError, 429),
     (ConflictError, 409),
     (QueryError, 400),
     (InvalidError, 422),
@@ -143,7 +141,7 @@ def _answer_known(error: Exception) -> Response:
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
-    if isinstance(error, OverLimitError | TooManyAttemptsError | TooManyRequestsError):
+    if isinstance(error, TooManyAttemptsError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return {"WWW-Authenticate": _challenge(error)}

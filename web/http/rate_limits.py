@@ -1,32 +1,79 @@
-"""Rate limits and their response headers.
+"""Rate limits, which Flask-Limiter counts: what each is for, whose requests it counts, the headers.
 
-Limited are the API by user, a few OAuth endpoints by IP address and, if configured, pages.
-Receivers are limited in `web/alerts/delivery_limits.py`. Other requests are not counted, and
-responses have no headers while their limit is switched off.
+The API is limited by user, a few OAuth endpoints by IP address, receivers by integration and, if
+configured, pages by user. A limit that is switched off counts nothing and adds no headers.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache, partial, wraps
-from typing import Any, TypeVar, cast
+from math import ceil
+from typing import Any, NamedTuple
 
-from flask import Flask, Response, after_this_request, request
+from flask import Flask, Response, g
+from flask_limiter import RequestLimit
 from flask_login import current_user
-from limits import RateLimitItem, parse_many
 
-from domain.errors import TooManyRequestsError
-from domain.ip_addresses import client_prefix
+from domain.clock import system_clock
+from web.extensions import client_address, limiter
 from web.http.endpoints import page_blueprints
-from web.services import now, services, settings
+from web.limit_storage import storage_configuration
+from web.services import settings
+from web.settings.reader import Settings
 
-View = TypeVar("View", bound=Callable[..., Any])
+#: IP addresses, at all views with this mark together.
+by_address = limiter.shared_limit(
+    lambda: settings().oauth_rate_limit, "oauth", key_func=client_address
+)
+#: IP addresses that register clients.
+by_registrar = limiter.shared_limit(
+    lambda: settings().client_registration_rate_limit, "registrations", key_func=client_address
+)
+#: Users of the API, and IP addresses without a valid token.
+by_api_user = limiter.shared_limit(lambda: settings().api_rate_limit, "api")
+#: Integrations: the caller notes `g.integration_id`.
+by_integration = limiter.shared_limit(
+    lambda: settings().alert_rate_limit, "alerts", key_func=lambda: str(g.integration_id)
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RateLimitStatus:
-    """How much of a limit is used up, and when it begins anew."""
+def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
+    """Return the configuration of Flask-Limiter."""
+    return {
+        **storage_configuration(settings_at_start.ratelimit_storage_uri),
+        "RATELIMIT_KEY_PREFIX": "gatebell",
+        # All rates of a limit count, also those after the first one that is used up.
+        "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
+        # What the library checks before a view is called, which `start_limits` confines to pages.
+        "RATELIMIT_APPLICATION": lambda: settings().page_rate_limit,
+    }
 
+
+def start_limits(app: Flask) -> None:
+    """Start Flask-Limiter, with its check before the view at pages alone.
+
+    All other limits are checked when a decorated function is called, and a check of nothing costs
+    a tenth of what a token check does.
+    """
+    app.after_request(_add_headers)
+    limiter.init_app(app)
+    check_application_limits = app.before_request_funcs[None].pop()
+    for name in page_blueprints(app):
+        hooks = app.before_request_funcs.setdefault(name, [])
+        hooks[:0] = [_note_visitor, check_application_limits]
+
+
+def _note_visitor() -> None:
+    """Note who opens a page.
+
+    The library takes every error below its own checks for one of the store, so that the database
+    is asked here.
+    """
+    if settings().page_rate_limit and current_user.is_authenticated:
+        g.limited_user_id = current_user.id
+
+
+class _Status(NamedTuple):
+    """How much of a rate is used up."""
+
+    is_exceeded: bool
     limit: int
     #: Requests in this window, including this one and refused ones.
     observed: int
@@ -38,110 +85,36 @@ class RateLimitStatus:
         """Requests left in this window."""
         return max(0, self.limit - self.observed)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether this request exceeds the limit."""
-        return self.observed > self.limit
 
-    def retry_after(self, now: datetime) -> int:
-        """Return the seconds until the next window, at least 1."""
-        return max(1, self.reset_at - int(now.timestamp()))
+def _add_headers(response: Response) -> Response:
+    """Add the headers of the rate that a client has to heed first, if requests were counted.
 
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the rate limit headers."""
-        return (
-            ("RateLimit-Limit", str(self.limit)),
-            ("RateLimit-Observed", str(self.observed)),
-            ("RateLimit-Remaining", str(self.remaining)),
-            ("RateLimit-Reset", str(self.reset_at)),
-        )
-
-
-def take(limit: str, *subject: str, now: datetime) -> RateLimitStatus:
-    """Count a request and return the status of its limit; the response gets it as headers.
-
-    `limit` is a non-empty setting such as `600/minute` or `10/second;600/hour`; of several rates
-    the one with the fewest requests left counts. Windows are aligned with the clock and not with
-    the first request, so that all hosts agree on them without a query.
+    The library's own writer has no RateLimit-Observed, adds Retry-After to every response, and
+    tells the shortest rate even if a longer one is nearly used up.
     """
-    statuses = [_count(rate, subject, now) for rate in _rates(limit)]
-    tightest = min(statuses, key=lambda status: (status.remaining, -status.reset_at))
-    if any(status.is_over for status in statuses):
-        over = [status for status in statuses if status.is_over]
-        tightest = max(over, key=lambda status: status.reset_at)
-    after_this_request(partial(_add_headers, tightest))
-    return tightest
-
-
-@lru_cache(maxsize=64)
-def _rates(limit: str) -> tuple[RateLimitItem, ...]:
-    return tuple(parse_many(limit))
-
-
-def _count(rate: RateLimitItem, subject: tuple[str, ...], now: datetime) -> RateLimitStatus:
-    seconds = rate.get_expiry()
-    window = int(now.timestamp()) // seconds
-    key = "/".join(("gatebell", *subject, str(seconds), str(window)))
-    observed = services().counters.add(key, seconds=seconds)
-    return RateLimitStatus(limit=rate.amount, observed=observed, reset_at=(window + 1) * seconds)
-
-
-def _add_headers(status: RateLimitStatus, response: Response) -> Response:
+    limits = limiter.current_limits
+    if not limits:
+        return response
+    try:
+        statuses = [_status(each) for each in limits]
+    except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
+        return response
+    told = min(statuses, key=lambda each: (not each.is_exceeded, each.remaining, -each.reset_at))
     headers = response.headers
-    is_told = "RateLimit-Limit" in headers  # of another limit: the last word counts
-    for name, value in status.headers():
-        if is_told:
-            headers[name] = value
-        else:
-            headers.add(name, value)
+    headers.add("RateLimit-Limit", str(told.limit))
+    headers.add("RateLimit-Observed", str(told.observed))
+    headers.add("RateLimit-Remaining", str(told.remaining))
+    headers.add("RateLimit-Reset", str(told.reset_at))
+    if told.is_exceeded:
+        headers["Retry-After"] = str(max(1, told.reset_at - int(system_clock().timestamp())))
     return response
 
 
-def _check(limit: str, *subject: str) -> None:
-    """Count a request, if there is a limit; raise TooManyRequestsError above it."""
-    if not limit:
-        return
-    moment = now()
-    status = take(limit, *subject, now=moment)
-    if status.is_over:
-        raise TooManyRequestsError(retry_after=status.retry_after(moment))
-
-
-def check_api_rate(user_id: int | None) -> None:
-    """Count a request to the API: for the token's user, or for the IP address without one."""
-    who = _address() if user_id is None else f"user-{user_id}"
-    _check(settings().api_rate_limit, "api", who)
-
-
-def limit_registrations() -> None:
-    """Limit client registrations from one IP address."""
-    _check(settings().client_registration_rate_limit, "registrations", _address())
-
-
-def limited_by_address(view: View) -> View:
-    """Limit the requests of one IP address to all views with this mark together."""
-
-    @wraps(view)
-    def limited(*args: Any, **kwargs: Any) -> Any:
-        _check(settings().oauth_rate_limit, "oauth", _address())
-        return view(*args, **kwargs)
-
-    return cast("View", limited)
-
-
-def limit_pages(app: Flask) -> None:
-    """Limit requests for pages."""
-    for name in page_blueprints(app):
-        app.before_request_funcs.setdefault(name, []).insert(0, _check_page)
-
-
-def _check_page() -> None:
-    limit = settings().page_rate_limit
-    if limit:
-        is_known = current_user.is_authenticated
-        _check(limit, "pages", f"user-{current_user.id}" if is_known else _address())
-
-
-def _address() -> str:
-    """Return the client's IP address as a subject; only trusted proxies can set it."""
-    return client_prefix(request.remote_addr or "")
+def _status(counted: RequestLimit) -> _Status:
+    storage = counted.limiter.storage
+    return _Status(
+        is_exceeded=counted.breached,
+        limit=counted.limit.amount,
+        observed=storage.get(counted.key),
+        reset_at=ceil(storage.get_expiry(counted.key)),
+    )

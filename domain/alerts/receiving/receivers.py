@@ -36,12 +36,7 @@ class DisabledReceiverError(ForbiddenError):
 
 
 class OverLimitError(DomainError):
-    """The rate limit is exceeded; `retry_after` is in seconds."""
-
-    def __init__(self, message: str, *, retry_after: int) -> None:
-        """Keep the seconds to wait."""
-        super().__init__(message)
-        self.retry_after = retry_after
+    """The rate limit is exceeded."""
 
 
 class MetricsOverLimitError(OverLimitError):

@@ -11,6 +11,7 @@ from time import sleep, time
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user, get_user
@@ -186,11 +187,49 @@ def test_what_has_no_limit_has_no_headers_either(limited: Callable[..., FlaskCli
 
 
 @pytest.mark.spec("L1")
-def test_of_several_rates_the_tightest_is_told(limited: Callable[..., FlaskClient]) -> None:
-    client = limited(oauth_rate_limit="100/month;2/day")
+@pytest.mark.parametrize("rates", ["100/month;2/day", "2/month;100/day"])
+def test_of_several_rates_the_tightest_is_told(
+    limited: Callable[..., FlaskClient], rates: str
+) -> None:
+    client = limited(oauth_rate_limit=rates)
     answers = [client.post("/oauth/token") for _ in range(3)]
     assert [rate_limit_headers(answer) for answer in answers] == [(2, 1, 1), (2, 2, 0), (2, 3, 0)]
     assert answers[2].status_code == 429
+
+
+@pytest.mark.spec("L1")
+def test_after_one_rate_is_used_up_the_others_go_on_counting(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(oauth_rate_limit="1/day;3/month")
+    told = [rate_limit_headers(client.post("/oauth/token")) for _ in range(4)]
+    assert told == [(1, 1, 0), (1, 2, 0), (1, 3, 0), (3, 4, 0)]
+
+
+@pytest.mark.spec("L1")
+def test_the_limit_of_pages_holds_for_no_interface(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(page_rate_limit="1/day", api_rate_limit="", oauth_rate_limit="")
+    token = token_of(client, "alice")
+    for path in ("/user", "/personal_access_tokens"):
+        answers = [call(client, token, path) for _ in range(3)]
+        assert {answer.status_code for answer in answers} == {200}, path
+        assert not any(has_headers(answer) for answer in answers), path
+    assert {client.post("/oauth/token").status_code for _ in range(3)} == {400}
+
+
+@pytest.mark.spec("L1")
+def test_a_refusal_for_another_reason_keeps_its_own_retry_after(
+    limited: Callable[..., FlaskClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = limited(oauth_rate_limit="9/day")
+
+    def away(*_args: object) -> None:
+        raise OperationalError("SELECT 1", {}, Exception("away"))
+
+    monkeypatch.setattr("blueprints.oauth.token.request_in_form", away)
+    answer = client.post("/oauth/token")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert rate_limit_headers(answer) == (9, 1, 8)
 
 
 @pytest.mark.spec("L1")
@@ -277,7 +316,7 @@ def test_a_client_of_ipv6_is_its_network(limited: Callable[..., FlaskClient]) ->
         assert [answer.status_code for answer in answers] == expected, (first, second)
 
 
-def test_no_hook_of_the_library_runs_for_requests_without_a_limit(app: Flask) -> None:
-    hooks = [*app.before_request_funcs.get(None, ()), *app.after_request_funcs.get(None, ())]
-    assert not [hook for hook in hooks if "flask_limiter" in getattr(hook, "__module__", "")]
-    assert not [hook for hook in hooks if "imiter" in repr(hook)]
+def test_the_library_looks_for_limits_before_the_view_at_pages_alone(app: Flask) -> None:
+    hooks = app.before_request_funcs
+    assert not [hook for hook in hooks.get(None, ()) if "imiter" in repr(hook)]
+    assert [hook for hook in hooks["sessions"] if "imiter" in repr(hook)]
