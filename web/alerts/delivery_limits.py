@@ -1,7 +1,7 @@
 """The rate limit of deliveries to an integration."""
 
 from flask import g
-from flask_limiter import RateLimitExceeded
+from werkzeug.exceptions import TooManyRequests
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.receiving.receivers import MetricsOverLimitError, OverLimitError, Receiver
@@ -14,7 +14,7 @@ def check_rate(receiver: Receiver) -> None:
     g.integration_id = receiver.integration_id
     try:
         _count_delivery()
-    except RateLimitExceeded:
+    except TooManyRequests:
         is_metrics = receiver.type is IntegrationType.PROMETHEUS
         kind = MetricsOverLimitError if is_metrics else OverLimitError
         rate = settings().alert_rate_limit.replace("/", " per ")
