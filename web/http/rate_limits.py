@@ -32,7 +32,8 @@ class Limit:
 
     Flask-Limiter's own decorator counts in a shared store, and in memory while that is away. What
     this process counts needs no fallback and goes to the strategy of the library at once: the way
-    through its decorator takes as long as a third of a token check (docs/adr/0033-flask-limiter-counts.md).
+    through its decorator takes as long as a third of a token check
+    (docs/adr/0033-flask-limiter-counts.md).
     """
 
     def __init__(
