@@ -4,12 +4,12 @@ from flask import Flask
 
 from blueprints import register_blueprints
 from domain.clock import Clock, system_clock
+from web.access.rate_limits import start_limits
 from web.audit_stream import log_audit_events
 from web.commands import register_commands
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
-from web.http.rate_limits import start_limits
 from web.http.request_log import log_requests
 from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers

@@ -14,8 +14,8 @@ from domain.oauth.clients.secrets import end_secret, list_secrets, renew_secret
 from domain.oauth.clients.views import ApplicationPage, get_page
 from domain.oauth.scopes import views
 from forms.application import ApplicationForm, RenewalForm
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.access import get_current_user
 from web.http.audit_events import record_event
 from web.oauth.endpoint_urls import endpoints
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret

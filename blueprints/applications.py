@@ -7,8 +7,8 @@ from blueprints.application_pages import ApplicationPages
 from domain.oauth.clients.applications import ApplicationView, get_own
 from domain.oauth.clients.views import list_own
 from forms.application import ApplicationForm
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.endpoints import PageBlueprint
 from web.services import now
 

@@ -3,7 +3,7 @@
 from flask import Response
 from flask.typing import ResponseReturnValue
 
-from web.http.access import open_to_anyone
+from web.access.marks import open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 
 git = MachineBlueprint("git", __name__, errors=ErrorFormat.PAGE)

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from web.access.marks import open_to_anyone
 from web.admin.instance_state import worker_seen_at
-from web.http.access import open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network

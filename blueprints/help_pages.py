@@ -4,7 +4,7 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.error_help import ERRORS
-from web.http.access import open_to_anyone
+from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
 
 help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")

@@ -8,8 +8,8 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.listing.queries import open_alerts
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.projects.access import my_projects, visible_groups
+from web.access.marks import get_current_user, open_to_anyone, signed_in, viewer
 from web.extensions import db
-from web.http.access import get_current_user, open_to_anyone, signed_in, viewer
 from web.http.endpoints import PageBlueprint
 from web.server.bootstrap import has_first_password
 from web.services import now, settings

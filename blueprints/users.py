@@ -5,8 +5,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.oauth.openid.avatars import avatar_path
 from domain.projects.people import get_person
+from web.access.marks import signed_in, viewer
 from web.extensions import db
-from web.http.access import signed_in, viewer
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import with_base_path
 

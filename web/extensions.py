@@ -25,5 +25,5 @@ def client_or_user() -> str:
 db = SQLAlchemy(session_options={"expire_on_commit": False})
 login_manager = LoginManager()
 csrf = CSRFProtect()
-#: The limits themselves are in `web/http/rate_limits.py`.
+#: The limits themselves are in `web/access/rate_limits.py`.
 limiter = Limiter(client_or_user)

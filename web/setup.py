@@ -9,6 +9,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
+from web.access.rate_limits import limiter_configuration
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine, prepare_engine
 from web.database.write_probe import WriteProbe
@@ -16,7 +17,6 @@ from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
-from web.http.rate_limits import limiter_configuration
 from web.pages.sessions import PageSessions
 from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services

@@ -10,8 +10,8 @@ from domain.oauth.personal_tokens.lists import TokenFilter
 from domain.oauth.personal_tokens.tokens import NewToken, TokenDetails, create_token
 from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.endpoints import PageBlueprint
 from web.services import now, services
 

@@ -11,8 +11,8 @@ from domain.accounts.signing_in.sessions import (
 from domain.audit.events import Event, EventKind
 from domain.audit.log import EventFilter, page_of_events
 from domain.oauth.clients.user_agents import device_in_words
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links

@@ -9,8 +9,8 @@ from domain.oauth.consent.authorized_applications import (
     revoke_authorized,
     revoke_without_application,
 )
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.services import now

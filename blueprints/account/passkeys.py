@@ -14,8 +14,8 @@ from forms.second_factors import (
     PasskeyNameForm,
     PasswordConfirmationForm,
 )
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import (

@@ -13,9 +13,9 @@ from domain.database.locks import release_locks
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
+from web.access.marks import get_current_user, signed_in
 from web.admin.personal_data import export_file
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import find_relying_party

@@ -14,8 +14,8 @@ from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
 from forms.second_factors import AuthenticatorForm, PasswordConfirmationForm
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.pages.qr_codes import qr_code

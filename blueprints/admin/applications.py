@@ -12,8 +12,8 @@ from domain.oauth.clients.directory import (
     page_of_applications,
 )
 from forms.instance_application import InstanceApplicationForm
+from web.access.marks import administrator
 from web.extensions import db
-from web.http.access import administrator
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now

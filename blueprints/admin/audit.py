@@ -6,8 +6,8 @@ from flask.typing import ResponseReturnValue
 from domain.audit.log import EventView, page_of_events
 from domain.database.paging import Page
 from forms.audit import AuditFilterForm
+from web.access.marks import administrator
 from web.extensions import db
-from web.http.access import administrator
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query

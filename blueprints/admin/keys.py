@@ -8,8 +8,8 @@ from domain.oauth.openid.key_lifecycle import list_key_lifecycle
 from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, KeyRotation
 from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
+from web.access.marks import administrator
 from web.extensions import db
-from web.http.access import administrator
 from web.http.audit_events import record_event
 from web.services import now, services, settings
 

@@ -7,9 +7,9 @@ from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries.recent import recent_deliveries
 from domain.oauth.clients.directory import count_applications
 from domain.projects.totals import count_namespaces
+from web.access.marks import administrator
 from web.admin.instance_state import state_of_the_instance
 from web.extensions import db
-from web.http.access import administrator
 
 overview = Blueprint("overview", __name__)
 _MOST_DELIVERIES = 5

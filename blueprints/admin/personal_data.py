@@ -8,9 +8,9 @@ from domain.accounts.users import UserView, get_user
 from domain.errors import InvalidError, NotFoundError
 from domain.personal_data.erasure import count_applications
 from forms.erasure import DELETE, ErasureForm
+from web.access.marks import administrator, administrator_afresh, get_current_user
 from web.admin.personal_data import erase, export_file
 from web.extensions import db
-from web.http.access import administrator, administrator_afresh, get_current_user
 
 personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
 

@@ -5,10 +5,10 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
 from forms.instance_settings import SettingsForm, form_for
+from web.access.marks import administrator
 from web.admin.setting_changes import forget_setting, store_setting, stored_settings
 from web.admin.setting_views import SectionView, section_views, title_of
 from web.extensions import db
-from web.http.access import administrator
 from web.services import now, services
 from web.settings.reader import SettingsError
 

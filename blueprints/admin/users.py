@@ -28,8 +28,8 @@ from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.projects.access import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
+from web.access.marks import administrator, administrator_afresh, get_current_user
 from web.extensions import db
-from web.http.access import administrator, administrator_afresh, get_current_user
 from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query

@@ -22,9 +22,9 @@ from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
+from web.access.marks import get_current_user, project_member
 from web.alerts.files import alert_file
 from web.extensions import db
-from web.http.access import get_current_user, project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query

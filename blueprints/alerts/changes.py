@@ -16,8 +16,8 @@ from domain.audit.events import Actor
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.alert_query import read_query
+from web.access.marks import get_current_user, project_member
 from web.extensions import db
-from web.http.access import get_current_user, project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.filters import pluralize, visible
 from web.services import now

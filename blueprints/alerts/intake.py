@@ -21,8 +21,8 @@ from domain.alerts.storing.intake_result import IntakeResult
 from domain.clock import Stopwatch, start_stopwatch
 from domain.database.statements import KeptConnection
 from domain.errors import DomainError
+from web.access.marks import checks_its_key
 from web.alerts.delivery_limits import check_rate
-from web.http.access import checks_its_key
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.errors import status_of
 from web.http.json_responses import json_response

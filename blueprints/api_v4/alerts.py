@@ -13,14 +13,14 @@ from domain.clock import written
 from domain.database.list_queries import check_known
 from domain.oauth.presented_tokens.bearer import Bearer
 from forms.alert_query import PARAMETERS, read_query
+from web.access.bearer_token import QUERY_TOKENS
+from web.access.marks import bearer as with_bearer
 from web.alerts.files import alert_file
 from web.api import parameters as read
 from web.api.cursor_pages import cursor_response, list_query
 from web.api.links import page_size
 from web.api.projects import actor_of, project_of
 from web.extensions import db
-from web.http.access import bearer as with_bearer
-from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
 from web.http.public_urls import public_url
 from web.services import now, reading

@@ -11,10 +11,10 @@ from domain.oauth.clients.applications import ApplicationDetails, ApplicationVie
 from domain.oauth.clients.directory import list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.access.marks import bearer as with_bearer
 from web.api import parameters as read
 from web.api.offset_pages import list_query, offset_response, requested_page
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.services import now, services, settings

@@ -9,10 +9,10 @@ from domain.audit import log as audit_log
 from domain.audit.log import EventFilter
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.access.marks import bearer as with_bearer
 from web.api import parameters as read
 from web.api.offset_pages import list_query, offset_response, requested_page
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.json_responses import json_response
 
 audit_events = Blueprint("audit_events", __name__)

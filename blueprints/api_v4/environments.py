@@ -10,11 +10,11 @@ from domain.alerts.environments import EnvironmentFilter, EnvironmentView
 from domain.clock import written
 from domain.errors import InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.access.marks import bearer as with_bearer
 from web.api import parameters as read
 from web.api.offset_pages import list_query, offset_response, requested_page
 from web.api.projects import project_of
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.json_responses import json_response
 from web.services import now
 

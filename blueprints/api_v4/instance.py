@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from domain.oauth.presented_tokens.bearer import Bearer
-from web.http.access import bearer as with_bearer
+from web.access.marks import bearer as with_bearer
 from web.http.json_responses import json_response
 from web.services import settings
 

@@ -15,6 +15,7 @@ from domain.oauth.personal_tokens.made_by_applications import (
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.scopes import BY_NAME
+from web.access.marks import bearer as with_bearer
 from web.api import parameters as read
 from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
@@ -28,7 +29,6 @@ from web.api.token_parameters import (
     token_query,
 )
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.services import now, services

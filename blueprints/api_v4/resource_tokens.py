@@ -18,6 +18,7 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.access import get_group_for, get_project_for
 from domain.projects.references import group_path, project_path
 from domain.projects.views import Namespace, Viewer
+from web.access.marks import bearer as with_bearer
 from web.api import parameters as read
 from web.api.offset_pages import offset_response, requested_page
 from web.api.rotation import rotating_bearer
@@ -31,7 +32,6 @@ from web.api.token_parameters import (
     token_query,
 )
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.services import now, services

@@ -8,10 +8,10 @@ from domain.accounts.administration import get_account
 from domain.accounts.users import get_user
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.access.marks import bearer as with_bearer
 from web.admin.personal_data import erase, exported
 from web.api import parameters as read
 from web.extensions import db
-from web.http.access import bearer as with_bearer
 from web.http.json_responses import json_response
 from web.services import settings
 

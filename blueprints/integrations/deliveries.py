@@ -13,9 +13,9 @@ from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.errors import DomainError
 from domain.projects.views import ProjectView
+from web.access.marks import project_member
 from web.alerts.page_deliveries import page_delivery
 from web.extensions import db
-from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.http.errors import status_of
 from web.pages.links import page_links

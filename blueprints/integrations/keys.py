@@ -11,9 +11,9 @@ from domain.errors import ConflictError
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
+from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
 from web.extensions import db
-from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_of
 from web.services import now, services

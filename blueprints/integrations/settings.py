@@ -23,9 +23,9 @@ from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm
 from forms.mapping import MappingForm
+from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
 from web.extensions import db
-from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_context, integration_of
 from web.services import now, reading

@@ -14,8 +14,8 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.errors import DomainError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
+from web.access.marks import project_member
 from web.alerts.page_deliveries import page_delivery
-from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.namespaces import integration_of
 from web.services import now, reading, services, settings

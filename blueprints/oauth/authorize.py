@@ -18,8 +18,8 @@ from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.messages import ProtocolError, ProtocolRequest
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
+from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
-from web.http.access import get_current_user, open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.oauth.authorization_url import authorization_url, read_asked_at, with_asked_at
 from web.oauth.binding import authorization_server, request_from, request_in_query, send

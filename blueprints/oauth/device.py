@@ -12,8 +12,8 @@ from domain.oauth.devices.authorizations import Decision, DeviceRequest
 from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
 from domain.oauth.scopes import views as scope_views
 from forms.device import UserCodeForm
+from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, open_to_anyone, signed_in
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import public_url
 from web.oauth.binding import oauth_context

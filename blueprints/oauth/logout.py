@@ -10,8 +10,8 @@ from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import logout as domain
 from domain.oauth.endpoints.logout import LogoutRequest, LogoutStep
 from domain.oauth.messages import ProtocolError, ProtocolRequest
+from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
-from web.http.access import get_current_user, open_to_anyone
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.oauth.binding import request_in_form, request_in_query, send

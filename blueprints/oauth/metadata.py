@@ -6,7 +6,7 @@ from flask import Response, jsonify
 
 from domain.errors import NotFoundError
 from domain.oauth import discovery as documents
-from web.http.access import open_to_anyone
+from web.access.marks import open_to_anyone
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.public_urls import path_of

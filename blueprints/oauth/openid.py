@@ -8,10 +8,10 @@ from domain.oauth.openid.avatars import draw_avatar
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.version import Release
-from web.http.access import checks_its_client, oauth_bearer, open_to_anyone
+from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
+from web.access.rate_limits import by_address
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.rate_limits import by_address
 from web.http.releases import HEADER, release_shown
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set

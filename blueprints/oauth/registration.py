@@ -8,10 +8,10 @@ from domain.alerts.reading.body import read_object
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.registration import registrations as domain
-from web.http.access import checks_its_client, find_bearer
-from web.http.bearer_token import TokenLocation, presented_token
+from web.access.bearer_token import TokenLocation, presented_token
+from web.access.marks import checks_its_client, find_bearer
+from web.access.rate_limits import by_address, by_registrar
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.rate_limits import by_address, by_registrar
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send
 from web.services import settings

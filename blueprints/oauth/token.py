@@ -10,13 +10,13 @@ from domain.oauth.presented_tokens.bearer import (
     Refusal,
     get_access_token_bearer,
 )
-from web.http.access import checks_its_client, open_to_anyone
-from web.http.bearer_token import OAUTH_LOCATIONS, presented_token
+from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
+from web.access.key_proofs import check_key
+from web.access.marks import checks_its_client, open_to_anyone
+from web.access.rate_limits import by_address
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
-from web.http.key_proofs import check_key
-from web.http.rate_limits import by_address
 from web.metrics import count_token
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.services import now, services, settings

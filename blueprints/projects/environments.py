@@ -14,8 +14,8 @@ from domain.database.list_queries import words
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.environment import EnvironmentForm
+from web.access.marks import project_member
 from web.extensions import db
-from web.http.access import project_member
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query

@@ -11,8 +11,8 @@ from domain.projects.creation import create_group, make_owner
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
+from web.access.marks import get_current_user, signed_in, viewer
 from web.extensions import db
-from web.http.access import get_current_user, signed_in, viewer
 from web.http.endpoints import PageBlueprint
 from web.http.routes import reserved_names
 from web.services import now

@@ -18,8 +18,8 @@ from domain.projects.members import (
 )
 from domain.projects.views import GroupView, ProjectView
 from forms.member import MemberForm, RoleForm
+from web.access.marks import get_current_user, viewer
 from web.extensions import db
-from web.http.access import get_current_user, viewer
 from web.http.audit_events import record_event
 from web.services import now
 

@@ -15,8 +15,8 @@ from domain.projects.access import get_group, get_project, visible_groups
 from domain.projects.creation import change_visibility, create_project, make_owner
 from domain.projects.views import ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
+from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.extensions import db
-from web.http.access import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names

@@ -15,8 +15,8 @@ from domain.oauth.personal_tokens.tokens import NewToken, TokenDetails
 from domain.projects.access import get_group_for
 from domain.projects.views import GroupView, Namespace, ProjectView
 from forms.access_token import ResourceTokenForm
+from web.access.marks import project_member, signed_in, viewer
 from web.extensions import db
-from web.http.access import project_member, signed_in, viewer
 from web.http.endpoints import PageBlueprint
 from web.services import now, services
 

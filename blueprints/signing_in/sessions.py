@@ -24,8 +24,8 @@ from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.sign_in import SignInForm
 from forms.two_factor import PasskeyResponseForm
+from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
-from web.http.access import get_current_user, open_to_anyone, signed_in
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.oauth.binding import oauth_context, request_from

@@ -22,8 +22,8 @@ from domain.accounts.signing_in.sessions import (
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.two_factor import CodeForm, PasskeyResponseForm
+from web.access.marks import open_to_anyone
 from web.extensions import db
-from web.http.access import open_to_anyone
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import (

@@ -5,7 +5,7 @@ from werkzeug.exceptions import TooManyRequests
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.receiving.receivers import MetricsOverLimitError, OverLimitError, Receiver
-from web.http.rate_limits import by_integration
+from web.access.rate_limits import by_integration
 from web.services import settings
 
 

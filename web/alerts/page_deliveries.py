@@ -3,7 +3,7 @@
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
-from web.http.access import get_current_user
+from web.access.marks import get_current_user
 from web.services import now
 
 

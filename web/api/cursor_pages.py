@@ -8,8 +8,8 @@ from werkzeug.datastructures import MultiDict
 
 from domain.database.list_queries import check_known, one_of
 from domain.errors import QueryError
+from web.access.bearer_token import QUERY_TOKENS
 from web.api.links import link
-from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
 
 #: Pagination parameters that API clients send.

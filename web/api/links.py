@@ -4,8 +4,8 @@ from urllib.parse import urlencode
 
 from flask import request
 
+from web.access.bearer_token import QUERY_TOKENS
 from web.api.parameters import whole_number
-from web.http.bearer_token import QUERY_TOKENS
 from web.services import settings
 
 #: A larger number is no page number and no page size.

@@ -8,9 +8,9 @@ from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
 from domain.database.list_queries import check_known, one_of
+from web.access.bearer_token import QUERY_TOKENS
 from web.api.links import LARGEST_NUMBER, link, page_size
 from web.api.parameters import whole_number
-from web.http.bearer_token import QUERY_TOKENS
 from web.http.json_responses import json_response
 
 #: Pagination parameters that API clients send.

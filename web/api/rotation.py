@@ -7,10 +7,10 @@ from typing import Any, TypeVar, cast
 from domain.audit.events import Event, EventKind
 from domain.oauth.personal_tokens.tokens import end_family
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
+from web.access.bearer_token import API_LOCATIONS, presented_token
+from web.access.marks import bearer
 from web.extensions import db
-from web.http.access import bearer
 from web.http.audit_events import record_event
-from web.http.bearer_token import API_LOCATIONS, presented_token
 from web.http.errors import bearer_refusal
 from web.services import now, services
 

@@ -15,8 +15,8 @@ from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.users import UserView, find_active_user
 from domain.randomness import random_hex
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.access import get_current_user
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 

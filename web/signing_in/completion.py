@@ -14,8 +14,8 @@ from domain.accounts.signing_in.sessions import (
     open_sign_in,
 )
 from domain.audit.events import Event, EventKind
+from web.access.marks import get_current_user, load_current_user
 from web.extensions import db
-from web.http.access import get_current_user, load_current_user
 from web.http.audit_events import record_event
 from web.services import now, services, settings
 from web.signing_in.known_browsers import remember_browser

@@ -5,8 +5,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.signing_in.sessions import close_other_sign_ins
 from domain.audit.events import Event, EventKind
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.access import get_current_user
 from web.http.audit_events import record_event
 from web.signing_in.issued_recovery_codes import issue_recovery_codes
 

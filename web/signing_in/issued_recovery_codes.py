@@ -2,8 +2,8 @@
 
 from domain.accounts.factors.recovery_codes import renew_codes
 from domain.audit.events import Event, EventKind
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.access import get_current_user
 from web.http.audit_events import record_event
 from web.sealing.session_secrets import keep_secret, take_secret
 from web.services import now, services

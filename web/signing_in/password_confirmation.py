@@ -1,8 +1,8 @@
 """Confirms the current password before sensitive changes."""
 
 from domain.accounts.users import authenticate
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.access import get_current_user
 from web.services import now, services
 from web.signing_in.attempts import sign_in_attempt
 

@@ -24,16 +24,16 @@ from domain.oauth.presented_tokens.bearer import (
 )
 from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
-from web.extensions import db, login_manager
-from web.http.bearer_token import (
+from web.access.bearer_token import (
     API_LOCATIONS,
     USERINFO_LOCATIONS,
     presented_token,
 )
+from web.access.key_proofs import check_key
+from web.access.rate_limits import by_api_user
+from web.extensions import db, login_manager
 from web.http.endpoints import Mark
-from web.http.key_proofs import check_key
 from web.http.public_urls import current_path
-from web.http.rate_limits import by_api_user
 from web.services import now, services, settings
 
 
