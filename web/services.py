@@ -1,6 +1,7 @@
 """The services of an application, and access to those of the current one."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
@@ -53,18 +54,13 @@ class LiveSettings:
         """Return the settings in force, at most a second old."""
         # Others wait briefly for the thread that reads; while the database is unavailable, the last
         # known settings stay in force.
-        if self._are_old() and self._reading.acquire(timeout=_PATIENCE_SECONDS):
+        is_old = monotonic() - self._read_at > _REFRESH_SECONDS
+        if is_old and self._reading.acquire(timeout=_PATIENCE_SECONDS):
             try:
-                if self._are_old():
-                    began = monotonic()
-                    self._refresh()
-                    self._read_at = began
+                self._refresh()
             finally:
                 self._reading.release()
         return self._current
-
-    def _are_old(self) -> bool:
-        return monotonic() - self._read_at > _REFRESH_SECONDS
 
     def derived(self, make: Callable[[Settings], Made]) -> Made:
         """Return a value derived from the settings in force, computed once for each change."""
@@ -76,13 +72,15 @@ class LiveSettings:
         return cast("Made", made)
 
     def _refresh(self) -> None:
-        try:
+        began = monotonic()
+        if began - self._read_at <= _REFRESH_SECONDS:
+            return  # another thread has read them meanwhile
+        with suppress(SQLAlchemyError):
             stored: dict[str, str] = dict(self._connections.all(_SETTINGS))
-        except SQLAlchemyError:
-            return
-        current = override(self._environment, stored)
-        if current != self._current:  # keeps the derived values otherwise
-            self._current = current
+            current = override(self._environment, stored)
+            if current != self._current:  # keeps the derived values otherwise
+                self._current = current
+        self._read_at = began
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import wraps
 from typing import Any, cast
 
 from flask import flash, g, redirect, request, url_for
@@ -191,14 +190,9 @@ def bearer(*accepted: str) -> Mark:
     """Require a token with one of these scopes; the view gets it as `bearer`."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
-        @by_api_user
-        @wraps(view)
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            return view(*args, bearer=_admit(accepted), **kwargs)
-
         def guarded(*args: Any, **kwargs: Any) -> Any:
             _identify()
-            return counted(*args, **kwargs)
+            return view(*args, bearer=_admit(accepted), **kwargs)
 
         return guarded
 
@@ -210,7 +204,7 @@ def find_bearer(*accepted: str) -> Bearer | None:
     if presented_token(*API_LOCATIONS) is None:
         return None
     _identify()
-    return _admit_counted(accepted)
+    return _admit(accepted)
 
 
 def _identify() -> None:
@@ -223,6 +217,7 @@ def _identify() -> None:
         g.api_caller, g.limited_user_id = found, found.user_id
 
 
+@by_api_user
 def _admit(accepted: tuple[str, ...]) -> Bearer:
     """Return the noted bearer if it has one of these scopes; raise the noted refusal."""
     found: Bearer | ProtocolError | BearerRefusedError = g.api_caller
@@ -234,16 +229,12 @@ def _admit(accepted: tuple[str, ...]) -> Bearer:
     return found
 
 
-_admit_counted = by_api_user(_admit)
-
-
 def _api_bearer(moment: datetime) -> Bearer:
     token = presented_token(*API_LOCATIONS)
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    found = get_bearer(
-        token, connection=services().connections, keyring=services().keyring, now=moment
-    )
+    own = services()
+    found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
     check_key(found, token, now=moment)
     return found
 
