@@ -122,5 +122,5 @@ def _store(row: Group | Project, *, session: Session) -> None:
         with session.begin_nested():  # the error page still queries the database
             session.add(row)
     except IntegrityError as error:
-        message = f"“{row.path}” exists already."
+        message = f"“{row.path}” already exists."
         raise ConflictError(message, field="path") from error

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from sqlite3 import connect as open_sqlite
 from time import monotonic, sleep
+from typing import Any
 
 import psycopg
 import pytest
@@ -42,6 +43,12 @@ def locked(live: LiveGatebell) -> Iterator[None]:
         locker.execute("ROLLBACK")
 
 
+def kill_others(live: LiveGatebell, connection: psycopg.Connection[Any]) -> None:
+    """End all connections but one, those of the test itself among them."""
+    connection.execute(KILL_OTHERS)
+    live.engine().dispose()
+
+
 def ready(live: LiveGatebell) -> requests.Response:
     return requests.get(f"{live.url}/readyz", timeout=10)
 
@@ -59,6 +66,7 @@ def test_postgres_stops_and_comes_back(
         not_ready = ready(live)
         is_alive = requests.get(f"{live.url}/healthz", timeout=10)
         server.ensure_postgres_running()
+        live.engine().dispose()
         back_at = monotonic()
         while generic.send(title="back").status_code != 200:
             assert monotonic() - back_at < 2 * SOON
@@ -88,7 +96,7 @@ def test_killed_connections_cost_no_alert_that_was_answered(
     with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
         for _ in range(5):
             answers.wait_for(20)
-            connection.execute(KILL_OTHERS)
+            kill_others(live, connection)
         answers.wait_for(20)
     assert answers.statuses <= {200, 503}
     assert_nothing_was_lost(live, endpoint, answers)
@@ -110,7 +118,7 @@ def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
             connection.execute(
                 f'ALTER DATABASE "{name}" SET default_transaction_read_only = {mode}'
             )
-            connection.execute(KILL_OTHERS)
+            kill_others(live, connection)
             sleep(1.2)
             is_ready = {"on": (503, "read-only"), "off": (200, "ok")}[mode]
             readiness = ready(live)

@@ -36,7 +36,9 @@ def test_a_full_disk_is_answered_503_until_there_is_room(
 ) -> None:
     with small_disk(tmp_path / "disk", may_mount=may_mount) as disk:
         shutil.copy(migrated_sqlite, disk.path / "gatebell.db")
-        live = LiveGatebell(instance_path=disk.path, database_url="", only="web")
+        live = LiveGatebell(
+            instance_path=disk.path, database_url="", only="web", WEB_CONCURRENCY="1"
+        )
         live.start()
         try:
             endpoint = connect(live)

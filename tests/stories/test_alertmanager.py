@@ -18,6 +18,7 @@ from tests.support.alerts.monitoring import (
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import alerts_of, deliveries_of
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live_settings import changed_settings
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch them"),
@@ -118,8 +119,7 @@ def is_repeated(gatebell: LiveGatebell, endpoint: Endpoint) -> bool:
 def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) -> None:
     endpoint = connect(live_sqlite, kind="prometheus")
     alertmanager = notify(bearer(endpoint))
-    live_sqlite.cli("settings", "set", "alert_rate_limit", "1/hour")
-    try:
+    with changed_settings(live_sqlite, alert_rate_limit="1/hour"):
         # Each process counts for itself: one of these is one too many for each of them.
         for number in range(6):
             labels = {"alertname": f"Down{number}", "severity": "page"}
@@ -127,8 +127,6 @@ def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) 
         wait_until(
             lambda: "503" in alertmanager.log_text(), "Alertmanager is told to come again later"
         )
-    finally:
-        live_sqlite.cli("settings", "reset", "alert_rate_limit")
     wait_until(lambda: len(alerts_of(live_sqlite, endpoint.project)) == 6, "all are there")
     assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
 
