@@ -35,7 +35,7 @@ class EventKind(StrEnum):
     DEVICE_APPROVED = "device.approved"
     DEVICE_DENIED = "device.denied"
     CODE_REUSED = "authorization_code.reused"
-    CODE_BURNT = "authorization_code.burnt"
+    CODE_INVALIDATED = "authorization_code.burnt"
     REFRESH_REUSED = "refresh_token.reused"
     TOKEN_ISSUED = "token.issued"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name

@@ -25,6 +25,8 @@ from web.settings.reader import Settings
 View = TypeVar("View", bound=Callable[..., Any])
 
 _PREFIX = "gatebell"
+#: In `g.counted` where the library knows what it has counted; else that holds the limits.
+_BY_LIBRARY = "by the library"
 
 
 class Limit:
@@ -50,6 +52,7 @@ class Limit:
         @wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
             if not isinstance(limiter.storage, ProcessStorage):
+                g.counted = _BY_LIBRARY
                 return counted_in_store(*args, **kwargs)
             if rates := self._rates(settings()):
                 self._count(rates)
@@ -115,7 +118,10 @@ def _note_visitor() -> None:
     The library takes every error below its own checks for one of the store, so that the database
     is asked here.
     """
-    if settings().page_rate_limit and current_user.is_authenticated:
+    if not settings().page_rate_limit:
+        return
+    g.counted = _BY_LIBRARY
+    if current_user.is_authenticated:
         g.limited_user_id = current_user.id
 
 
@@ -141,7 +147,10 @@ def _add_headers(response: Response) -> Response:
     The library's own writer has no RateLimit-Observed, adds Retry-After to every response, and
     tells the shortest rate even if a longer one is nearly used up.
     """
-    limits = g.get("counted") or limiter.current_limits
+    counted = g.get("counted")
+    if counted is None:
+        return response
+    limits = limiter.current_limits if counted is _BY_LIBRARY else counted
     if not limits:
         return response
     try:

@@ -207,7 +207,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if found.grant_application_id != client.application.id:
             # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
-            self._record(EventKind.CODE_BURNT, found, client)
+            self._record(EventKind.CODE_INVALIDATED, found, client)
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).

@@ -122,7 +122,7 @@ def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_r
     thief = make_application(gatebell, bob(gatebell), name="Thief")
     stolen = landing(ask(browser, gatebell, board))["code"]
     assert redeem(gatebell, thief, stolen).status_code == 400
-    assert event_about(gatebell, carol, EventKind.CODE_BURNT).subject == "Thief"
+    assert event_about(gatebell, carol, EventKind.CODE_INVALIDATED).subject == "Thief"
 
 
 @pytest.mark.spec("K1", "B9")
