@@ -103,14 +103,26 @@ def plain_page(shared_plain_page: Page) -> Iterator[Page]:
 
 def _forget(page: Page) -> None:
     """Make a page like a new one; what a test listens to on it, it takes back itself."""
-    with suppress(Error):  # where a page that nobody answers for is just coming
-        page.goto("about:blank")
-    page.goto("about:blank")
+    leave(page)
     page.set_viewport_size(_SIZE)
     page.emulate_media(color_scheme="null", reduced_motion="null")
     _remember_cookies(page.context)
     page.context.clear_cookies()
     page.context.clear_permissions()
+
+
+def leave(page: Page) -> None:
+    """Bring a page to rest on about:blank.
+
+    A navigation that the test began may still be under way, and Chromium interrupts ours
+    with it, or one of ours with the next: tried again until one of them arrives.
+    """
+    for _ in range(20):
+        with suppress(Error):
+            page.goto("about:blank")
+            return
+        page.wait_for_timeout(100)
+    page.goto("about:blank")
 
 
 @pytest.fixture

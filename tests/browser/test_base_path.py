@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page
 
+from tests.browser.conftest import leave
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -44,6 +45,6 @@ def test_pages_and_their_scripts_work_below_a_path(
     page.keyboard.press("a")  # the page's script acknowledges it, and the page comes again
     page.get_by_text("is acknowledged now").wait_for()
     assert page.url.startswith(alerts)
-    page.goto("about:blank")
+    leave(page)
     assert (told, proxy.strays) == ([], [])
     assert PATH in proxy.url

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.client_site import ClientSite, running_site
+from tests.browser.conftest import leave
 from tests.browser.doors import have_signed_in
 from tests.browser.passkeys import add_passkey, give_password, sign_out
 from tests.support.accounts.people import (
@@ -169,7 +170,7 @@ def test_the_answer_reaches_a_program_that_listens_on_ipv6(
         give_password(page, charlie)
         page.get_by_role("button", name="Authorize").click()
         assert_back_with_a_code(page, program.callback)
-        page.goto("about:blank")
+        leave(page)
 
 
 def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
