@@ -6,6 +6,7 @@ from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
 from models.audit_event import AuditEvent
 from models.audit_seal import AuditKey, AuditSeal
+from models.audit_stream import AuditStream, AuditStreamEntry
 from models.authorization import Authorization, Consent
 from models.base import Base
 from models.delivery import Delivery
@@ -37,6 +38,8 @@ __all__ = [
     "AuditEvent",
     "AuditKey",
     "AuditSeal",
+    "AuditStream",
+    "AuditStreamEntry",
     "Authorization",
     "Base",
     "Bot",

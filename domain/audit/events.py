@@ -50,6 +50,19 @@ class EventKind(StrEnum):
     MEMBER_CHANGED = "member.changed"
     MEMBER_REMOVED = "member.removed"
     INTEGRATION_CHANGED = "integration.changed"
+    AUDIT_STREAM_CREATED = "audit_stream.created"
+    AUDIT_STREAM_CHANGED = "audit_stream.changed"
+    AUDIT_STREAM_REMOVED = "audit_stream.removed"
+    AUDIT_STREAM_SECRET_ROTATED = "audit_stream.secret_rotated"  # noqa: S105 - a name
+    AUDIT_STREAM_TESTED = "audit_stream.tested"
+    #: A clone or fetch of a private or internal project.
+    REPOSITORY_DOWNLOADED = "repository_download_operation"
+    #: A clone or fetch of a public project: too many to store.
+    PUBLIC_REPOSITORY_DOWNLOADED = "public_repository_download_operation"
+
+
+#: Kinds that are sent to the destinations of the audit log and never stored.
+STREAMED_ONLY = frozenset({EventKind.PUBLIC_REPOSITORY_DOWNLOADED, EventKind.AUDIT_STREAM_TESTED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,22 +98,32 @@ class Event:
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
-    """Add an event to the session; it is stored if and only if the transaction commits."""
+    """Add an event to the session; it is stored if and only if the transaction commits.
+
+    A trigger of the database queues it for every destination of the audit log. For kinds that are
+    streamed only there is `domain.audit.streaming.streamed_events`.
+    """
+    if event.kind in STREAMED_ONLY:
+        message = f"{event.kind} is streamed only."
+        raise ValueError(message)
+    session.add(event_row(event, source, now=now))
+
+
+def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
+    """Return an event as a row, its texts cut to the length of their columns."""
     actor = event.actor or source.actor
     address, agent = source.address, source.user_agent
-    session.add(
-        AuditEvent(
-            created_at=now,
-            kind=event.kind.value,
-            actor_id=actor.id if actor else None,
-            actor_name=_storable(actor.name if actor else "", 255),
-            user_id=event.user_id,
-            subject=_storable(event.subject, 255),
-            details=dict(event.details or {}),
-            address=_storable(address or "", 64) or None,
-            user_agent=_storable(agent or "", 255) or None,
-            request_id=source.request_id,
-        )
+    return AuditEvent(
+        created_at=now,
+        kind=event.kind.value,
+        actor_id=actor.id if actor else None,
+        actor_name=_storable(actor.name if actor else "", 255),
+        user_id=event.user_id,
+        subject=_storable(event.subject, 255),
+        details=dict(event.details or {}),
+        address=_storable(address or "", 64) or None,
+        user_agent=_storable(agent or "", 255) or None,
+        request_id=source.request_id,
     )
 
 

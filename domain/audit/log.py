@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.audit.events import EventKind
+from domain.audit.events import STREAMED_ONLY, EventKind
 from domain.clock import written
 from domain.database.paging import Page, Slice
 from domain.errors import NotFoundError
@@ -21,8 +21,10 @@ def in_words(kind: str) -> str:
     return kind.replace(".", " ").replace("_", " ").capitalize()
 
 
-#: Every kind with its title, in alphabetical order.
-KINDS = tuple(sorted((kind.value, in_words(kind.value)) for kind in EventKind))
+#: Every kind that is stored, with its title, in alphabetical order.
+KINDS = tuple(
+    sorted((kind.value, in_words(kind.value)) for kind in EventKind if kind not in STREAMED_ONLY)
+)
 
 
 #: Characters shown of long identifiers.
@@ -47,7 +49,8 @@ class EventFilter:
 class EventView:
     """An event for display."""
 
-    id: int
+    #: None for an event that is streamed only.
+    id: int | None
     created_at: datetime
     kind: str
     actor_id: int | None
@@ -188,20 +191,22 @@ def get_event(event_id: int, *, session: Session) -> EventView:
 
 
 def _views(rows: Sequence[Row[AuditEvent, str]]) -> tuple[EventView, ...]:
-    return tuple(
-        EventView(
-            id=event.id,
-            created_at=event.created_at,
-            kind=event.kind,
-            actor_id=event.actor_id,
-            actor_name=event.actor_name,
-            user_id=event.user_id,
-            username=username,
-            subject=event.subject,
-            details=event.details,
-            address=event.address,
-            user_agent=event.user_agent,
-            request_id=event.request_id,
-        )
-        for event, username in rows
+    return tuple(view_of(event, username) for event, username in rows)
+
+
+def view_of(event: AuditEvent, username: str | None) -> EventView:
+    """Return the view of an event and the name of the account that it concerns."""
+    return EventView(
+        id=event.id,
+        created_at=event.created_at,
+        kind=event.kind,
+        actor_id=event.actor_id,
+        actor_name=event.actor_name,
+        user_id=event.user_id,
+        username=username,
+        subject=event.subject,
+        details=event.details,
+        address=event.address,
+        user_agent=event.user_agent,
+        request_id=event.request_id,
     )

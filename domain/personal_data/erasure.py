@@ -18,7 +18,7 @@ from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
-from models import AlertNote, Application, AuditEvent
+from models import AlertNote, Application, AuditEvent, AuditStreamEntry
 
 _SLICE = 500
 
@@ -49,6 +49,7 @@ def erase_person(
     names = _Names(user, pseudonym)
     _rename_in_activity(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
+    _rename_in_streamed_events(user, names, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
             gone = delete(table.model).where(table.of(user))
@@ -139,6 +140,15 @@ def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, 
         event.subject = names.in_text(event.subject)
         event.details = {name: names.without(each) for name, each in event.details.items()}
         seal_erased(event, key=key)
+
+
+def _rename_in_streamed_events(user: UserView, names: _Names, *, session: Session) -> None:
+    mine = select(AuditStreamEntry).where(AuditStreamEntry.actor_id == user.id)
+    for entry in session.scalars(mine):
+        shown = dict(entry.payload or {})
+        details = {**shown.get("details", {}), "ip_address": None, "user_agent": None}
+        renamed = {name: names.without(each) for name, each in shown.items()}
+        entry.payload = {**renamed, "details": names.without(details)}
 
 
 def _events_of(user: UserView, session: Session) -> Iterator[AuditEvent]:

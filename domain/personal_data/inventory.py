@@ -13,6 +13,7 @@ from models import (
     Application,
     Assignment,
     AuditEvent,
+    AuditStreamEntry,
     Authorization,
     Base,
     Consent,
@@ -235,6 +236,15 @@ PERSONAL_DATA = (
             "user_agent",
             "request_id",
         ),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="streamed_events",
+        about="Clones of public projects, with address and user agent, until they were sent to the "
+        "destinations of the audit log",
+        model=AuditStreamEntry,
+        of=_by(AuditStreamEntry.actor_id),
+        exported=("created_at", "payload"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
 )

@@ -5,7 +5,8 @@ from dataclasses import replace
 from flask import g, has_request_context, request
 from flask_login import current_user
 
-from domain.audit.events import Actor, Event, EventSource, store_event
+from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
+from domain.audit.streaming.streamed_events import stream_event
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 from web.services import now
@@ -35,10 +36,11 @@ def _actor() -> Actor | None:
 def record_event(event: Event) -> None:
     """Store an event in the transaction of this request, which only commits if the view returns.
 
+    Events of kinds that are streamed only are queued for the destinations of the audit log instead.
     Events of commands have no actor, and `by: command` in their details.
     """
+    source = event_source() if has_request_context() else EventSource()
     if not has_request_context():
-        by_command = replace(event, details={**(event.details or {}), "by": "command"})
-        store_event(by_command, EventSource(), session=db.session(), now=now())
-        return
-    store_event(event, event_source(), session=db.session(), now=now())
+        event = replace(event, details={**(event.details or {}), "by": "command"})
+    keep = stream_event if event.kind in STREAMED_ONLY else store_event
+    keep(event, source, session=db.session(), now=now())

@@ -1,0 +1,40 @@
+"""Queues events that are sent to the destinations of the audit log and never stored."""
+
+from datetime import datetime
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from domain.audit.events import Event, EventSource, event_row
+from domain.audit.log import view_of
+from domain.randomness import random_hex
+from models import AuditStream, AuditStreamEntry, User
+
+_MESSAGE_ID_BYTES = 16
+
+
+def stream_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
+    """Queue an event for every destination; it is sent if and only if the transaction commits.
+
+    Without a destination this costs one read and leaves nothing.
+    """
+    streams = session.scalars(select(AuditStream.id).order_by(AuditStream.id)).all()
+    if not streams:
+        return
+    row = event_row(event, source, now=now)
+    username = session.scalar(select(User.username).where(User.id == event.user_id))
+    message_id = random_hex(_MESSAGE_ID_BYTES)
+    shown = {**view_of(row, username).as_json(), "id": message_id}
+    session.execute(
+        insert(AuditStreamEntry),
+        [
+            {
+                "stream_id": stream_id,
+                "payload": shown,
+                "actor_id": row.actor_id,
+                "message_id": message_id,
+                "created_at": now,
+            }
+            for stream_id in streams
+        ],
+    )
