@@ -1,7 +1,6 @@
 """Delivers messages to a mail server (RFC 5321), over TLS unless it is on this machine."""
 
 import smtplib
-import ssl
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,9 +11,12 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from hashlib import sha256
 from ipaddress import ip_address
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from domain.encryption.outgoing import outgoing_tls_context
+from domain.encryption.refusals import refusal_reason
 from domain.mail.outbox import Message
 
 #: The timeout of connections and commands.
@@ -49,6 +51,8 @@ class MailServer:
     password: str = field(default="", repr=False)
     #: TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207).
     has_implicit_tls: bool = False
+    #: Certificate authorities to trust beside those of the system, in PEM.
+    trusted_ca_file: Path | None = None
 
     @property
     def is_this_machine(self) -> bool:
@@ -131,7 +135,7 @@ def _connect(server: MailServer) -> smtplib.SMTP:
             server.host,
             server.port,
             timeout=_TIMEOUT_SECONDS,
-            context=ssl.create_default_context(),
+            context=outgoing_tls_context(server.trusted_ca_file),
         )
     else:
         connection = smtplib.SMTP(server.host, server.port, timeout=_TIMEOUT_SECONDS)
@@ -147,7 +151,7 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
     connection.ehlo_or_helo_if_needed()
     is_private = server.has_implicit_tls or server.is_this_machine
     if not is_private and connection.has_extn("starttls"):
-        connection.starttls(context=ssl.create_default_context())
+        connection.starttls(context=outgoing_tls_context(server.trusted_ca_file))
         connection.ehlo()
         is_private = True
     if not server.user:
@@ -172,6 +176,8 @@ def _describe(error: Exception) -> str:
         return f"{type(error).__name__} ({code})"
     if type(error) is smtplib.SMTPException:
         return str(error)  # our own sentence
+    if reason := refusal_reason(error):
+        return f"the mail server was refused: {reason}"
     return type(error).__name__
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import Engine, select
@@ -72,7 +73,7 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
     with _engine(settings) as engine:
         with Session(engine) as session, session.begin():
             sender = _sender(_current(settings, session))
-        with Mailer(mail_server(settings.mail_url), sender) as mailer:
+        with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
             while clock() - began < _LONGEST_RUN and _send_next(engine, mailer, clock):
                 pass
 
@@ -129,7 +130,7 @@ def _sender(settings: Settings) -> Sender:
     return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
 
 
-def mail_server(url: str) -> MailServer:
+def mail_server(url: str, trusted_ca_file: Path | None = None) -> MailServer:
     """Return the server of a validated MAIL_URL."""
     parts = urlsplit(url)
     return MailServer(
@@ -138,4 +139,5 @@ def mail_server(url: str) -> MailServer:
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         has_implicit_tls=parts.scheme == "smtps",
+        trusted_ca_file=trusted_ca_file,
     )

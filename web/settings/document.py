@@ -44,7 +44,7 @@ def _default_of(setting: Field[Any]) -> str:
         return about(setting).default_in_words
     if isinstance(setting.default, bool):
         return str(setting.default).lower()
-    return str(setting.default) if setting.default not in {"", ()} else "none"
+    return str(setting.default) if setting.default not in {"", (), None} else "none"
 
 
 if __name__ == "__main__":

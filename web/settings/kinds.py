@@ -10,10 +10,14 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 import limits
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.x509 import load_pem_x509_certificates
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
+
+from domain.encryption.key_strength import RefusedKeyError, check_key
 
 Value = TypeVar("Value")
 
@@ -147,13 +151,29 @@ def base_url() -> Kind[str]:
 
 def directory() -> Kind[Path]:
     """Allow a path, and make it absolute."""
+    return Kind(_absolute, "the path of a directory")
+
+
+def _absolute(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError(text)
+    return Path(text).expanduser().absolute()
+
+
+def authorities_file() -> Kind[Path | None]:
+    """Allow the path of a PEM file with certificates of authorities."""
 
     def read(text: str) -> Path:
-        if "\0" in text:
-            raise ValueError(text)
-        return Path(text).expanduser().absolute()
+        path = _absolute(text)
+        try:
+            found = load_pem_x509_certificates(path.read_bytes())
+            for each in found:
+                check_key(each.public_key())
+        except (OSError, UnsupportedAlgorithm, RefusedKeyError) as error:
+            raise ValueError(text) from error
+        return path
 
-    return Kind(read, "the path of a directory")
+    return Kind(read, "the path of a readable PEM file with certificates whose keys are not weak")
 
 
 def database_url() -> Kind[str]:

@@ -30,6 +30,12 @@ class Settings:
         kinds.whole_number(0, 10),
         "Number of trusted reverse proxies that set X-Forwarded-For.",
     )
+    trusted_ca_file: Path | None = fixed(  # noqa: RUF009 - makes a field
+        None,
+        kinds.authorities_file(),
+        "Certificate authorities to trust beside those of the system, for connections that the "
+        "service opens.",
+    )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
     )

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from models import Mail
 from tests.support.mail.mail_outbox import Outbox, write
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
-from tests.support.service.certificates import make_certificate
+from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
+from tests.support.service.tls_server import lax_context
 from web.jobs.mail import mail_server
 from web.settings.reader import Settings
 
@@ -213,6 +214,29 @@ def test_smtps_is_encrypted_from_the_first_byte(
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.spec("L6")
+def test_a_server_is_trusted_by_a_file_of_authorities_and_refused_with_a_weak_key(
+    settings: Settings, tmp_path: Path
+) -> None:
+    reason: str | None = None
+    for bits, sent in ((2048, 1), (1024, 0)):
+        file = write_certificate(tmp_path / f"{bits}.pem", rsa_key(bits))
+        mailbox = Mailbox()
+        with running_mail_server(mailbox, ssl_context=lax_context(file)) as port:
+            outbox = Outbox(settings, mailbox, port)
+            write(outbox, key=f"k{bits}")
+            outbox.send(mail_url=f"smtps://127.0.0.1:{port}", trusted_ca_file=file)
+            reason = outbox.rows()[-1].last_error
+            outbox.engine.dispose()
+        assert len(mailbox.messages) == sent
+    assert "the key of its certificate is too weak" in (reason or "")
+
+
+UNTRUSTED = (
+    "the mail server was refused: its certificate is self-signed, and not in TRUSTED_CA_FILE"
+)
+
+
 @pytest.mark.parametrize("is_trusted", [True, False])
 def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
     settings: Settings,
@@ -234,4 +258,4 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
         outbox.engine.dispose()
 
     assert len(mailbox.messages) == int(is_trusted)
-    assert row.last_error == (None if is_trusted else "SSLCertVerificationError")
+    assert row.last_error == (None if is_trusted else UNTRUSTED)

@@ -1,4 +1,4 @@
-"""A certificate that only tests trust."""
+"""Certificates that only tests trust: good ones, and those that must be refused."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -6,13 +6,23 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+_EXPONENT = 65_537
+#: Exponents of Mersenne primes: whoever multiplies two has an RSA key of any size at once.
+_MERSENNE = {8_676: (4_253, 4_423), 14_112: (4_423, 9_689)}
 
 
 def make_certificate(directory: Path) -> Path:
     """Write a key and its certificate for 127.0.0.1 into one file, and return where."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    return write_certificate(directory / "mail.pem", ec.generate_private_key(ec.SECP256R1()))
+
+
+def write_certificate(file: Path, key: Key, *, host: str = "127.0.0.1", days: float = 30) -> Path:
+    """Write a key and its own certificate into one file; it was valid until `days` from now."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell tests")])
     now = datetime.now(UTC)
     certificate = (
@@ -21,21 +31,42 @@ def make_certificate(directory: Path) -> Path:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
+        .not_valid_before(now - timedelta(days=400))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([_name(host)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
-    file = directory / "mail.pem"
-    file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + certificate.public_bytes(serialization.Encoding.PEM)
-    )
+    file.write_bytes(private_pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
     return file
+
+
+def _name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def private_pem(key: Key, password: bytes = b"") -> bytes:
+    """Return a private key in PEM."""
+    encryption = (
+        serialization.BestAvailableEncryption(password)
+        if password
+        else serialization.NoEncryption()
+    )
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+    )
+
+
+def rsa_key(bits: int) -> rsa.RSAPrivateKey:
+    """Return an RSA key; one of 8,676 or 14,112 bits at once."""
+    if bits not in _MERSENNE:
+        return rsa.generate_private_key(_EXPONENT, bits)
+    p, q = (2**exponent - 1 for exponent in _MERSENNE[bits])
+    d = pow(_EXPONENT, -1, (p - 1) * (q - 1))
+    crt = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
+    public = rsa.RSAPublicNumbers(_EXPONENT, p * q)
+    numbers = rsa.RSAPrivateNumbers(p, q, d, *crt, public)
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)

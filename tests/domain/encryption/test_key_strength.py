@@ -1,0 +1,115 @@
+"""Keys that come in: neither weak nor so large that they cost time."""
+
+from base64 import urlsafe_b64encode
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from domain.encryption.key_strength import (
+    RefusedKeyError,
+    check_jwk,
+    check_key,
+    load_private_key,
+    load_public_key,
+)
+from tests.support.service.certificates import private_pem, rsa_key
+
+pytestmark = pytest.mark.spec("L5", "L6")
+
+
+def public(bits: int, exponent: int = 65_537) -> rsa.RSAPublicKey:
+    """Return what looks like a public key: nobody finds out before they compute with it."""
+    return rsa.RSAPublicNumbers(exponent, (1 << bits) - 1).public_key()
+
+
+def jwk(bits: int, exponent: int = 65_537) -> dict[str, object]:
+    return {"kty": "RSA", "n": number((1 << bits) - 1), "e": number(exponent)}
+
+
+def number(value: int) -> str:
+    octets = value.to_bytes((value.bit_length() + 7) // 8)
+    return urlsafe_b64encode(octets).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize("bits", [2048, 3072, 8192])
+def test_rsa_keys_of_2048_to_8192_bits_are_taken(bits: int) -> None:
+    check_key(public(bits))
+    check_jwk(jwk(bits))
+
+
+@pytest.mark.parametrize(
+    ("bits", "word"),
+    [(1024, "weak"), (2047, "weak"), (8193, "large"), (8200, "large"), (16_384, "large")],
+)
+def test_rsa_keys_of_other_sizes_are_refused_with_the_limit(bits: int, word: str) -> None:
+    limit = 2048 if word == "weak" else 8192
+    with pytest.raises(RefusedKeyError, match=f"{bits} bits, which is too {word}.*{limit}"):
+        check_key(public(bits))
+    with pytest.raises(RefusedKeyError, match=f"too {word}.*{limit}"):
+        check_jwk(jwk(bits))
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 65_536, (1 << 64) + 1, (1 << 2000) + 1])
+def test_an_exponent_that_forges_or_costs_is_refused(exponent: int) -> None:
+    with pytest.raises(RefusedKeyError, match="exponent"):
+        check_jwk(jwk(2048, exponent))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kty": "RSA"},
+        {"kty": "RSA", "n": 5, "e": "AQAB"},
+        {"kty": "RSA", "n": "ä" * 342, "e": "AQAB"},
+        {"kty": "RSA", "n": "a", "e": "AQAB"},
+        {"kty": "RSA", "n": "A" * 10_000_000, "e": "AQAB"},
+        {"kty": "EC", "crv": "P-192"},
+        {"kty": "EC", "crv": ["P-256"]},
+        {"kty": "EC"},
+        {"kty": "oct", "k": "AAAA"},
+        {"kty": ["RSA"]},
+        {},
+    ],
+)
+def test_other_keys_in_json_are_refused(value: dict[str, object]) -> None:
+    with pytest.raises(RefusedKeyError):
+        check_jwk(value)
+
+
+def test_curves_of_224_bits_and_more_are_taken() -> None:
+    for key in (ec.generate_private_key(ec.SECP224R1()), ed25519.Ed25519PrivateKey.generate()):
+        check_key(key)
+        check_key(key.public_key())
+    check_jwk({"kty": "OKP", "crv": "Ed25519"})
+    check_jwk({"kty": "EC", "crv": "P-256"})
+    with pytest.raises(RefusedKeyError, match="192 bits, which is too weak: use at least 224"):
+        check_key(ec.generate_private_key(ec.SECP192R1()))
+    with pytest.raises(RefusedKeyError, match="DSA key has 1024 bits"):
+        check_key(dsa.generate_private_key(1024).public_key())  # noqa: S505 - to be refused
+
+
+def test_a_file_with_a_public_key_is_read_and_checked() -> None:
+    good, huge = public(2048), public(16_384)
+    for encoding in (Encoding.PEM, Encoding.DER):
+        read = load_public_key(good.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo))
+        assert read.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        with pytest.raises(RefusedKeyError, match="too large"):
+            load_public_key(huge.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo))
+    for junk in (b"", b"\0", b"-----BEGIN PUBLIC KEY-----\n", b"-----BEGIN \xff"):
+        with pytest.raises(RefusedKeyError, match="no public key"):
+            load_public_key(junk)
+
+
+def test_a_file_with_a_private_key_is_read_and_checked() -> None:
+    key = rsa_key(2048)
+    assert load_private_key(private_pem(key)).public_key() == key.public_key()
+    refused = {
+        "too weak": private_pem(rsa_key(1024)),
+        "8676 bits, which is too large": private_pem(rsa_key(8676)),
+        "encrypted with a password": private_pem(rsa_key(2048), password=b"sesame"),
+        "no valid private key": b"junk",
+    }
+    for reason, pem in refused.items():
+        with pytest.raises(RefusedKeyError, match=reason):
+            load_private_key(pem)
