@@ -1,5 +1,8 @@
 """The errors of the domain; `web/http/errors.py` renders them."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 
 class DomainError(Exception):
     """The base of all errors caused by callers; the message is shown to users."""
@@ -24,6 +27,22 @@ class InvalidError(DomainError):
 
 class QueryError(InvalidError):
     """A query parameter of a list is invalid; `field` is its name."""
+
+
+class InvalidValue(NamedTuple):
+    """A parameter that cannot be taken, and the reason in words that follow its name."""
+
+    field: str
+    reason: str
+
+
+class InvalidParametersError(InvalidError):
+    """Parameters of a request are invalid; `problems` has every one of them."""
+
+    def __init__(self, problems: Sequence[InvalidValue]) -> None:
+        """Store the problems; the message names all of them."""
+        super().__init__("; ".join(f"{each.field} {each.reason}" for each in problems))
+        self.problems = tuple(problems)
 
 
 class ConflictError(InvalidError):

@@ -191,20 +191,37 @@ def bearer(*accepted: str) -> Mark:
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            _identify()
-            return view(*args, bearer=_admit(accepted), **kwargs)
+            return view(*args, bearer=admit(accepted), **kwargs)
 
         return guarded
 
     return Mark(access=f"a token with {' or '.join(accepted)}", guard=guard)
 
 
+def admit(accepted: tuple[str, ...]) -> Bearer:
+    """Return the bearer of the request's token, counted and checked for one of these scopes."""
+    _identify()
+    return _admit(accepted)
+
+
 def find_bearer(*accepted: str) -> Bearer | None:
     """Return the token of a request, or None without one; an invalid token is an error."""
     if presented_token(*API_LOCATIONS) is None:
         return None
-    _identify()
-    return _admit(accepted)
+    return admit(accepted)
+
+
+def admit_or_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
+    """As `find_bearer`, and count the requests of an IP address that has no token."""
+    found = find_bearer(*accepted)
+    if found is None:
+        _count_anonymous()
+    return found
+
+
+@by_api_user
+def _count_anonymous() -> None:
+    """Count a request without a token."""
 
 
 def _identify() -> None:

@@ -34,6 +34,10 @@ def list_query(*known: str, order_by: str) -> MultiDict[str, str]:
 def cursor_response(items: Sequence[Mapping[str, Any]], next_cursor: str | None) -> Response:
     """Return a page of a list with a link to the next one."""
     response = json_response(items)
-    if next_cursor is not None:
-        response.headers["Link"] = link("next", cursor=next_cursor)
+    response.headers.update(cursor_headers(next_cursor))
     return response
+
+
+def cursor_headers(next_cursor: str | None) -> Mapping[str, str]:
+    """Return the headers of a page with a next one, if there is one."""
+    return {} if next_cursor is None else {"Link": link("next", cursor=next_cursor)}

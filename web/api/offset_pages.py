@@ -55,24 +55,27 @@ def offset_response(
     items: Sequence[Mapping[str, Any]], wanted: OffsetPage, *, total: int
 ) -> Response:
     """Return a page of a list of `total` items, with links to its neighbours."""
-    pages = -(-total // wanted.size)
-    after = wanted.number + 1 if wanted.number < pages else None
-    before = wanted.number - 1 if 1 < wanted.number <= pages + 1 else None
-    neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
     response = json_response(items)
-    response.headers.update(
-        {
-            "X-Total": str(total),
-            "X-Total-Pages": str(pages),
-            "X-Page": str(wanted.number),
-            "X-Per-Page": str(wanted.size),
-            "X-Next-Page": str(after or ""),
-            "X-Prev-Page": str(before or ""),
-            "Link": ", ".join(
-                link(relation, page=number, per_page=wanted.size)
-                for relation, number in neighbours.items()
-                if number is not None
-            ),
-        }
-    )
+    response.headers.update(offset_headers(wanted.number, wanted.size, total=total))
     return response
+
+
+def offset_headers(number: int, size: int, *, total: int) -> Mapping[str, str]:
+    """Return the headers of a numbered page of a list of `total` items."""
+    pages = -(-total // size)
+    after = number + 1 if number < pages else None
+    before = number - 1 if 1 < number <= pages + 1 else None
+    neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
+    return {
+        "X-Total": str(total),
+        "X-Total-Pages": str(pages),
+        "X-Page": str(number),
+        "X-Per-Page": str(size),
+        "X-Next-Page": str(after or ""),
+        "X-Prev-Page": str(before or ""),
+        "Link": ", ".join(
+            link(relation, page=neighbour, per_page=size)
+            for relation, neighbour in neighbours.items()
+            if neighbour is not None
+        ),
+    }

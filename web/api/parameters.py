@@ -119,7 +119,18 @@ def moment(given: Mapping[str, Any], name: str) -> datetime | None:
     if not value:
         return None
     try:
+        return in_utc(value)
+    except ValueError as error:
+        raise InvalidError(f"{name} {error}", field=name) from error
+
+
+def in_utc(value: Any) -> datetime:
+    """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
+    message = "must be a time like 2027-05-31T12:00:00Z"
+    if not isinstance(value, str):
+        raise ValueError(message)  # noqa: TRY004 - what validators of schemas raise
+    try:
         read = datetime.fromisoformat(value)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise _refuse(name, "a time like 2027-05-31T12:00:00Z") from error
+        raise ValueError(message) from error

@@ -30,6 +30,7 @@ from domain.errors import (
     DomainError,
     ForbiddenError,
     InvalidError,
+    InvalidParametersError,
     NotFoundError,
     QueryError,
     TooManyAttemptsError,
@@ -134,7 +135,8 @@ def _answer_known(error: Exception) -> Response:
         isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
     )
     if is_of_parameter and error_format() is ErrorFormat.API:
-        return _json({"error": str(error)}, 400, headers)  # what the API says of parameters
+        # What the API says of parameters.
+        return _json({"error": str(error), **_details_of(error)}, 400, headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
@@ -165,6 +167,10 @@ def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
 
 def _details_of(error: Exception) -> dict[str, Any]:
     """Return the machine-readable details of an error."""
+    if isinstance(error, InvalidParametersError):
+        return {"errors": [{"field": name, "message": why} for name, why in error.problems]}
+    if isinstance(error, InvalidError) and error.field and _is_of_api_body():
+        return {"errors": [{"field": error.field, "message": str(error)}]}
     if isinstance(error, MissingAttributes):
         return {"missing": list(error.names)}
     if isinstance(error, NoValidItem):
@@ -174,6 +180,10 @@ def _details_of(error: Exception) -> dict[str, Any]:
             ]
         }
     return {}
+
+
+def _is_of_api_body() -> bool:
+    return error_format() is ErrorFormat.API and request.method not in {"GET", "HEAD"}
 
 
 def bearer_refusal(error: BearerRefusedError) -> Response:

@@ -1,4 +1,4 @@
-"""JSON responses of the hot paths, encoded with orjson."""
+"""JSON responses: a value encoded with orjson, or JSON that a schema wrote."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
 class _WholeResponse(Response):
     """A response whose body is one bytes object with a known length."""
 
@@ -18,7 +21,7 @@ class _WholeResponse(Response):
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Send the response without Werkzeug's checks, which take longer than building it."""
-        if environ["REQUEST_METHOD"] == "HEAD" or self.status_code == HTTPStatus.NO_CONTENT:
+        if environ["REQUEST_METHOD"] == "HEAD" or self.status_code in _WITHOUT_BODY:
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
         return [self.get_data()]
@@ -26,4 +29,9 @@ class _WholeResponse(Response):
 
 def json_response(value: Any, status: int = 200) -> Response:
     """Return a value as JSON."""
-    return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")
+    return written_json_response(orjson.dumps(value), status)
+
+
+def written_json_response(content: bytes, status: int = 200) -> Response:
+    """Return what is JSON already."""
+    return _WholeResponse(content, status=status, content_type="application/json")

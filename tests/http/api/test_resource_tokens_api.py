@@ -333,7 +333,7 @@ def test_what_makes_no_token_is_refused_and_leaves_no_bot_behind(
         answer = post(script, namespace, **changes)
 
         assert answer.status_code == 400, (changes, answer.text)
-        assert set(answer.json()) == {"error"}
+        assert set(answer.json()) == {"error", "errors"}
     assert _listed(script, namespace) == []
     with database_of(gatebell) as session:
         prefix = f"{namespace.kind[:-1]}_{namespace.id}_bot_"

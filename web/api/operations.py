@@ -1,0 +1,228 @@
+"""The mark of an operation of the API: what it asks for, takes and returns.
+
+    @environments.post("/projects/<path:reference>/environments")
+    @operation("environments.create", body=EnvironmentBody, returns=Environment, status=201)
+    def create(project: ProjectView, body: EnvironmentBody) -> Environment:
+
+The mark checks token, scope and role by the table (`web/api/permissions.py`), reads the parameters
+by their schema, and writes what the view returns by another one. A view gets what it names among
+its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with `role`), `query`,
+`body`, and the variables of its URL.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from hashlib import blake2b
+from http import HTTPStatus
+from inspect import signature
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from flask import Response, request
+from pydantic import BaseModel, TypeAdapter
+
+from domain.accounts.roles import Role
+from domain.audit.events import Actor
+from domain.errors import ForbiddenError
+from domain.projects.access import (
+    get_group,
+    get_group_for,
+    get_project,
+    get_project_for,
+)
+from domain.projects.references import group_path, project_path
+from domain.projects.views import GroupView, ProjectView, Viewer
+from web.access.bearer_token import QUERY_TOKENS
+from web.access.marks import admit, admit_or_anonymous
+from web.api.cursor_pages import cursor_headers
+from web.api.offset_pages import offset_headers
+from web.api.parameters import all_parameters
+from web.api.permissions import PERMISSIONS, Permission, Place
+from web.api.schemas.base import (
+    Body,
+    KeysetQuery,
+    OffsetQuery,
+    Query,
+    Resource,
+    read_body,
+    read_query,
+)
+from web.extensions import db
+from web.http.endpoints import Guard, Mark
+from web.http.json_responses import written_json_response
+
+Item = TypeVar("Item", bound=BaseModel)
+_ETAG_BYTES = 16
+_READING = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Generic[Item]):
+    """A page of a list: with `total` of one with numbered pages, else with the next cursor."""
+
+    items: Sequence[Item]
+    total: int | None = None
+    next_cursor: str | None = None
+
+
+class Arguments(NamedTuple):
+    """What an operation takes and returns."""
+
+    name: str
+    permission: Permission
+    query: type[Query] | None
+    body: type[Body] | None
+    #: None for no content, or for a response that the view makes itself.
+    returns: type[Resource] | None
+    is_list: bool
+    status: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Mark):
+    """The mark of a view of the API, with what its description needs."""
+
+    arguments: Arguments
+
+    # The guard makes a response of what the view returns.
+    def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
+        """Mark a view, which returns a resource, `Found`, None or a response."""
+        return cast("Callable[..., Response]", super().__call__(view))
+
+
+def operation(
+    name: str,
+    *,
+    query: type[Query] | None = None,
+    body: type[Body] | None = None,
+    returns: type[Resource] | None = None,
+    status: int = HTTPStatus.OK,
+) -> Operation:
+    """Return the mark of the operation with this name in the table of permissions.
+
+    A `query` with page numbers or cursors makes it a list: the view returns `Found`.
+    """
+    arguments = Arguments(
+        name=name,
+        permission=PERMISSIONS[name],
+        query=query,
+        body=body,
+        returns=returns,
+        is_list=query is not None and issubclass(query, OffsetQuery | KeysetQuery),
+        status=status,
+    )
+    return Operation(access=arguments.permission.text, guard=_guard(arguments), arguments=arguments)
+
+
+def _guard(arguments: Arguments) -> Guard:
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        named = frozenset(signature(view).parameters)
+
+        @wraps(view)
+        def guarded(**variables: Any) -> Response:
+            given = _admitted(arguments.permission, variables) | _parameters(arguments)
+            returned = view(**{name: each for name, each in given.items() if name in named})
+            return _response(arguments, returned, given.get("query"))
+
+        return guarded
+
+    return guard
+
+
+def _admitted(permission: Permission, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request that may do this; raise the error of one that may not."""
+    scopes = permission.scopes
+    bearer = admit_or_anonymous(scopes) if permission.is_open else admit(scopes)
+    if permission.is_for_administrators and not (bearer and bearer.is_admin):
+        message = "Only administrators of the instance may do this."
+        raise ForbiddenError(message)
+    viewer = Viewer(
+        user_id=bearer.user_id if bearer else None, is_admin=bearer is not None and bearer.is_admin
+    )
+    actor = Actor(id=bearer.user_id, name=bearer.username) if bearer else None
+    place = _place(permission, variables, viewer)
+    return {**variables, "bearer": bearer, "viewer": viewer, "actor": actor, **place}
+
+
+def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) -> Mapping[str, Any]:
+    """Return the project or group of the URL, which the viewer sees and has the role in."""
+    if permission.place is Place.INSTANCE:
+        return {}
+    reference = variables.pop("reference")
+    if permission.place is Place.NAMESPACE:
+        return _namespace(permission, variables["kind"], reference, viewer)
+    if permission.place is Place.PROJECT:
+        return {"project": _project(reference, viewer, permission.least)}
+    return {"group": _group(reference, viewer, permission.least)}
+
+
+def _namespace(
+    permission: Permission, kind: str, reference: str, viewer: Viewer
+) -> Mapping[str, Any]:
+    found = (
+        _project(reference, viewer, permission.least)
+        if kind == "projects"
+        else _group(reference, viewer, permission.least_in_group)
+    )
+    return {"namespace": found.namespace, "role": found.role}
+
+
+def _project(reference: str, viewer: Viewer, least: Role | None) -> ProjectView:
+    session = db.session()
+    path = project_path(reference, session=session)
+    if least is None:
+        return get_project(path, viewer, session=session)
+    return get_project_for(path, viewer, at_least=least, session=session)
+
+
+def _group(reference: str, viewer: Viewer, least: Role | None) -> GroupView:
+    session = db.session()
+    path = group_path(reference, session=session)
+    if least is None:
+        return get_group(path, viewer, session=session)
+    return get_group_for(path, viewer, at_least=least, session=session)
+
+
+def _parameters(arguments: Arguments) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if arguments.body is not None:
+        found["body"] = read_body(arguments.body, all_parameters())
+    elif arguments.query is not None or request.method in _READING:
+        given = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
+        found["query"] = read_query(arguments.query or Query, given)
+    return found
+
+
+def _response(arguments: Arguments, returned: Any, query: Query | None) -> Response:
+    if isinstance(returned, Response):
+        return returned
+    if returned is None:
+        return Response(status=HTTPStatus.NO_CONTENT)
+    if isinstance(returned, Found):
+        writer, value = _writer(arguments.returns, is_list=True), returned.items
+    else:
+        writer, value = _writer(arguments.returns, is_list=False), returned
+    content = writer.dump_json(value)
+    response = written_json_response(content, arguments.status)
+    if isinstance(returned, Found):
+        response.headers.update(_page_headers(returned, query))
+    if request.method in _READING:
+        _make_conditional(response, content)
+    return response
+
+
+@cache
+def _writer(returns: Any, *, is_list: bool) -> TypeAdapter[Any]:
+    return TypeAdapter(Sequence[returns] if is_list else returns)
+
+
+def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
+    if isinstance(query, OffsetQuery) and found.total is not None:
+        return offset_headers(query.page, query.size, total=found.total)
+    return cursor_headers(found.next_cursor)
+
+
+def _make_conditional(response: Response, content: bytes) -> None:
+    """Give a response an ETag, and make it 304 for a client that has it (RFC 9110 section 13)."""
+    response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest(), weak=True)
+    response.make_conditional(request.environ)

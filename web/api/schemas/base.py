@@ -1,0 +1,273 @@
+"""The bases of all schemas of the API, and the reader of parameters.
+
+Each resource has its schemas in a file beside this one: what a list can be asked for (`Query`),
+what a request may set (`Body`) and what is returned (`Resource`). They check requests, write
+responses and describe both at /api/openapi.json.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import ErrorDetails
+
+from domain.clock import written
+from domain.database.list_queries import LONGEST_SEARCH
+from domain.database.paging import LARGEST_ID
+from domain.errors import InvalidParametersError, InvalidValue, QueryError
+from web.api.parameters import in_utc
+
+LARGEST_NUMBER = 2**31 - 1
+_LARGEST_PAGE = 100
+_USUAL_PAGE = 20
+#: So much of an unknown name is repeated in an error.
+_LONGEST_ECHO = 50
+
+
+def _without_nul(text: str) -> str:
+    if "\x00" in text:
+        message = "must not contain a NUL character"
+        raise ValueError(message)
+    return text
+
+
+def _split(value: Any) -> Any:
+    """Return the words of a text that is separated by commas or spaces."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def _first_page(number: int) -> int:
+    # A client that counts pages would read the first one for ever.
+    if number != 1:
+        message = "can only be 1: the link with rel=next leads to the next part of this list"
+        raise ValueError(message)
+    return number
+
+
+#: A text that both databases can store.
+Text = Annotated[str, AfterValidator(_without_nul)]
+#: A text to search for.
+Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
+#: The id of a row.
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+#: Words: a JSON array, or a text separated by commas or spaces.
+Words = Annotated[tuple[Text, ...], BeforeValidator(_split)]
+#: A time of a request; without an offset it is in UTC.
+GivenTime = Annotated[
+    datetime, BeforeValidator(in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+#: A day of a request.
+GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
+#: A time of a response: UTC with milliseconds and `Z`.
+Time = Annotated[
+    datetime,
+    PlainSerializer(written, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+class Body(BaseModel):
+    """Parameters of a request that changes something: from its query, form or JSON body.
+
+    Unknown ones are ignored: clients written for GitLab send more than a resource has here.
+    Pydantic tells which were given.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Query(BaseModel):
+    """Parameters of a GET; unknown ones are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OffsetQuery(Query):
+    """Parameters of a list with numbered pages.
+
+    Clients send `pagination` and `order_by` with every list: they are accepted, and the pages are
+    numbered in any case.
+    """
+
+    page: int = Field(default=1, ge=1, le=LARGEST_NUMBER)
+    per_page: int = Field(
+        default=_USUAL_PAGE, ge=1, le=LARGEST_NUMBER, description="At most 100 are returned."
+    )
+    pagination: Literal["offset", "legacy", "keyset"] = "offset"
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return min(self.per_page, _LARGEST_PAGE)
+
+    @property
+    def offset(self) -> int:
+        """The number of items before the page."""
+        return (self.page - 1) * self.size
+
+
+class KeysetQuery(Query):
+    """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
+
+    cursor: str = Field(default="", description="From the link to the next page.")
+    per_page: int = Field(
+        default=_USUAL_PAGE, ge=1, le=LARGEST_NUMBER, description="At most 100 are returned."
+    )
+    pagination: Literal["keyset"] = "keyset"
+    page: Annotated[int, AfterValidator(_first_page)] = Field(
+        default=1, description="Only 1: the link with rel=next leads to the next page."
+    )
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return min(self.per_page, _LARGEST_PAGE)
+
+
+class Resource(BaseModel):
+    """What a response is made of."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+Schema = TypeVar("Schema", bound=BaseModel)
+
+
+def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
+    """Return the parameters of a request, or raise InvalidParametersError with all mistakes."""
+    try:
+        return schema.model_validate(_without_empty(schema, given))
+    except ValidationError as error:
+        raise InvalidParametersError([_problem(each) for each in _errors(error)]) from error
+
+
+def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
+    """Return the parameters of a list, or raise QueryError for the first mistake."""
+    known = schema.model_fields
+    for name, values in given.items():
+        if _field_name(name) not in known:
+            raise QueryError(f"{_shown(name)} is not known here; {_takes(known)}.", field=name)
+        if len(values) > 1 and not name.endswith("[]"):
+            raise QueryError(f"{name} can be given only once.", field=name)
+    flat = {
+        _field_name(name): values if name.endswith("[]") else values[0]
+        for name, values in given.items()
+    }
+    try:
+        return schema.model_validate(_without_empty(schema, flat))
+    except ValidationError as error:
+        problem = _problem(_errors(error)[0])
+        raise QueryError(f"{problem.field} {problem.reason}.", field=problem.field) from error
+
+
+def _field_name(name: str) -> str:
+    return name.removesuffix("[]")
+
+
+def _shown(name: str) -> str:
+    if not name:
+        return "A value without a name"
+    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
+
+
+def _takes(known: Mapping[str, Any]) -> str:
+    return f"this list takes {', '.join(known)}" if known else "this URL takes nothing"
+
+
+def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out empty values where they are no value: they count as missing, as in forms."""
+    takes = _takes_empty(schema)
+    return {
+        name: value
+        for name, value in given.items()
+        if not (
+            (value == "" and name not in takes[str]) or (value is None and name not in takes[None])
+        )
+    }
+
+
+@cache
+def _takes_empty(schema: type[BaseModel]) -> Mapping[type[str] | None, frozenset[str]]:
+    """Return the names of fields for which an empty text, or null, is a value."""
+    kinds = {name: set(_parts(field.annotation)) for name, field in schema.model_fields.items()}
+    return {
+        str: frozenset(name for name, found in kinds.items() if str in found),
+        None: frozenset(name for name, found in kinds.items() if NoneType in found),
+    }
+
+
+def _parts(annotation: Any) -> Sequence[Any]:
+    """Return the types of a union, without what is annotated to them."""
+    if get_origin(annotation) is Annotated:
+        return _parts(get_args(annotation)[0])
+    if get_origin(annotation) is None or get_origin(annotation) in {tuple, list, dict, Literal}:
+        return (annotation,)
+    return [part for each in get_args(annotation) for part in _parts(each)]
+
+
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_input=False)
+
+
+def _problem(error: ErrorDetails) -> InvalidValue:
+    field = ".".join(str(part) for part in error["loc"])
+    return InvalidValue(field=field, reason=_reason(error))
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Return what is wrong with a value, in words that follow its name."""
+    found, details = error["type"], error.get("ctx", {})
+    if found == "value_error":
+        return str(details["error"])
+    if found in {"literal_error", "enum"}:
+        return f"must be one of {_choices(details['expected'])}"
+    if found in _BOUNDS:
+        return _BOUNDS[found].format(*details.values())
+    return next(
+        (text for beginning, text in _REASONS if found.startswith(beginning)),
+        f"is not valid: {error['msg']}",
+    )
+
+
+def _choices(expected: str) -> str:
+    """Return `a, b, c` for the library's `'a', 'b' or 'c'`."""
+    return expected.replace("' or '", "', '").replace("'", "")
+
+
+#: By the library's name of the error; the bound fills the gap.
+_BOUNDS = {
+    "greater_than_equal": "must be at least {}",
+    "less_than_equal": "must be at most {}",
+    "string_too_long": "can have at most {} characters",
+    "string_too_short": "must have at least {} characters",
+    "string_pattern_mismatch": "must match {}",
+}
+#: By how the library's names of errors begin.
+_REASONS = (
+    ("missing", "is missing"),
+    ("string_unicode", "holds something that is no character"),
+    ("string", "must be a text"),
+    ("int", "must be a whole number"),
+    ("float", "must be a number"),
+    ("bool", "must be true or false"),
+    ("datetime", "must be a time like 2027-05-31T12:00:00Z"),
+    ("date", "must be a date like 2027-05-31"),
+    ("list", "must be a list"),
+    ("tuple", "must be a list"),
+    ("too_long", "has too many items"),
+    ("too_short", "has too few items"),
+    ("dict", "must be an object"),
+    ("model", "must be an object"),
+)
