@@ -11,12 +11,17 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import webauthn
+from cryptography.x509 import load_der_x509_certificate
 from webauthn.helpers import (
     options_to_json_dict,
+    parse_attestation_object,
     parse_authentication_credential_json,
     parse_registration_credential_json,
 )
+from webauthn.helpers.cose import COSEKTY, COSEKey
+from webauthn.helpers.parse_cbor import parse_cbor
 from webauthn.helpers.structs import (
+    AttestationObject,
     AuthenticationCredential,
     AuthenticatorSelectionCriteria,
     AuthenticatorTransport,
@@ -26,6 +31,7 @@ from webauthn.helpers.structs import (
     UserVerificationRequirement,
 )
 
+from domain.encryption.key_strength import RefusedKeyError, check_key, check_rsa
 from domain.errors import InvalidError
 from domain.randomness import random_hex
 
@@ -185,6 +191,8 @@ def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDesc
 def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
     """Verify a registration response (section 7.1), or raise PasskeyRefusedError."""
     credential = _understood(parse_registration_credential_json, _text(reply))
+    attested = _understood(parse_attestation_object, credential.response.attestation_object)
+    _understood(_check_attested_keys, attested)
     made = _understood(
         webauthn.verify_registration_response,
         credential=credential,
@@ -203,6 +211,28 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
     )
 
 
+def _check_attested_keys(attested: AttestationObject) -> None:
+    """Raise RefusedKeyError for a weak or huge key, before anything is verified with it."""
+    data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
+    if data is not None:
+        _check_cose_key(data.credential_public_key)
+    if statement.response is not None:
+        # SafetyNet, which Google has ended, hides its certificates in another format.
+        raise PasskeyRefusedError
+    for encoded in statement.x5c or ():
+        check_key(load_der_x509_certificate(encoded).public_key())
+
+
+def _check_cose_key(encoded: bytes) -> None:
+    """Raise RefusedKeyError for a weak or huge RSA key (RFC 8230); COSE has no weak curves."""
+    if encoded[:1] == b"\x04":  # a point of P-256, as security keys before FIDO2 have it
+        return
+    key = parse_cbor(encoded)
+    if key[COSEKey.KTY] == COSEKTY.RSA:
+        modulus, exponent = int.from_bytes(key[COSEKey.N]), int.from_bytes(key[COSEKey.E])
+        check_rsa(modulus.bit_length(), exponent)
+
+
 def credential_id_of(reply: CeremonyResponse) -> bytes:
     """Return the unverified credential ID of a response, or raise PasskeyRefusedError."""
     return _assertion(reply).raw_id
@@ -213,8 +243,10 @@ def verify_assertion(
 ) -> Assertion:
     """Verify an authentication response (section 7.2), or raise PasskeyRefusedError.
 
-    A signature counter that does not grow indicates a cloned authenticator.
+    A signature counter that does not grow indicates a cloned authenticator. A key that was stored
+    before its strength was checked is refused here.
     """
+    _understood(_check_cose_key, known.public_key)
     held = _understood(
         webauthn.verify_authentication_response,
         credential=_assertion(reply),
@@ -245,6 +277,8 @@ def _understood(read: Callable[..., Result], *arguments: object, **more: object)
     """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
     try:
         return read(*arguments, **more)
+    except RefusedKeyError as error:
+        raise PasskeyRefusedError(str(error)) from error
     except Exception as error:
         # Its parsers of JSON, CBOR and keys raise exceptions of many classes.
         raise PasskeyRefusedError from error

@@ -29,14 +29,13 @@ from domain.clock import written
 from domain.database.advisory_locks import AdvisoryLock
 from domain.database.locks import release_locks
 from domain.database.statements import KeptConnection
+from domain.encryption.key_strength import LEAST_RSA_BITS, MOST_RSA_BITS
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from models import SigningKey
 
 ALGORITHM = "RS256"
 USUAL_BITS = 2048
-#: RFC 7518 section 3.3 asks for 2048 at least; larger ones than 8192 only keep processors busy.
-LEAST_BITS, MOST_BITS = 2048, 8192
 #: How long clients may cache the key set, and so how long a key is published before it signs.
 NOTICE = timedelta(hours=1)
 #: No ID token lives longer: so long a key stays published that has ceased to sign.
@@ -75,8 +74,8 @@ class PublishedKey:
 
 def check_size(bits: int) -> None:
     """Raise InvalidError for a key that is too short to be safe or too long to be useful."""
-    if not LEAST_BITS <= bits <= MOST_BITS or bits % 8:
-        message = f"An RSA key has {LEAST_BITS} to {MOST_BITS} bits here, a multiple of 8."
+    if not LEAST_RSA_BITS <= bits <= MOST_RSA_BITS or bits % 8:
+        message = f"An RSA key has {LEAST_RSA_BITS} to {MOST_RSA_BITS} bits here, a multiple of 8."
         raise InvalidError(message, field="bits")
 
 

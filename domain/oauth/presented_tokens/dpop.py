@@ -21,6 +21,7 @@ from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
 from domain.database.upsert import insert_for
+from domain.encryption.key_strength import RefusedKeyError, check_jwk
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest
@@ -43,8 +44,6 @@ _TYPE = "dpop+jwt"
 #: How far the clock of a client may be from ours, either way (section 11.1).
 _WINDOW = timedelta(seconds=60)
 _LONGEST_JTI = 512
-#: base64url of the 256 bytes of a modulus of 2048 bits: shorter RSA keys are too weak.
-_SHORTEST_MODULUS = 342
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 #: RFC 7638: the base64url form, without padding, of 32 bytes.
 _THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -64,11 +63,11 @@ class UsedProofError(InvalidProofError):
 
 
 class _ProofRegistry(JWSRegistry):
-    """The size limits of a proof: an RSA key exceeds joserfc's limit for headers."""
+    """The size limits of a proof: RSA keys of 8192 bits exceed joserfc's."""
 
-    max_header_length = 2048
+    max_header_length = 2304
     max_payload_length = 4096
-    max_signature_length = 1024
+    max_signature_length = 1408
 
 
 _REGISTRY = _ProofRegistry(algorithms=ALGORITHMS, strict_check_header=False)
@@ -142,12 +141,14 @@ _UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, Unsup
 def _key_in(header: Mapping[str, object]) -> Key:
     """Return the public key in a header, or raise InvalidProofError (section 4.2)."""
     jwk = header.get("jwk")
-    if not isinstance(jwk, dict) or jwk.get("kty") not in {"EC", "RSA", "OKP"}:
+    if not isinstance(jwk, dict):
         raise InvalidProofError("The DPoP proof needs a public key as jwk.")
     if _PRIVATE_MEMBERS & jwk.keys():
         raise InvalidProofError("The jwk of a DPoP proof must not hold a private key.")
-    if jwk["kty"] == "RSA" and len(str(jwk.get("n"))) < _SHORTEST_MODULUS:
-        raise InvalidProofError("An RSA key needs 2048 bits at least.")
+    try:
+        check_jwk(jwk)
+    except RefusedKeyError as error:
+        raise InvalidProofError(f"The DPoP proof was refused. {error}") from error
     return JWKRegistry.import_key(jwk)
 
 

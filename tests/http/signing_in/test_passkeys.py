@@ -1,16 +1,27 @@
 """Passkeys that people add, and use after their password; the authenticator is software."""
 
-import pytest
+from dataclasses import replace
+from pathlib import Path
 
+import cbor2
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import load_pem_x509_certificate
+from sqlalchemy import update
+
+from models import Passkey
 from tests.http.account.test_sessions import COOKIE
 from tests.support.accounts.people import (
     Person,
     alice,
     cookie_domain,
+    database_of,
     make_user,
     open_browser,
     sign_in,
 )
+from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.authenticators import base64url
 from tests.support.signing_in.passkey_wire import (
@@ -56,6 +67,56 @@ def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
     assert page.url == f"{gatebell.url}{TWO_FACTOR}"
     assert not is_signed_in(gatebell, browser)
     assert events_of(gatebell, charlie)[-2:] == ["second_factor.added", "recovery_codes.made"]
+
+
+@pytest.mark.spec("L5", "L6")
+@pytest.mark.parametrize(("bits", "reason"), [(1024, "too weak"), (16_384, "too large")])
+def test_a_passkey_with_a_weak_or_huge_key_is_refused_with_its_reason(
+    gatebell: LiveGatebell, charlie: Person, bits: int, reason: str
+) -> None:
+    browser = open_browser(gatebell, charlie)
+    key = authenticator_for(gatebell, rsa=RSAPublicNumbers(65_537, (1 << bits) - 1).public_key())
+    answer = add(gatebell, browser, charlie, key, "Huge key")
+    assert f"{bits} bits, which is {reason}" in answer.text
+    assert key.credential_id not in {row[0] for row in rows(gatebell)}
+
+
+@pytest.mark.spec("L5")
+def test_a_passkey_whose_maker_signs_with_a_huge_key_is_refused(
+    gatebell: LiveGatebell, charlie: Person, tmp_path: Path
+) -> None:
+    browser = open_browser(gatebell, charlie)
+    page = browser.get(f"{gatebell.url}{PASSKEYS}/new")
+    words = {"name": "x", "current_password": charlie.password}
+    asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
+    pem = write_certificate(tmp_path / "maker.pem", rsa_key(8676)).read_bytes()
+    statement = {
+        "alg": -257,
+        "sig": b"\1" * 1085,
+        "x5c": [load_pem_x509_certificate(pem).public_bytes(Encoding.DER)],
+    }
+    key = authenticator_for(gatebell)
+    answer = send(browser, page, f"{PASSKEYS}/new", key.make(asked, statement), name="x")
+    assert "8676 bits, which is too large" in answer.text
+    assert key.credential_id not in {row[0] for row in rows(gatebell)}
+
+
+@pytest.mark.spec("L6")
+def test_a_weak_key_that_was_stored_before_is_refused_at_the_sign_in(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    key = give_passkey(gatebell, charlie)
+    weak = RSAPublicNumbers(65_537, (1 << 1024) - 1).public_key()
+    stored = cbor2.dumps(replace(key, rsa=weak).cose())
+    with database_of(gatebell) as session:
+        session.execute(
+            update(Passkey)
+            .where(Passkey.credential_id == key.credential_id)
+            .values(public_key=stored)
+        )
+    browser, page, asked = after_password(gatebell, charlie)
+    send(browser, page, f"{TWO_FACTOR}/passkey", key.use(asked))
+    assert not is_signed_in(gatebell, browser)
 
 
 def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(

@@ -13,7 +13,7 @@ Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 _EXPONENT = 65_537
 #: Exponents of Mersenne primes: whoever multiplies two has an RSA key of any size at once.
-_MERSENNE = {8_676: (4_253, 4_423), 14_112: (4_423, 9_689)}
+_MERSENNE = {7_640: (3_217, 4_423), 8_676: (4_253, 4_423), 14_112: (4_423, 9_689)}
 
 
 def make_certificate(directory: Path) -> Path:
@@ -61,7 +61,7 @@ def private_pem(key: Key, password: bytes = b"") -> bytes:
 
 
 def rsa_key(bits: int) -> rsa.RSAPrivateKey:
-    """Return an RSA key; one of 8,676 or 14,112 bits at once."""
+    """Return an RSA key; one of 7,640, 8,676 or 14,112 bits at once."""
     if bits not in _MERSENNE:
         return rsa.generate_private_key(_EXPONENT, bits)
     p, q = (2**exponent - 1 for exponent in _MERSENNE[bits])

@@ -8,6 +8,7 @@ from typing import Any
 
 import cbor2
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from domain.randomness import random_hex
@@ -33,14 +34,18 @@ class Authenticator:
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1())
     )
 
-    def make(self, question: dict[str, Any], **changes: Any) -> str:
-        """Answer navigator.credentials.create()."""
-        public = self.key.public_key().public_numbers()
-        cose = {1: 2, 3: -7, -1: 1, -2: public.x.to_bytes(32), -3: public.y.to_bytes(32)}
+    #: The public key that it claims to have in place of its own.
+    rsa: RSAPublicKey | None = None
+
+    def make(
+        self, question: dict[str, Any], statement: dict[str, Any] | None = None, **changes: Any
+    ) -> str:
+        """Answer navigator.credentials.create(); `statement` says that it was packed."""
         length = len(self.credential_id).to_bytes(2)
-        attested = bytes(16) + length + self.credential_id + cbor2.dumps(cose)
+        attested = bytes(16) + length + self.credential_id + cbor2.dumps(self.cose())
         data = self._data(question["rp"]["id"], _HAS_KEY) + attested
-        attestation = {"fmt": "none", "attStmt": {}, "authData": data}
+        form = "none" if statement is None else "packed"
+        attestation = {"fmt": form, "attStmt": statement or {}, "authData": data}
         return self._answer(
             {
                 "clientDataJSON": base64url(self._client("webauthn.create", question, changes)),
@@ -48,6 +53,15 @@ class Authenticator:
                 "transports": ["usb", "from the future"],
             }
         )
+
+    def cose(self) -> dict[int, Any]:
+        """Return the public key as COSE has it (RFC 9052)."""
+        if self.rsa is not None:
+            numbers = self.rsa.public_numbers()
+            modulus = numbers.n.to_bytes((numbers.n.bit_length() + 7) // 8)
+            return {1: 3, 3: -257, -1: modulus, -2: numbers.e.to_bytes(3)}
+        public = self.key.public_key().public_numbers()
+        return {1: 2, 3: -7, -1: 1, -2: public.x.to_bytes(32), -3: public.y.to_bytes(32)}
 
     def use(self, question: dict[str, Any], **changes: Any) -> str:
         """Answer navigator.credentials.get(); `changes` are what a browser would never say."""

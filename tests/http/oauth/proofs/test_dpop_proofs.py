@@ -14,6 +14,7 @@ from domain.randomness import random_hex
 from tests.support.accounts.people import now
 from tests.support.oauth.oauth_wire import assert_refused, phone_application, post_token
 from tests.support.oauth.proofs import ABSENT, Prover, encoded
+from tests.support.service.certificates import private_pem, rsa_key
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.garbage import bounded
 
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.one_database("postgres")
 def prover() -> Prover:
     """A key that tests share."""
     return Prover()
+
+
+def rsa_jwk(bits: int, exponent: int = 65_537) -> dict[str, Any]:
+    """Return what looks like a public key."""
+    modulus = ((1 << bits) - 1).to_bytes((bits + 7) // 8)
+    return {"kty": "RSA", "n": encoded(modulus), "e": encoded(exponent.to_bytes(3))}
 
 
 def token_url(gatebell: LiveGatebell) -> str:
@@ -118,6 +125,33 @@ def test_a_proof_is_good_for_a_minute_either_way(gatebell: LiveGatebell, error: 
 )
 def test_the_header_of_a_proof_counts(gatebell: LiveGatebell, header: dict[str, Any]) -> None:
     assert_proof_refused(gatebell, prover().signed(claims_for(gatebell), header))
+
+
+@pytest.mark.spec("L5", "L6")
+@pytest.mark.parametrize(
+    ("jwk", "reason"),
+    [
+        (rsa_jwk(1024), "1024 bits, which is too weak: use at least 2048"),
+        (rsa_jwk(8200), "too large: use at most 8192"),
+        (rsa_jwk(9000), "too large: use at most 8192"),
+        (rsa_jwk(2048, exponent=1), "public exponent"),
+        ({"kty": "EC", "crv": "P-192", "x": "AA", "y": "AA"}, "192 bits, which is too weak"),
+    ],
+    ids=["1024", "8200", "9000", "exponent", "P-192"],
+)
+def test_a_weak_or_huge_key_is_refused_with_its_reason(
+    gatebell: LiveGatebell, jwk: dict[str, Any], reason: str
+) -> None:
+    answer = send(gatebell, prover().signed(claims_for(gatebell), {"alg": "RS256", "jwk": jwk}))
+    assert_refused(answer, "invalid_dpop_proof")
+    assert reason in answer.json()["error_description"]
+
+
+@pytest.mark.spec("L5")
+def test_a_large_rsa_key_is_accepted(gatebell: LiveGatebell) -> None:
+    key = RSAKey.import_key(private_pem(rsa_key(7640)))
+    proof = Prover(key, "RS256").proof("POST", token_url(gatebell))
+    assert_refused(send(gatebell, proof), "invalid_grant")
 
 
 @pytest.mark.rfc("rfc9449-4.3-e")
