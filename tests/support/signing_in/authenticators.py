@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 import cbor2
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from domain.randomness import random_hex
@@ -30,12 +30,9 @@ class Authenticator:
     counts: bool = True
     uses: int = 0
     credential_id: bytes = field(default_factory=lambda: bytes.fromhex(random_hex(32)))
-    key: ec.EllipticCurvePrivateKey = field(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey = field(
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1())
     )
-
-    #: The public key that it claims to have in place of its own.
-    rsa: RSAPublicKey | None = None
 
     def make(
         self, question: dict[str, Any], statement: dict[str, Any] | None = None, **changes: Any
@@ -56,8 +53,8 @@ class Authenticator:
 
     def cose(self) -> dict[int, Any]:
         """Return the public key as COSE has it (RFC 9052)."""
-        if self.rsa is not None:
-            numbers = self.rsa.public_numbers()
+        if isinstance(self.key, rsa.RSAPrivateKey):
+            numbers = self.key.public_key().public_numbers()
             modulus = numbers.n.to_bytes((numbers.n.bit_length() + 7) // 8)
             return {1: 3, 3: -257, -1: modulus, -2: numbers.e.to_bytes(3)}
         public = self.key.public_key().public_numbers()
@@ -68,7 +65,7 @@ class Authenticator:
         self.uses += self.counts
         data = self._data(changes.pop("rp_id", question["rpId"]))
         client = self._client("webauthn.get", question, changes)
-        signature = self.key.sign(data + sha256(client).digest(), ec.ECDSA(SHA256()))
+        signature = self._signature(data + sha256(client).digest())
         return self._answer(
             {
                 "clientDataJSON": base64url(client),
@@ -76,6 +73,11 @@ class Authenticator:
                 "signature": base64url(signature),
             }
         )
+
+    def _signature(self, signed: bytes) -> bytes:
+        if isinstance(self.key, rsa.RSAPrivateKey):
+            return self.key.sign(signed, PKCS1v15(), SHA256())
+        return self.key.sign(signed, ec.ECDSA(SHA256()))
 
     def _data(self, rp_id: str, flags: int = 0) -> bytes:
         flags |= _PRESENT | (_VERIFIED if self.verifies else 0)
