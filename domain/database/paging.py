@@ -1,10 +1,10 @@
-"""Keyset pagination: the cost of a page does not depend on its position."""
+"""Pages of lists: by key, whose cost does not depend on their position, and numbered ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Row, Select
+from sqlalchemy import ColumnElement, Row, Select, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import QueryError
@@ -83,3 +83,64 @@ def fetch_page(
         next_before=items[-1].id if items and has_older else None,
         previous_after=items[0].id if items and has_newer else None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPart:
+    """The requested part of a list that has both numbered pages and pages by key."""
+
+    size: int
+    #: Of a numbered page.
+    offset: int = 0
+    is_by_key: bool = False
+    #: Of a page by key: the id of the last item of the page before.
+    last_id: int | None = None
+    order_by: str = "id"
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Generic[Item]):
+    """A part of a list: a numbered page with the total, or one by key with the next cursor."""
+
+    items: tuple[Item, ...]
+    total: int | None = None
+    next_cursor: str | None = None
+
+
+def fetch_part(
+    statement: Select[*tuple[Any, ...]],
+    orders: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]],
+    part: ListPart,
+    *,
+    session: Session,
+) -> Listed[Row[*tuple[Any, ...]]]:
+    """Return a part of a statement's rows, each of which is one item.
+
+    `orders` has what a part can be ordered by; `id` is the key, and decides between equals.
+    """
+    key = orders["id"]
+    if part.is_by_key:
+        return _fetch_by_key(statement, key, part, session=session)
+    wanted = dict.fromkeys((orders[part.order_by], key))
+    order = [each.desc() if part.is_descending else each.asc() for each in wanted]
+    rows = session.execute(statement.order_by(*order).offset(part.offset).limit(part.size)).all()
+    counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    return Listed(items=tuple(rows), total=session.scalar(counted) or 0)
+
+
+def _fetch_by_key(
+    statement: Select[*tuple[Any, ...]],
+    key: ColumnElement[int] | InstrumentedAttribute[int],
+    part: ListPart,
+    *,
+    session: Session,
+) -> Listed[Row[*tuple[Any, ...]]]:
+    keyed = statement.add_columns(key.label("list_key"))
+    if part.last_id is not None:
+        keyed = keyed.where(key < part.last_id if part.is_descending else key > part.last_id)
+    order = key.desc() if part.is_descending else key.asc()
+    rows = session.execute(keyed.order_by(order).limit(part.size + 1)).all()
+    shown = rows[: part.size]
+    has_more = len(rows) > part.size
+    return Listed(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)

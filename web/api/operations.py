@@ -23,6 +23,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from domain.accounts.roles import Role
 from domain.audit.events import Actor
+from domain.database.paging import Listed
 from domain.errors import ForbiddenError
 from domain.projects.access import (
     get_group,
@@ -63,6 +64,15 @@ class Found(Generic[Item]):
     items: Sequence[Item]
     total: int | None = None
     next_cursor: str | None = None
+
+    @classmethod
+    def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a part of a list that has both kinds of pages (`PagedQuery`)."""
+        return cls(
+            items=[present(each) for each in listed.items],
+            total=listed.total,
+            next_cursor=listed.next_cursor,
+        )
 
 
 class Arguments(NamedTuple):

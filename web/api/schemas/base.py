@@ -19,13 +19,15 @@ from pydantic import (
     Field,
     PlainSerializer,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
+    field_validator,
 )
 from pydantic_core import ErrorDetails
 
 from domain.clock import written
 from domain.database.list_queries import LONGEST_SEARCH
-from domain.database.paging import LARGEST_ID
+from domain.database.paging import LARGEST_ID, ListPart, read_cursor
 from domain.errors import InvalidParametersError, InvalidValue, QueryError
 from web.api.parameters import in_utc
 
@@ -134,6 +136,59 @@ class KeysetQuery(Query):
     def size(self) -> int:
         """The number of items of a page."""
         return min(self.per_page, _LARGEST_PAGE)
+
+
+class PagedQuery(OffsetQuery):
+    """Parameters of a list that has both: numbered pages, and with `pagination=keyset` links.
+
+    A list with other orders, or with another usual one, overrides `order_by` and `sort`.
+    """
+
+    cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")
+    #: Overridden by a `Literal`: mypy takes one for a `str`, and none for another `Literal`.
+    order_by: str = Field(default="id", pattern="^id$")
+    sort: Literal["asc", "desc"] = "desc"
+
+    @field_validator("pagination")
+    @classmethod
+    def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value == "keyset" and others.data.get("page", 1) != 1:
+            message = (
+                "can only be keyset without a page number: the link with rel=next leads to the "
+                "next part of this list"
+            )
+            raise ValueError(message)
+        return value
+
+    @field_validator("cursor")
+    @classmethod
+    def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
+        if value and others.data.get("pagination") != "keyset":
+            message = "is for pagination=keyset"
+            raise ValueError(message)
+        return value
+
+    @field_validator("order_by")
+    @classmethod
+    def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value != "id" and others.data.get("pagination") == "keyset":
+            message = "can only be id with pagination=keyset"
+            raise ValueError(message)
+        return value
+
+    @property
+    def part(self) -> ListPart:
+        """The requested part; raises QueryError for a forged cursor."""
+        is_by_key = self.pagination == "keyset"
+        return ListPart(
+            size=self.size,
+            offset=self.offset,
+            is_by_key=is_by_key,
+            last_id=read_cursor(self.cursor),
+            # Without a word of its own, a keyset page is ordered by id.
+            order_by="id" if is_by_key else self.order_by,
+            is_descending=self.sort == "desc",
+        )
 
 
 class Resource(BaseModel):

@@ -1,0 +1,1 @@
+"""Lists and their pages, without an app."""
