@@ -36,6 +36,12 @@ class Settings:
         "Certificate authorities to trust beside those of the system, for connections that the "
         "service opens.",
     )
+    outgoing_private_addresses: str = fixed(
+        "",
+        kinds.networks(),
+        "Networks that are not public and that requests to URLs of users may reach all the same, "
+        "such as destinations of the audit log.",
+    )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
     )

@@ -1,0 +1,47 @@
+"""URLs that requests are sent to."""
+
+import pytest
+
+from domain.errors import InvalidError
+from domain.outgoing_urls import parse_outgoing_url
+
+
+@pytest.mark.parametrize(
+    ("text", "authority", "target", "shown"),
+    [
+        ("https://Logs.example", "logs.example", "/", "https://logs.example/"),
+        ("HTTPS://logs.example:443/a?k=1", "logs.example", "/a?k=1", "https://logs.example/a"),
+        ("http://[::1]:8080/x", "[::1]:8080", "/x", "http://[::1]:8080/x"),
+        ("http://10.0.0.1:80?q", "10.0.0.1", "/?q", "http://10.0.0.1/"),
+    ],
+)
+def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> None:
+    url = parse_outgoing_url(text)
+    assert (url.authority, url.target, url.shown) == (authority, target, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is missing"),
+        ("logs.example", "must begin with https:// or http://"),
+        ("ftp://logs.example/", "must begin with"),
+        ("javascript:alert(1)", "must begin with"),
+        ("https://", "invalid host name"),
+        ("https://user:secret@logs.example/", "user name or password"),
+        ("https://logs.example\\@127.0.0.1/", "has a character"),
+        ("https://logs.example/#part", "fragment"),
+        ("https://logs.example/ x", "has a character"),
+        ("https://logs.example/\r\nX: y", "has a character"),
+        ("https://löck.example/", "has a character"),
+        ("https://logs.example:99999/", "invalid host or port"),
+        ("https://logs.example:0/", "invalid host or port"),
+        ("https://[::1/", "invalid host or port"),
+        ("https://-x.example/", "invalid host name"),
+        ("https://logs.example/" + "x" * 2_000, "at most 2000 characters"),
+    ],
+)
+def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
+    with pytest.raises(InvalidError, match=words) as raised:
+        parse_outgoing_url(text)
+    assert raised.value.field == "url"

@@ -1,0 +1,276 @@
+"""The client for requests to URLs that people choose.
+
+A host name is resolved once, and the connection goes to an address that was checked: names whose
+addresses change in between lead nowhere else. Certificate and host name are verified for the name.
+No redirect is followed, no proxy of the environment is used, and a response is read to a limit.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from errno import ECONNREFUSED
+from functools import cache
+from http.client import HTTPException
+from pathlib import Path
+from socket import SHUT_RDWR
+from ssl import SSLContext, SSLError
+from time import monotonic
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+from urllib3.response import HTTPResponse
+
+from domain.encryption.outgoing import outgoing_tls_context
+from domain.encryption.refusals import refusal_reason
+from domain.outgoing_urls import OutgoingUrl
+from web.outgoing.addresses import Address, AddressPolicy, allowed_addresses
+from web.outgoing.deadlines import run_within
+from web.outgoing.errors import (
+    ConnectionFailedError,
+    DeadlineError,
+    OutgoingError,
+    TlsRefusedError,
+    problem_with_status,
+)
+from web.settings.reader import Settings
+
+#: Seconds for a whole request: name, connection, TLS, sending and the response.
+DEADLINE_SECONDS = 10.0
+#: A connection is not tried for longer than this while there are other addresses.
+_CONNECT_SECONDS = 4.0
+#: More of a response is not read; its status counts all the same.
+_MOST_BYTES = 65_536
+_LONGEST_RETRY_AFTER = 5  # digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The response of another service."""
+
+    status: int
+    #: The seconds that the header Retry-After asks to wait, if it gives a number.
+    retry_after: int | None
+    seconds: float
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with it; None for a success."""
+        return problem_with_status(self.status)
+
+
+class OutgoingClient:
+    """A client that keeps its connection for the next request to the same origin.
+
+    It is for one thread, or one greenlet, at a time.
+    """
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        *,
+        trusted_ca_file: Path | None = None,
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
+        """Take the addresses that may be reached and the seconds for a whole request."""
+        self._policy = policy
+        self._trusted_ca_file = trusted_ca_file
+        self._deadline = deadline
+        self._kept: tuple[str, HTTPConnection] | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "OutgoingClient":
+        """Return a client with the rules of the settings."""
+        return cls(
+            AddressPolicy.of(settings.outgoing_private_addresses),
+            trusted_ca_file=settings.trusted_ca_file,
+        )
+
+    def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Send a POST and return the response, whatever its status; raise OutgoingError."""
+        origin, kept = f"{url.scheme}://{url.authority}", self._kept
+        self._kept = None  # until the response is complete
+        reused = kept[1] if kept and kept[0] == origin else None
+        if kept and reused is None:
+            _close(kept[1])
+        request = _Request(
+            url, body, headers, policy=self._policy, trusted_ca_file=self._trusted_ca_file
+        )
+        answer = run_within(self._deadline, lambda: request.send(reused), stop=request.stop)
+        if request.connection is not None:
+            self._kept = (origin, request.connection)
+        return answer
+
+    def close(self) -> None:
+        """Close the kept connection."""
+        if self._kept is not None:
+            _close(self._kept[1])
+            self._kept = None
+
+
+class _Request:
+    """One request; `send` runs in a thread of its own, which `stop` ends."""
+
+    def __init__(
+        self,
+        url: OutgoingUrl,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        policy: AddressPolicy,
+        trusted_ca_file: Path | None,
+    ) -> None:
+        self._url, self._body = url, body
+        self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
+        self._policy = policy
+        self._trusted_ca_file = trusted_ca_file
+        #: The open connection; None once it is closed.
+        self.connection: HTTPConnection | None = None
+        self._is_stopped = False
+
+    def send(self, reused: HTTPConnection | None) -> Answer:
+        """Send the request, on a kept connection if there is one, and read the response."""
+        began = monotonic()
+        try:
+            if reused is not None and not self._try(reused):
+                reused = None
+            if reused is None:
+                self._connect()
+            return self._answer(began)
+        except Exception as error:
+            self._drop()
+            raise _in_words(error) from error
+
+    def stop(self) -> None:
+        """End whatever the request waits for."""
+        self._is_stopped = True
+        self._drop()
+
+    def _try(self, kept: HTTPConnection) -> bool:
+        """Send the request on a kept connection; return False if the other side has closed it.
+
+        The request may have arrived all the same: receivers know a repeated one by its id.
+        """
+        self.connection = kept
+        if not kept.is_connected:
+            self._drop()
+            return False
+        try:
+            self._write()
+            self._response = kept.getresponse()
+        except (OSError, HTTPException, HTTPError):
+            self._drop()
+            return False
+        return True
+
+    def _connect(self) -> None:
+        """Connect to the first address that takes it, and send the request."""
+        addresses = allowed_addresses(self._url.host, self._url.port, self._policy)
+        for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):
+            self.connection = self._connection(address)
+            try:
+                self.connection.connect()
+                break
+            except (NewConnectionError, ConnectTimeoutError):
+                self._drop()
+                if not left or self._is_stopped:
+                    raise
+        self._write()
+        self._response = self._open().getresponse()
+
+    def _connection(self, address: Address) -> HTTPConnection:
+        if not self._url.is_encrypted:
+            return HTTPConnection(str(address), self._url.port, timeout=_CONNECT_SECONDS)
+        return HTTPSConnection(
+            str(address),
+            self._url.port,
+            timeout=_CONNECT_SECONDS,
+            server_hostname=self._url.host.rstrip("."),
+            ssl_context=_tls_context(self._trusted_ca_file),
+        )
+
+    def _open(self) -> HTTPConnection:
+        if self.connection is None:  # stopped meanwhile
+            raise DeadlineError(DEADLINE_SECONDS)
+        return self.connection
+
+    def _write(self) -> None:
+        connection = self._open()
+        # From here on the deadline of the whole request counts alone.
+        connection.timeout = DEADLINE_SECONDS
+        if connection.sock is not None:
+            connection.sock.settimeout(DEADLINE_SECONDS)
+        connection.request(
+            "POST",
+            self._url.target,
+            body=self._body,
+            headers=self._headers,
+            preload_content=False,
+            decode_content=False,
+        )
+
+    def _answer(self, began: float) -> Answer:
+        response = self._response
+        is_complete = _is_read_to_its_end(response)
+        if not is_complete or self.connection is None or self.connection.sock is None:
+            self._drop()
+        return Answer(
+            status=response.status,
+            retry_after=_seconds(response.headers.get("Retry-After")),
+            seconds=monotonic() - began,
+        )
+
+    def _drop(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            _close(connection)
+
+
+def _is_read_to_its_end(response: HTTPResponse) -> bool:
+    """Read the body up to the limit; return whether there is no more of it."""
+    left = _MOST_BYTES
+    try:
+        while left > 0 and (chunk := response.read1(left)):
+            left -= len(chunk)
+    except (OSError, HTTPException, HTTPError):
+        return False  # the status is known
+    return left > 0
+
+
+def _close(connection: HTTPConnection) -> None:
+    with suppress(OSError):
+        if connection.sock is not None:
+            # Wakes a thread that waits for it; closing alone would not.
+            connection.sock.shutdown(SHUT_RDWR)
+    with suppress(OSError):
+        connection.close()
+
+
+@cache
+def _tls_context(trusted_ca_file: Path | None) -> SSLContext:
+    return outgoing_tls_context(trusted_ca_file)
+
+
+def _seconds(text: str | None) -> int | None:
+    is_number = text is not None and text.isascii() and text.isdecimal()
+    return int(text) if is_number and text and len(text) <= _LONGEST_RETRY_AFTER else None
+
+
+def _in_words(error: Exception) -> OutgoingError:
+    """Return an error with a text of ours for one of the library, the system or OpenSSL."""
+    if isinstance(error, OutgoingError):
+        return error
+    if isinstance(error, SSLError | HTTPError) and (reason := refusal_reason(error)):
+        return TlsRefusedError(reason)
+    return ConnectionFailedError(_failure(error))
+
+
+def _failure(error: Exception) -> str:
+    if isinstance(error, NewConnectionError):
+        cause = error.__cause__
+        was_refused = isinstance(cause, OSError) and cause.errno == ECONNREFUSED
+        return "it refused the connection" if was_refused else "it cannot be reached"
+    if isinstance(error, ConnectTimeoutError):
+        return "it did not take the connection in time"
+    if isinstance(error, HTTPException) and not isinstance(error, OSError):
+        return "it does not answer in HTTP"
+    return "it closed the connection without a response"
