@@ -13,6 +13,7 @@ from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
 from models.host import Host, JobTurn, SchemaSupport, SecretKeyUse
+from models.idempotent_request import IdempotentRequest
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
@@ -49,6 +50,7 @@ __all__ = [
     "Environment",
     "Group",
     "Host",
+    "IdempotentRequest",
     "InstanceSetting",
     "Integration",
     "JobTurn",

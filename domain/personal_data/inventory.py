@@ -18,6 +18,7 @@ from models import (
     Base,
     Consent,
     DeviceAuthorization,
+    IdempotentRequest,
     Mail,
     Member,
     Passkey,
@@ -163,6 +164,14 @@ PERSONAL_DATA = (
         model=Consent,
         of=_by(Consent.user_id),
         exported=("application_id", "scopes", "created_at", "updated_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="idempotent_requests",
+        about="Requests with an Idempotency-Key and their responses, for a day",
+        model=IdempotentRequest,
+        of=_by(IdempotentRequest.user_id),
+        exported=("claimed_at", "status"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.idempotency import KEPT_FOR
 from models import (
     AccessToken,
     Alert,
@@ -18,6 +19,7 @@ from models import (
     Bot,
     Delivery,
     DeviceAuthorization,
+    IdempotentRequest,
     Integration,
     Mail,
     Member,
@@ -95,6 +97,9 @@ def prune(
         ),
         "pushed_requests": _remove(
             PushedRequest.id, PushedRequest.expires_at < now, session, between
+        ),
+        "idempotent_requests": _remove(
+            IdempotentRequest.id, IdempotentRequest.claimed_at < now - KEPT_FOR, session, between
         ),
         "seen_proofs": _remove(SeenProof.digest, SeenProof.expires_at < now, session, between),
         # Unused clients without an owner; they may register again.

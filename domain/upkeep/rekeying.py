@@ -19,8 +19,10 @@ from models import (
     Application,
     ApplicationSecret,
     AuditKey,
+    AuditStream,
     Authorization,
     DeviceAuthorization,
+    IdempotentRequest,
     Integration,
     PersonalAccessToken,
     PushedRequest,
@@ -31,11 +33,15 @@ from models import (
     TotpDevice,
 )
 
-_ENCRYPTED: Mapping[str, InstrumentedAttribute[str]] = {
+#: Columns that may be empty among them.
+_ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "integration_keys": Integration.key_ciphertext,
     "authenticator_apps": TotpDevice.seed_ciphertext,
     "signing_keys": SigningKey.private_ciphertext,
     "audit_keys": AuditKey.ciphertext,
+    "audit_stream_secrets": AuditStream.secret_ciphertext,
+    "previous_audit_stream_secrets": AuditStream.previous_secret_ciphertext,
+    "idempotent_responses": IdempotentRequest.response_ciphertext,
 }
 
 
@@ -86,9 +92,11 @@ def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
     return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
 
 
-def _reencrypt(column: InstrumentedAttribute[str], keyring: Keyring, session: Session) -> int:
+def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Session) -> int:
     table, done = column.class_, 0
-    for row_id, ciphertext in session.execute(select(table.id, column)).all():
+    for row_id, ciphertext in session.execute(
+        select(table.id, column).where(column.is_not(None))
+    ).all():
         clear = _clear(keyring, ciphertext)
         if clear is None or keyring.is_of_newest_key(ciphertext):
             continue
@@ -107,7 +115,7 @@ def _reencrypt(column: InstrumentedAttribute[str], keyring: Keyring, session: Se
 def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int], dict[str, int]]:
     older, unreadable = dict.fromkeys(_ENCRYPTED, 0), dict.fromkeys(_ENCRYPTED, 0)
     for kind, column in _ENCRYPTED.items():
-        for ciphertext in session.scalars(select(column)):
+        for ciphertext in session.scalars(select(column).where(column.is_not(None))):
             if _clear(keyring, ciphertext) is None:
                 unreadable[kind] += 1
             elif not keyring.is_of_newest_key(ciphertext):

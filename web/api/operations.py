@@ -36,6 +36,7 @@ from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
 from web.api.cursor_pages import cursor_headers
+from web.api.idempotency import once
 from web.api.offset_pages import offset_headers
 from web.api.parameters import all_parameters
 from web.api.permissions import PERMISSIONS, Permission, Place
@@ -131,8 +132,12 @@ def _guard(arguments: Arguments) -> Guard:
         @wraps(view)
         def guarded(**variables: Any) -> Response:
             given = _admitted(arguments.permission, variables) | _parameters(arguments)
-            returned = view(**{name: each for name, each in given.items() if name in named})
-            return _response(arguments, returned, given.get("query"))
+
+            def act() -> Response:
+                returned = view(**{name: each for name, each in given.items() if name in named})
+                return _response(arguments, returned, given.get("query"))
+
+            return once(given["bearer"], act)
 
         return guarded
 

@@ -1,0 +1,91 @@
+"""What holds for every operation of the API: parameters, conditional requests."""
+
+from typing import Any
+
+import pytest
+import requests
+
+from tests.support.accounts.people import alice
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def call(
+    gatebell: LiveGatebell, endpoint: Endpoint, method: str, query: str = "", **sent: Any
+) -> requests.Response:
+    token = make_token(gatebell, alice(gatebell)).clear
+    headers = {"PRIVATE-TOKEN": token, **sent.pop("headers", {})}
+    url = f"{gatebell.url}/api/v4/projects/{endpoint.project}/environments{query}"
+    return requests.request(method, url, headers=headers, timeout=30, **sent)
+
+
+@pytest.mark.both_databases
+def test_a_client_that_has_the_response_is_told_so_without_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    made = call(gatebell, endpoint, "POST", json={"name": "production"}).json()
+    for query in (f"/{made['id']}", ""):
+        first = call(gatebell, endpoint, "GET", query)
+        known = {"If-None-Match": first.headers["ETag"]}
+        again = call(gatebell, endpoint, "GET", query, headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["ETag"] == first.headers["ETag"]
+        assert again.headers["Cache-Control"] == "private, no-cache"
+    before = call(gatebell, endpoint, "GET").headers["ETag"]
+    call(gatebell, endpoint, "POST", json={"name": "staging"})
+    changed = call(gatebell, endpoint, "GET", headers={"If-None-Match": before})
+    assert (changed.status_code, len(changed.json())) == (200, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (5, "name must be a text"),
+        (["production"], "name must be a text"),
+        ("a\x00b", "name must not contain a NUL character"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said_field_by_field(
+    gatebell: LiveGatebell, value: Any, problem: str
+) -> None:
+    answer = call(gatebell, connect(gatebell), "POST", json={"name": value})
+    assert answer.status_code == 400
+    field, _, reason = problem.partition(" ")
+    assert answer.json() == {"error": problem, "errors": [{"field": field, "message": reason}]}
+
+
+def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    sent: list[dict[str, Any]] = [
+        {"json": {"name": "one", "unknown": {}}},
+        {"data": {"name": "two"}},
+        {"params": {"name": "three"}},
+    ]
+    for each in sent:
+        assert call(gatebell, endpoint, "POST", **each).status_code == 201
+    for wrong in (b"[]", b"{", b"\xff", b'{"name": NaN}'):
+        answer = call(
+            gatebell, endpoint, "POST", data=wrong, headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, set(answer.json())) == (400, {"error"}), wrong
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("?nmae=x", "nmae is not known here; this list takes page, per_page"),
+        ("?name=a&name=b", "name can be given only once."),
+        ("?page=x", "page must be a whole number."),
+        ("?per_page=0", "per_page must be at least 1."),
+        ("?sort=desc", "sort must be one of asc."),
+        ("/1?x=1", "x is not known here; this URL takes nothing."),
+    ],
+)
+def test_a_list_refuses_what_it_does_not_know(
+    gatebell: LiveGatebell, query: str, problem: str
+) -> None:
+    answer = call(gatebell, connect(gatebell), "GET", query)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(problem)
