@@ -18,3 +18,21 @@ def test_each_row_of_the_table_is_that_of_the_view_with_its_name(app: Flask) -> 
         if isinstance(mark, Operation)
     }
     assert operations == {f"api_v4.{name}": name for name in PERMISSIONS}
+
+
+#: Resources whose reading counts for a family of rate limits (L2).
+_COMMON = ("users.", "projects.", "groups.", "members.")
+
+
+@pytest.mark.spec("L2")
+def test_reading_users_projects_groups_and_members_states_a_rate_limit(app: Flask) -> None:
+    reading = {rule.endpoint for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ())}
+    marks = [find_mark(app.view_functions[endpoint]) for endpoint in reading]
+    without = [
+        mark.arguments.name
+        for mark in marks
+        if isinstance(mark, Operation)
+        and mark.arguments.name.startswith(_COMMON)
+        and mark.arguments.limit is None
+    ]
+    assert without == [], "state `limit=` in the mark (web/access/api_limits.py)"

@@ -30,7 +30,7 @@ _BY_LIBRARY = "by the library"
 
 
 class Limit:
-    """Decorator of a view: counts its requests, and refuses those above the rates (429).
+    """Counts requests, and refuses those above the rates (429): called, or as decorator of a view.
 
     Flask-Limiter's own decorator counts in a shared store, and in memory while that is away. What
     this process counts needs no fallback and goes to the strategy of the library at once: the way
@@ -43,30 +43,49 @@ class Limit:
     ) -> None:
         """Count by key, all views of a scope together; `rates` is a setting, empty for no limit."""
         self._rates, self._scope, self._key = rates, scope, key
-        self._decorate = limiter.shared_limit(lambda: rates(settings()), scope, key_func=key)
+
+        def nothing() -> None: ...
+
+        # The library tells decorated functions apart by their names.
+        nothing.__name__ = f"count_{scope}"
+        decorate = limiter.shared_limit(lambda: rates(settings()), scope, key_func=key)
+        self._count_in_store = decorate(nothing)
 
     def __call__(self, view: View) -> View:
         """Return the view with the count before it."""
-        counted_in_store = self._decorate(view)
 
         @wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
-            if not isinstance(limiter.storage, ProcessStorage):
-                g.counted = _BY_LIBRARY
-                return counted_in_store(*args, **kwargs)
-            if rates := self._rates(settings()):
-                self._count(rates)
+            self.count()
             return view(*args, **kwargs)
 
         return cast("View", limited)
 
-    def _count(self, rates: str) -> None:
+    def count(self) -> None:
+        """Count this request; raise 429 if it is above a rate."""
+        if isinstance(limiter.storage, ProcessStorage):
+            if rates := self._rates(settings()):
+                self._count_here(rates)
+            return
+        try:
+            self._count_in_store()
+        finally:
+            _add_counted(limiter.current_limits)
+
+    def _count_here(self, rates: str) -> None:
         args = [_PREFIX, self._key(), self._scope]
-        g.counted = [RequestLimit(limiter, each, args, False, True) for each in _parsed(rates)]  # noqa: FBT003 - breached, shared
-        for each in g.counted:
+        counted = [RequestLimit(limiter, each, args, False, True) for each in _parsed(rates)]  # noqa: FBT003 - breached, shared
+        _add_counted(counted)
+        for each in counted:
             each.breached = not limiter.limiter.hit(each.limit, *args)
-        if any(each.breached for each in g.counted):
+        if any(each.breached for each in counted):
             raise TooManyRequests
+
+
+def _add_counted(counted: list[RequestLimit]) -> None:
+    """Note limits for the headers, after those of another `Limit` that counted this request."""
+    before = g.get("counted")
+    g.counted = counted if before is None else [*before, *counted]
 
 
 @lru_cache(maxsize=64)

@@ -33,6 +33,7 @@ from domain.projects.access import (
 )
 from domain.projects.references import group_path, project_path
 from domain.projects.views import GroupView, ProjectView, Viewer
+from web.access.api_limits import Family, count_request
 from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
 from web.api.cursor_pages import cursor_headers
@@ -87,6 +88,8 @@ class Arguments(NamedTuple):
     returns: type[Resource] | None
     is_list: bool
     status: int
+    #: The rate limit beside that of all requests.
+    limit: Family | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,7 @@ def operation(
     body: type[Body] | None = None,
     returns: type[Resource] | None = None,
     status: int = HTTPStatus.OK,
+    limit: Family | None = None,
 ) -> Operation:
     """Return the mark of the operation with this name in the table of permissions.
 
@@ -121,6 +125,7 @@ def operation(
         returns=returns,
         is_list=query is not None and issubclass(query, OffsetQuery | KeysetQuery),
         status=status,
+        limit=limit,
     )
     return Operation(access=arguments.permission.text, guard=_guard(arguments), arguments=arguments)
 
@@ -131,7 +136,7 @@ def _guard(arguments: Arguments) -> Guard:
 
         @wraps(view)
         def guarded(**variables: Any) -> Response:
-            given = _admitted(arguments.permission, variables) | _parameters(arguments)
+            given = _admitted(arguments, variables) | _parameters(arguments)
 
             def act() -> Response:
                 returned = view(**{name: each for name, each in given.items() if name in named})
@@ -144,10 +149,13 @@ def _guard(arguments: Arguments) -> Guard:
     return guard
 
 
-def _admitted(permission: Permission, variables: dict[str, Any]) -> dict[str, Any]:
+def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request that may do this; raise the error of one that may not."""
+    permission = arguments.permission
     scopes = permission.scopes
     bearer = admit_or_anonymous(scopes) if permission.is_open else admit(scopes)
+    if arguments.limit is not None:
+        count_request(arguments.limit)
     if permission.is_for_administrators and not (bearer and bearer.is_admin):
         message = "Only administrators of the instance may do this."
         raise ForbiddenError(message)

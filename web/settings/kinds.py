@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from domain.encryption.key_strength import RefusedKeyError, check_key
+from domain.releases.version import Release, parse_release
 
 Value = TypeVar("Value")
 
@@ -244,6 +245,34 @@ def rate() -> Kind[str]:
         return text
 
     return Kind(read, "empty or off for no limit, or a rate such as 600/minute", may_be_empty=True)
+
+
+_FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
+
+
+def rate_from_release() -> Kind[str]:
+    """Allow what `rate` allows, also with the first release that it applies to."""
+
+    def read(text: str) -> str:
+        found = _FROM_RELEASE.fullmatch(text)
+        value = rate().read(found[1] if found else text)
+        if found and not value:
+            raise ValueError(text)
+        return text if found else value
+
+    return Kind(
+        read,
+        f"{rate().allowed}, or one with its first release, such as 600/minute from 18.0",
+        may_be_empty=True,
+    )
+
+
+def rate_in_release(value: str, running: Release) -> str:
+    """Return the rates of a value of `rate_from_release`; empty for none."""
+    found = _FROM_RELEASE.fullmatch(value)
+    if found is None:
+        return value
+    return found[1] if running >= parse_release(found[2]) else ""
 
 
 def counter_storage() -> Kind[str]:

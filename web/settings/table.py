@@ -275,6 +275,51 @@ class Settings:
         kinds.rate(),
         "Rate limit for API requests of a user, or of an IP address without a valid token.",
     )
+    users_api_rate_limit: str = live(
+        "300/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for lists of users, by user or IP address.",
+    )
+    user_api_rate_limit: str = live(
+        "300/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for one user and what belongs to it, by user or IP address.",
+    )
+    projects_api_rate_limit: str = live(
+        "2000/10 minutes from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for lists of projects, by user.",
+    )
+    anonymous_projects_api_rate_limit: str = live(
+        "400/10 minutes from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for lists of projects, by IP address without a token.",
+    )
+    project_api_rate_limit: str = live(
+        "400/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for one project, by user or IP address.",
+    )
+    groups_api_rate_limit: str = live(
+        "200/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for lists of groups, by user or IP address.",
+    )
+    group_api_rate_limit: str = live(
+        "400/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for one group, by user or IP address.",
+    )
+    group_projects_api_rate_limit: str = live(
+        "600/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for lists of a group's projects, by user or IP address.",
+    )
+    members_api_rate_limit: str = live(
+        "200/minute from 18.0",
+        kinds.rate_from_release(),
+        "API rate limit for members of projects and groups, by user or IP address.",
+    )
     oauth_rate_limit: str = live(
         "3000/minute",
         kinds.rate(),

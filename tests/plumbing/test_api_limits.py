@@ -1,0 +1,128 @@
+"""Rate limits of the common endpoints: from which release, for whom, beside which other one."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flask import Flask, Response, jsonify
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from tests.http.oauth.test_rate_limits import rate_limit_headers, token_of
+from web.access.api_limits import Family, count_request
+from web.access.marks import admit_or_anonymous, open_to_anyone
+from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.settings.reader import Settings, SettingsError, read_change
+
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("L1", "L2")]
+
+
+@pytest.fixture
+def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
+    shutil.copy(migrated_sqlite, tmp_path / "gatebell.db")
+    return f"sqlite:///{tmp_path / 'gatebell.db'}"
+
+
+def common_endpoint() -> MachineBlueprint:
+    """Return a view that states a family, as operations of the API do in their mark."""
+    blueprint = MachineBlueprint("common", __name__, errors=ErrorFormat.API)
+
+    @blueprint.get("/api/v4/common/<name>")
+    @open_to_anyone
+    def show(name: str) -> Response:
+        admit_or_anonymous(("api",))
+        count_request(Family[name])
+        return jsonify({})
+
+    return blueprint
+
+
+@pytest.fixture
+def limited(
+    make_app: Callable[[Settings], Flask], settings: Settings
+) -> Callable[..., FlaskClient]:
+    def make(**changes: object) -> FlaskClient:
+        app = make_app(replace(settings, **changes))  # type: ignore[arg-type]
+        app.register_blueprint(common_endpoint())
+        return app.test_client()
+
+    return make
+
+
+def ask(client: FlaskClient, family: str, token: str = "", address: str = "") -> TestResponse:
+    return client.get(
+        f"/api/v4/common/{family}",
+        headers={"PRIVATE-TOKEN": token} if token else {},
+        environ_overrides={"REMOTE_ADDR": address or "192.0.2.1"},
+    )
+
+
+@pytest.mark.parametrize("family", list(Family), ids=lambda family: family.name)
+def test_each_family_is_limited_from_release_18_0_on(
+    limited: Callable[..., FlaskClient], family: Family
+) -> None:
+    rates = {}
+    for release in ("17.11", "18.0", "18.1"):
+        client = limited(release=release, api_rate_limit="100000/minute")
+        rates[release] = rate_limit_headers(ask(client, family.name))[0]
+    assert rates["17.11"] == 100_000  # of the API as a whole
+    assert rates["18.0"] == rates["18.1"] in {200, 300, 400, 600}
+
+
+def test_an_explicit_rate_wins_whatever_the_release(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(release="16.0", project_api_rate_limit="2/day", api_rate_limit="")
+    answers = [ask(client, "PROJECT") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert [rate_limit_headers(each) for each in answers] == [(2, 1, 1), (2, 2, 0), (2, 3, 0)]
+    assert int(answers[2].headers["Retry-After"]) > 0
+    assert answers[2].get_json() == {"message": "429 Too Many Requests"}
+    off = limited(release="18.0", project_api_rate_limit="", api_rate_limit="")
+    assert "RateLimit-Limit" not in ask(off, "PROJECT").headers
+
+
+def test_a_later_release_can_be_tried_without_escaping_the_limit(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(release="18.0", api_rate_limit="")
+    rehearsed = client.get("/api/v4/common/GROUPS", headers={"Platform-Release": "16.0"})
+    assert rate_limit_headers(rehearsed)[0] == 200
+
+
+def test_users_are_counted_apart_and_families_too(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(groups_api_rate_limit="1/day", group_api_rate_limit="1/day")
+    alice, bob = token_of(client, "alice"), token_of(client, "bob")
+    asked = [(alice, "GROUPS"), (alice, "GROUPS"), (alice, "GROUP"), (bob, "GROUPS"), ("", "GROUP")]
+    statuses = [ask(client, family, token).status_code for token, family in asked]
+    assert statuses == [200, 429, 200, 200, 200]
+
+
+def test_without_a_token_the_address_counts_and_lists_of_projects_have_a_rate_of_their_own(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(projects_api_rate_limit="9/day", anonymous_projects_api_rate_limit="1/day")
+    token = token_of(client, "alice")
+    here, again, elsewhere = (
+        ask(client, "PROJECTS", address=address)
+        for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2")
+    )
+    assert [each.status_code for each in (here, again, elsewhere)] == [200, 429, 200]
+    assert rate_limit_headers(ask(client, "PROJECTS", token))[0] == 9
+
+
+def test_the_headers_tell_the_nearer_of_both_limits(limited: Callable[..., FlaskClient]) -> None:
+    client = limited(api_rate_limit="3/day", user_api_rate_limit="2/day")
+    token = token_of(client, "alice")
+    first, other = ask(client, "USER", token), ask(client, "USERS", token)
+    assert rate_limit_headers(first) == (2, 1, 1)
+    assert rate_limit_headers(other) == (3, 2, 1)
+    # Above the limit of the API nothing is counted for the family.
+    statuses = [ask(client, "USER", token).status_code for _ in range(3)]
+    assert statuses == [200, 429, 429]
+
+
+@pytest.mark.parametrize("value", ["600/minute from", "from 18.0", "off from 18.0", "5/day from x"])
+def test_a_rate_with_a_wrong_release_is_refused(value: str) -> None:
+    with pytest.raises(SettingsError, match="USERS_API_RATE_LIMIT must be"):
+        read_change("users_api_rate_limit", value)
