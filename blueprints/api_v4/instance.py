@@ -1,27 +1,27 @@
 """GET /api/v4/version and /api/v4/metadata: the running release."""
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from domain.oauth.presented_tokens.bearer import Bearer
-from web.access.marks import bearer as with_bearer
-from web.http.json_responses import json_response
+from web.api.operations import operation
+from web.api.schemas.instance import Metadata, Version
 from web.services import settings
 
 instance = Blueprint("instance", __name__)
 
 
 @instance.get("/version")
-@with_bearer("api", "read_api", "read", "read_user")
-def version(bearer: Bearer) -> Response:
-    """Return the running release."""
-    del bearer
-    return json_response({"version": f"{settings().release}.0", "revision": "gatebell"})
+@operation("instance.version", returns=Version)
+def version() -> Version:
+    """Show the running release."""
+    return Version(version=_running())
 
 
 @instance.get("/metadata")
-@with_bearer("api", "read_api", "read", "read_user")
-def metadata(bearer: Bearer) -> Response:
-    """Return the running release in the longer form."""
-    del bearer
-    body = {"version": f"{settings().release}.0", "revision": "gatebell", "enterprise": False}
-    return json_response(body)
+@operation("instance.metadata", returns=Metadata)
+def metadata() -> Metadata:
+    """Show the running release in the longer form."""
+    return Metadata(version=_running())
+
+
+def _running() -> str:
+    return f"{settings().release}.0"

@@ -1,8 +1,6 @@
 """/api/v4/personal_access_tokens: lists, creates, rotates and revokes personal access tokens."""
 
-from dataclasses import replace
-
-from flask import Blueprint, Response
+from flask import Blueprint
 
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
@@ -14,109 +12,98 @@ from domain.oauth.personal_tokens.made_by_applications import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.oauth.scopes import BY_NAME
-from web.access.marks import bearer as with_bearer
-from web.api import parameters as read
-from web.api.offset_pages import offset_response, requested_page
-from web.api.rotation import rotating_bearer
-from web.api.token_parameters import (
-    ROTATED_FOR,
-    one_time_secret_response,
-    token_details,
-    token_expiry,
-    token_filter,
-    token_order,
-    token_query,
+from web.api.operations import Found, operation
+from web.api.reused_tokens import ends_family_of_reused_token
+from web.api.schemas.access_tokens import (
+    AccessToken,
+    NewAccessToken,
+    RotationBody,
+    TokenBody,
+    TokenQuery,
 )
+from web.api.token_expiry import rotated_expiry, token_details
 from web.extensions import db
 from web.http.audit_events import record_event
-from web.http.json_responses import json_response
 from web.services import now, services
 
 personal_access_tokens = Blueprint("personal_access_tokens", __name__)
-_READING = ("api", "read_api", "read")
-#: A token of any scope may be used to read or revoke that token itself.
-_ANY = tuple(BY_NAME)
 
 
 @personal_access_tokens.get("/personal_access_tokens")
-@with_bearer(*_READING)
-def index(bearer: Bearer) -> Response:
+@operation("personal_access_tokens.index", query=TokenQuery, returns=AccessToken)
+def index(bearer: Bearer, query: TokenQuery) -> Found[AccessToken]:
     """List the tokens of the caller, or of all users for administrators."""
-    given, wanted_page = token_query(), requested_page()
     found = lists.list_tokens(
-        token_filter(given, owner_id=_owner_id(bearer)),
+        query.wanted(owner_id=_owner_id(bearer)),
         session=db.session(),
         now=now(),
-        sort=token_order(given),
-        offset=wanted_page.offset,
-        limit=wanted_page.size,
+        sort=query.order,
+        offset=query.offset,
+        limit=query.size,
     )
-    return offset_response([each.as_json() for each in found.items], wanted_page, total=found.total)
+    return Found(items=[AccessToken.of(each) for each in found.items], total=found.total)
 
 
 @personal_access_tokens.get("/personal_access_tokens/self")
-@with_bearer(*_ANY)
-def show_self(bearer: Bearer) -> Response:
+@operation("personal_access_tokens.show_self", returns=AccessToken)
+def show_self(bearer: Bearer) -> AccessToken:
     """Show the token that the request is made with."""
     return _shown(_own_id(bearer), bearer)
 
 
 @personal_access_tokens.get("/personal_access_tokens/<int:token_id>")
-@with_bearer(*_READING)
-def show(bearer: Bearer, token_id: int) -> Response:
+@operation("personal_access_tokens.show", returns=AccessToken)
+def show(bearer: Bearer, token_id: int) -> AccessToken:
     """Show a token."""
     return _shown(token_id, bearer)
 
 
 @personal_access_tokens.post("/personal_access_tokens/self/rotate")
-@rotating_bearer
-def rotate_self(bearer: Bearer) -> Response:
+@ends_family_of_reused_token
+@operation("personal_access_tokens.rotate_self", body=RotationBody, returns=NewAccessToken)
+def rotate_self(bearer: Bearer, body: RotationBody) -> NewAccessToken:
     """Rotate the token of the request."""
     if bearer.personal_token_id is None:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
-    return _rotated(bearer.personal_token_id, bearer)
+    return _rotated(bearer.personal_token_id, bearer, body)
 
 
 @personal_access_tokens.post("/personal_access_tokens/<int:token_id>/rotate")
-@rotating_bearer
-def rotate(bearer: Bearer, token_id: int) -> Response:
+@ends_family_of_reused_token
+@operation("personal_access_tokens.rotate", body=RotationBody, returns=NewAccessToken)
+def rotate(bearer: Bearer, token_id: int, body: RotationBody) -> NewAccessToken:
     """Rotate another token; only with a personal access token."""
     if bearer.personal_token_id is None:
         message = "Rotating a personal access token needs a personal access token, or its page."
         raise ForbiddenError(message)
     check_may_rotate(token_id, bearer, session=db.session())
-    return _rotated(token_id, bearer)
+    return _rotated(token_id, bearer, body)
 
 
 @personal_access_tokens.delete("/personal_access_tokens/self")
-@with_bearer(*_ANY)
-def revoke_self(bearer: Bearer) -> Response:
+@operation("personal_access_tokens.revoke_self")
+def revoke_self(bearer: Bearer) -> None:
     """Revoke the token that the request is made with."""
-    return _revoked(_own_id(bearer), bearer)
+    _revoke(_own_id(bearer), bearer)
 
 
 @personal_access_tokens.delete("/personal_access_tokens/<int:token_id>")
-@with_bearer("api")
-def revoke(bearer: Bearer, token_id: int) -> Response:
+@operation("personal_access_tokens.revoke")
+def revoke(bearer: Bearer, token_id: int) -> None:
     """Revoke a token."""
-    return _revoked(token_id, bearer)
+    _revoke(token_id, bearer)
 
 
 @personal_access_tokens.post("/users/<int:user_id>/personal_access_tokens")
-@with_bearer("api")
-def create(bearer: Bearer, user_id: int) -> Response:
-    """Create a token for a user; administrators only."""
-    if not bearer.is_admin:
-        message = "Only administrators create tokens for others."
-        raise ForbiddenError(message)
+@operation("personal_access_tokens.create", body=TokenBody, returns=NewAccessToken, status=201)
+def create(bearer: Bearer, user_id: int, body: TokenBody) -> NewAccessToken:
+    """Create a token for a user."""
     keyring, session = services().keyring, db.session()
-    parent = find_parent_authorization(bearer, session=session)
-    details = replace(token_details(read.all_parameters()), parent=parent)
+    details = token_details(body, parent=find_parent_authorization(bearer, session=session))
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
     record_event(made.token.event(EventKind.TOKEN_ISSUED))
-    return one_time_secret_response(made.token.as_json(), made.clear, 201)
+    return NewAccessToken.with_value(made)
 
 
 def _owner_id(bearer: Bearer) -> int | None:
@@ -131,27 +118,27 @@ def _own_id(bearer: Bearer) -> int:
     return bearer.personal_token_id
 
 
-def _shown(token_id: int, bearer: Bearer) -> Response:
+def _shown(token_id: int, bearer: Bearer) -> AccessToken:
     owner_id = _owner_id(bearer)
-    token = lists.get_token(token_id, owner_id=owner_id, session=db.session(), now=now())
-    return json_response(token.as_json())
+    return AccessToken.of(
+        lists.get_token(token_id, owner_id=owner_id, session=db.session(), now=now())
+    )
 
 
-def _rotated(token_id: int, bearer: Bearer) -> Response:
+def _rotated(token_id: int, bearer: Bearer, body: RotationBody) -> NewAccessToken:
     made = domain.rotate_token(
         token_id,
-        token_expiry(read.all_parameters(), ROTATED_FOR),
+        rotated_expiry(body.expires_at),
         owner_id=_owner_id(bearer),
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
     record_event(made.token.event(EventKind.TOKEN_ROTATED))
-    return one_time_secret_response(made.token.as_json(), made.clear, 200)
+    return NewAccessToken.with_value(made)
 
 
-def _revoked(token_id: int, bearer: Bearer) -> Response:
+def _revoke(token_id: int, bearer: Bearer) -> None:
     owner_id = _owner_id(bearer)
     token = domain.revoke_token(token_id, owner_id=owner_id, session=db.session(), now=now())
     record_event(token.event(EventKind.TOKEN_REVOKED))
-    return Response(status=204)

@@ -1,16 +1,14 @@
-"""/api/v4/user, the user of a token, and /api/v4/users: export and erasure of personal data."""
-
-from http import HTTPStatus
+"""/api/v4/user, the user of a token, and /api/v4/users."""
 
 from flask import Blueprint, Response
 
 from domain.accounts.administration import get_account
 from domain.accounts.users import get_user
-from domain.errors import ForbiddenError, NotFoundError
+from domain.errors import NotFoundError
 from domain.oauth.presented_tokens.bearer import Bearer
-from web.access.marks import bearer as with_bearer
 from web.admin.personal_data import erase, exported
-from web.api import parameters as read
+from web.api.operations import operation, ready_operation
+from web.api.schemas.users import CurrentUser, ErasureBody, PersonalData
 from web.extensions import db
 from web.http.json_responses import json_response
 from web.services import settings
@@ -19,14 +17,14 @@ users = Blueprint("users", __name__)
 
 
 @users.get("/user")
-@with_bearer("api", "read_api", "read", "read_user")
+@ready_operation("users.current", returns=CurrentUser)
 def current(bearer: Bearer) -> Response:
-    """Return the user of the token."""
+    """Show the user of the token."""
     return json_response(bearer.profile.as_json(settings().base_url))
 
 
 @users.get("/users/<int:user_id>/export")
-@with_bearer("api", "read_api", "read").but(writes=True)  # an audit event
+@operation("users.export", returns=PersonalData).but(writes=True)  # an audit event
 def export(bearer: Bearer, user_id: int) -> Response:
     """Export the personal data of the caller, or of any user for administrators."""
     if user_id != bearer.user_id and not bearer.is_admin:
@@ -38,18 +36,14 @@ def export(bearer: Bearer, user_id: int) -> Response:
 
 
 @users.delete("/users/<int:user_id>")
-@with_bearer("api")
-def delete(bearer: Bearer, user_id: int) -> Response:
-    """Erase a person; administrators only."""
-    if not bearer.is_admin:
-        message = "Only administrators delete users."
-        raise ForbiddenError(message)
-    session, given = db.session(), read.all_parameters()
-    heir = read.text(given, "applications_to")
+@operation("users.delete", body=ErasureBody)
+def delete(bearer: Bearer, user_id: int, body: ErasureBody) -> None:
+    """Erase a person; what others need of their work stays under a pseudonym."""
+    session = db.session()
+    heir = body.applications_to
     erase(
         get_account(user_id, session=session),
         by=bearer.user_id,
         heir=get_user(heir, session=session) if heir else None,
-        may_delete_applications=read.yes_or_no(given, "delete_applications") or False,
+        may_delete_applications=body.delete_applications,
     )
-    return Response(status=HTTPStatus.NO_CONTENT)

@@ -16,6 +16,7 @@ from functools import cache, wraps
 from hashlib import blake2b
 from http import HTTPStatus
 from inspect import signature
+from types import UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from flask import Response, request
@@ -47,6 +48,7 @@ from web.api.schemas.base import (
     OffsetQuery,
     Query,
     Resource,
+    SecretResource,
     read_body,
     read_query,
 )
@@ -85,7 +87,7 @@ class Arguments(NamedTuple):
     query: type[Query] | None
     body: type[Body] | None
     #: None for no content, or for a response that the view makes itself.
-    returns: type[Resource] | None
+    returns: type[Resource] | UnionType | None
     is_list: bool
     status: int
     #: The rate limit beside that of all requests.
@@ -109,11 +111,13 @@ def operation(
     *,
     query: type[Query] | None = None,
     body: type[Body] | None = None,
-    returns: type[Resource] | None = None,
+    returns: type[Resource] | UnionType | None = None,
     status: int = HTTPStatus.OK,
     limit: Family | None = None,
 ) -> Operation:
     """Return the mark of the operation with this name in the table of permissions.
+
+    What it returns may be a union, such as what administrators see, or else what others do.
 
     A `query` with page numbers or cursors makes it a list: the view returns `Found`.
     """
@@ -128,6 +132,34 @@ def operation(
         limit=limit,
     )
     return Operation(access=arguments.permission.text, guard=_guard(arguments), arguments=arguments)
+
+
+def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
+    """Return the mark of an operation that is asked thousands of times a second.
+
+    The view takes the bearer alone, and writes its response itself; `returns` describes that. It
+    takes no parameters, and ignores those of a request.
+    """
+    permission = PERMISSIONS[name]
+    arguments = Arguments(
+        name=name,
+        permission=permission,
+        query=None,
+        body=None,
+        returns=returns,
+        is_list=False,
+        status=HTTPStatus.OK,
+    )
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded() -> Response:
+            response: Response = view(bearer=admit(permission.scopes))
+            _make_conditional(response, response.get_data())
+            return response
+
+        return guarded
+
+    return Operation(access=permission.text, guard=guard, arguments=arguments)
 
 
 def _guard(arguments: Arguments) -> Guard:
@@ -221,14 +253,11 @@ def _response(arguments: Arguments, returned: Any, query: Query | None) -> Respo
         return returned
     if returned is None:
         return Response(status=HTTPStatus.NO_CONTENT)
-    if isinstance(returned, Found):
-        writer, value = _writer(arguments.returns, is_list=True), returned.items
-    else:
-        writer, value = _writer(arguments.returns, is_list=False), returned
-    content = writer.dump_json(value)
+    items = returned.items if isinstance(returned, Found) else returned
+    writer = _writer(arguments.returns, is_list=isinstance(returned, Found))
+    content = writer.dump_json(items)
     response = written_json_response(content, arguments.status)
-    if isinstance(returned, Found):
-        response.headers.update(_page_headers(returned, query))
+    response.headers.update(_own_headers(returned, query))
     if request.method in _READING:
         _make_conditional(response, content)
     return response
@@ -239,6 +268,12 @@ def _writer(returns: Any, *, is_list: bool) -> TypeAdapter[Any]:
     return TypeAdapter(Sequence[returns] if is_list else returns)
 
 
+def _own_headers(returned: Any, query: Query | None) -> Mapping[str, str]:
+    if isinstance(returned, Found):
+        return _page_headers(returned, query)
+    return {"Cache-Control": "no-store"} if isinstance(returned, SecretResource) else {}
+
+
 def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         return offset_headers(query.page, query.size, total=found.total)
@@ -247,5 +282,7 @@ def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
 
 def _make_conditional(response: Response, content: bytes) -> None:
     """Give a response an ETag, and make it 304 for a client that has it (RFC 9110 section 13)."""
-    response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest(), weak=True)
-    response.make_conditional(request.environ)
+    digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
+    response.headers["ETag"] = f'W/"{digest}"'
+    if "HTTP_IF_NONE_MATCH" in request.environ:
+        response.make_conditional(request.environ)

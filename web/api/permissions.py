@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from domain.accounts.roles import Role
+from domain.oauth.scopes import BY_NAME
 
 
 class Place(Enum):
@@ -52,6 +53,8 @@ _READ_USER = (*_READ, "read_user")
 _WRITE = ("api",)
 _READ_ALERTS = (*_READ, "read_alerts", "write_alerts")
 _WRITE_ALERTS = ("api", "write_alerts")
+#: A token of any scope may be used to read or revoke that token itself.
+_ANY = tuple(BY_NAME)
 
 
 def _instance(scopes: tuple[str, ...]) -> Permission:
@@ -84,6 +87,31 @@ def _namespace(scopes: tuple[str, ...], least: Role, *, in_group: Role) -> Permi
 
 #: By the name of the operation: its endpoint below `api_v4`.
 PERMISSIONS: Mapping[str, Permission] = {
+    "instance.version": _instance(_READ_USER),
+    "instance.metadata": _instance(_READ_USER),
+    "users.current": _instance(_READ_USER),
+    # Their own; administrators those of all.
+    "users.export": _instance(_READ),
+    "users.delete": _administrator(_WRITE),
+    # Their own; administrators those of all.
+    "personal_access_tokens.index": _instance(_READ),
+    "personal_access_tokens.show_self": _instance(_ANY),
+    "personal_access_tokens.show": _instance(_READ),
+    "personal_access_tokens.rotate_self": _instance(_WRITE),
+    "personal_access_tokens.rotate": _instance(_WRITE),
+    "personal_access_tokens.revoke_self": _instance(_ANY),
+    "personal_access_tokens.revoke": _instance(_WRITE),
+    "personal_access_tokens.create": _administrator(_WRITE),
+    "resource_tokens.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.create": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.rotate_self": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST),
+    "resource_tokens.rotate": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.revoke": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
+    "applications.index": _administrator(_READ),
+    "applications.create": _administrator(_WRITE),
+    "applications.delete": _administrator(_WRITE),
+    "applications.renew": _administrator(_WRITE),
     "environments.index": _project(_READ, Role.REPORTER),
     "environments.show": _project(_READ, Role.REPORTER),
     "environments.create": _project(_WRITE, Role.MAINTAINER),

@@ -57,17 +57,6 @@ class ApplicationView:
         """Return whether a user owns it; applications of the instance have no owner."""
         return self.owner_id == user_id and not self.is_instance_wide
 
-    def as_json(self) -> dict[str, object]:
-        """Return the object of the API, with the field names that its clients read."""
-        return {
-            "id": self.id,
-            "application_id": self.uid,
-            "application_name": self.name,
-            "callback_url": "\n".join(self.redirect_uris),
-            "confidential": self.confidential,
-            "scopes": list(self.scopes),
-        }
-
 
 def view_of(application: Application) -> ApplicationView:
     """Return the view of a row."""

@@ -98,15 +98,6 @@ class ResourceToken:
     #: None once its bot has left.
     role: Role | None
 
-    def as_json(self) -> dict[str, object]:
-        """Return the object of the API, with the field names that its clients read."""
-        return {
-            **self.token.as_json(),
-            "access_level": None if self.role is None else int(self.role),
-            "resource_type": self.namespace.resource_type,
-            "resource_id": self.namespace.id,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceTokenList:

@@ -49,6 +49,19 @@ def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("G1")
+def test_the_user_is_sent_again_only_when_it_has_changed(gatebell: LiveGatebell) -> None:
+    token = token_of(gatebell, alice(gatebell))
+    first = ask(gatebell, query="?unknown=1", PRIVATE_TOKEN=token)
+    assert first.status_code == 200
+    unchanged = ask(gatebell, PRIVATE_TOKEN=token, If_None_Match=first.headers["ETag"])
+    assert (unchanged.status_code, unchanged.text) == (304, "")
+    other = token_of(gatebell, make_user(gatebell))
+    assert (
+        ask(gatebell, PRIVATE_TOKEN=other, If_None_Match=first.headers["ETag"]).status_code == 200
+    )
+
+
+@pytest.mark.spec("G1")
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
 def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))

@@ -153,14 +153,15 @@ def test_a_token_that_only_reads_changes_nothing(
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"name": None}, "name is empty"),
+        ({"name": None}, "name is missing"),
+        ({"name": ""}, "name is empty"),
         ({"redirect_uri": "mailto:a@b.example"}, "mailto:, which is forbidden"),
         ({"scopes": "read_registry"}, "read_registry is for access tokens"),
         ({"redirect_uri": "nowhere"}, "nowhere"),
         ({"redirect_uri": ["https://a.example"]}, "redirect_uri must be a text"),
         ({"scopes": []}, "scopes is empty"),
         ({"scopes": "everything"}, "everything"),
-        ({"scopes": [1]}, "scopes must be a list of texts"),
+        ({"scopes": [1]}, "scopes.0 must be a text"),
         ({"confidential": "maybe"}, "confidential must be true or false"),
         ({"name": "a\nb"}, "on one line"),
         ({"name": "nul\0"}, "on one line"),

@@ -45,6 +45,13 @@ def _without_nul(text: str) -> str:
     return text
 
 
+def _not_empty(value: Any) -> Any:
+    if value in ("", ()):
+        message = "is empty"
+        raise ValueError(message)
+    return value
+
+
 def _split(value: Any) -> Any:
     """Return the words of a text that is separated by commas or spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
@@ -62,10 +69,14 @@ def _first_page(number: int) -> int:
 Text = Annotated[str, AfterValidator(_without_nul)]
 #: A text to search for.
 Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
+#: A text that is needed; where it is stored, its characters are checked.
+RequiredText = Annotated[str, AfterValidator(_not_empty)]
 #: The id of a row.
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 #: Words: a JSON array, or a text separated by commas or spaces.
 Words = Annotated[tuple[Text, ...], BeforeValidator(_split)]
+#: Words, at least one.
+RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
 #: A time of a request; without an offset it is in UTC.
 GivenTime = Annotated[
     datetime, BeforeValidator(in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
@@ -195,6 +206,10 @@ class Resource(BaseModel):
     """What a response is made of."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class SecretResource(Resource):
+    """What a response is made of that shows a secret once: nobody keeps a copy of it."""
 
 
 Schema = TypeVar("Schema", bound=BaseModel)

@@ -1,30 +1,28 @@
-"""Access mark of views that rotate access tokens; reuse of a rotated token revokes its family."""
+"""Rotation of access tokens: reuse of a token that was rotated revokes its family."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
+
+from flask import Response
 
 from domain.audit.events import Event, EventKind
 from domain.oauth.personal_tokens.tokens import end_family
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.access.bearer_token import API_LOCATIONS, presented_token
-from web.access.marks import bearer
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.errors import bearer_refusal
 from web.services import now, services
 
-View = TypeVar("View", bound=Callable[..., Any])
 
+def ends_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
+    """Let a request with a token that was rotated already revoke the successors of that."""
 
-def rotating_bearer(view: View) -> View:
-    """Require a token with `api`; a token that was already rotated revokes its successors."""
-    guarded = bearer("api")(view)
-
-    @wraps(guarded)
-    def watched(*args: Any, **kwargs: Any) -> Any:
+    @wraps(view)
+    def watched(**variables: Any) -> Response:
         try:
-            return guarded(*args, **kwargs)
+            return view(**variables)
         except BearerRefusedError as error:
             if error.refusal is not Refusal.REVOKED:
                 raise
@@ -32,7 +30,7 @@ def rotating_bearer(view: View) -> View:
             # Returned and not raised, so that the revocation is committed.
             return bearer_refusal(error)
 
-    return cast("View", watched)
+    return watched
 
 
 def _end_family() -> None:

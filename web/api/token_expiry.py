@@ -1,0 +1,32 @@
+"""When a new token of the API ends."""
+
+from datetime import date, datetime, timedelta
+
+from domain.oauth.personal_tokens.made_by_applications import ParentAuthorization
+from domain.oauth.personal_tokens.tokens import TokenDetails, expiry_on
+from web.api.schemas.access_tokens import TokenBody
+from web.services import now, settings
+
+#: Lifetime of a rotated token without a requested expiry; API clients rely on it.
+_ROTATED_FOR = timedelta(days=7)
+
+
+def token_details(body: TokenBody, *, parent: ParentAuthorization | None) -> TokenDetails:
+    """Return the requested fields of a new token; `parent` is set if an application makes it."""
+    return TokenDetails(
+        name=body.name,
+        scopes=" ".join(body.scopes),
+        expires_at=expiry_on(body.expires_at, longest=_longest(), now=now()),
+        description=body.description,
+        parent=parent,
+    )
+
+
+def rotated_expiry(day: date | None) -> datetime:
+    """Return the expiry of a rotated token on a day, by default in a week."""
+    usual = now().date() + min(_ROTATED_FOR, _longest())
+    return expiry_on(day or usual, longest=_longest(), now=now())
+
+
+def _longest() -> timedelta:
+    return timedelta(days=settings().personal_access_token_lifetime_days)
