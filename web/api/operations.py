@@ -149,6 +149,7 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
         returns=returns,
         is_list=False,
         status=HTTPStatus.OK,
+        limit=None,
     )
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
