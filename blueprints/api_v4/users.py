@@ -6,6 +6,7 @@ from domain.accounts.administration import get_account
 from domain.accounts.users import get_user
 from domain.errors import NotFoundError
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.access.api_limits import Family
 from web.admin.personal_data import erase, exported
 from web.api.operations import operation, ready_operation
 from web.api.schemas.users import CurrentUser, ErasureBody, PersonalData
@@ -24,7 +25,9 @@ def current(bearer: Bearer) -> Response:
 
 
 @users.get("/users/<int:user_id>/export")
-@operation("users.export", returns=PersonalData).but(writes=True)  # an audit event
+@operation("users.export", returns=PersonalData, limit=Family.USER).but(
+    writes=True
+)  # an audit event
 def export(bearer: Bearer, user_id: int) -> Response:
     """Export the personal data of the caller, or of any user for administrators."""
     if user_id != bearer.user_id and not bearer.is_admin:
