@@ -7,7 +7,7 @@ from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access.marks import open_to_anyone
-from web.admin.instance_state import worker_seen_at
+from web.admin.instance_state import audit_stream_metrics, worker_seen_at
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
@@ -51,5 +51,5 @@ def metrics() -> Response:
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     if not expected and not is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
-    counted = current_metrics(worker_seen_at=worker_seen_at())
+    counted = current_metrics(worker_seen_at=worker_seen_at(), audit_streams=audit_stream_metrics())
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -1,5 +1,6 @@
 """The source of all random values; no other module imports `secrets`."""
 
+import base64
 import secrets
 import string
 import zlib
@@ -50,6 +51,16 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
 def random_hex(byte_count: int) -> str:
     """Return random bytes as hexadecimal digits."""
     return secrets.token_hex(byte_count)
+
+
+def random_base64(byte_count: int) -> str:
+    """Return random bytes in base64 (RFC 4648 section 4)."""
+    return base64.b64encode(secrets.token_bytes(byte_count)).decode()
+
+
+def random_share() -> float:
+    """Return a random number from 0 to 1."""
+    return secrets.randbelow(1_001) / 1_000
 
 
 def random_letters(alphabet: str, length: int) -> str:

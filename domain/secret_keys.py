@@ -14,7 +14,7 @@ from domain.database.upsert import insert_into
 from domain.errors import DomainError
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs.hosts import SILENCE
-from models import AuditKey, Integration, SecretKeyUse, SigningKey, TotpDevice
+from models import AuditKey, AuditStream, Integration, SecretKeyUse, SigningKey, TotpDevice
 
 #: The number of secrets of each kind that are tried.
 _SAMPLE = 20
@@ -96,6 +96,7 @@ def _encrypted(session: Session) -> Iterable[str]:
         select(Integration.key_ciphertext).order_by(Integration.id.desc()),
         select(TotpDevice.seed_ciphertext).order_by(TotpDevice.id.desc()),
         select(AuditKey.ciphertext),
+        select(AuditStream.secret_ciphertext).order_by(AuditStream.id.desc()),
     )
     for sample in samples:
         yield from session.scalars(sample.limit(_SAMPLE))

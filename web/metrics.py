@@ -1,12 +1,12 @@
 """Prometheus metrics, aggregated over all web processes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -43,6 +43,19 @@ _GRANT_TYPES = frozenset(
         "urn:ietf:params:oauth:grant-type:device_code",
     }
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditStreamMetrics:
+    """The state of a destination of the audit log."""
+
+    id: int
+    backlog: int
+    #: Seconds that the oldest event has waited; 0 without one.
+    oldest_seconds: float
+    failures: int
+    is_failing: bool
+    dropped: int
 
 
 class _Counting:
@@ -86,15 +99,21 @@ def count_token(grant_type: str, outcome: str) -> None:
         _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
-def current_metrics(*, worker_seen_at: datetime | None) -> bytes:
-    """Return all metrics in the text format of Prometheus, with the last worker heartbeat."""
+def current_metrics(
+    *, worker_seen_at: datetime | None, audit_streams: Sequence[AuditStreamMetrics] = ()
+) -> bytes:
+    """Return all metrics in the text format of Prometheus.
+
+    The last worker heartbeat and the destinations of the audit log are the database's.
+    """
     registry = CollectorRegistry()
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         counted = generate_latest(registry)
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
-    return counted + generate_latest(_SeenWorker(worker_seen_at))
+    stored = (_SeenWorker(worker_seen_at), _AuditStreams(audit_streams))
+    return counted + b"".join(generate_latest(each) for each in stored)
 
 
 @dataclass(frozen=True)
@@ -111,3 +130,49 @@ class _SeenWorker(Collector):
                 "When a background worker was last heard of; each leaves the time once a minute.",
                 value=self.seen_at.timestamp(),
             )
+
+
+#: Gauges of the destinations of the audit log.
+_STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ...] = (
+    ("backlog_events", "Audit events that wait for a destination.", lambda each: each.backlog),
+    (
+        "backlog_age_seconds",
+        "How long the oldest audit event has waited for a destination.",
+        lambda each: each.oldest_seconds,
+    ),
+    (
+        "failures",
+        "Failed attempts to deliver audit events since the last success.",
+        lambda each: each.failures,
+    ),
+    (
+        "failing",
+        "Whether a destination has taken no audit event for a day.",
+        lambda each: int(each.is_failing),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _AuditStreams(Collector):
+    """A collector of the destinations of the audit log, by their ids."""
+
+    streams: Sequence[AuditStreamMetrics]
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the gauges and the counter of each destination."""
+        if not self.streams:
+            return
+        for name, words, read in _STREAM_GAUGES:
+            gauge = GaugeMetricFamily(f"gatebell_audit_stream_{name}", words, labels=["stream"])
+            for each in self.streams:
+                gauge.add_metric([str(each.id)], read(each))
+            yield gauge
+        dropped = CounterMetricFamily(
+            "gatebell_audit_stream_dropped_events",
+            "Audit events that waited too long for a destination and were given up.",
+            labels=["stream"],
+        )
+        for each in self.streams:
+            dropped.add_metric([str(each.id)], each.dropped)
+        yield dropped

@@ -1,16 +1,19 @@
 """The state of the instance, for the overview page of the administration."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.audit.streaming.destinations import StreamState, list_streams
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.setting_changes import settings_now
 from web.extensions import db
+from web.metrics import AuditStreamMetrics
 from web.readiness import readiness_problem
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.services import now
@@ -60,6 +63,32 @@ def worker_seen_at() -> datetime | None:
         db.session.rollback()
         _log.warning("nobody can tell of the worker", extra={"reason": type(error).__name__})
         return None
+
+
+def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
+    """Return the state of the destinations of the audit log; none if it is unknown."""
+    moment = now()
+    try:
+        found = list_streams(session=db.session(), now=moment)
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _log.warning("nobody can tell of audit streams", extra={"reason": type(error).__name__})
+        return ()
+    return [
+        AuditStreamMetrics(
+            id=each.id,
+            backlog=each.backlog,
+            oldest_seconds=_age(each.oldest_event_at, moment),
+            failures=each.failures,
+            is_failing=each.state is StreamState.FAILING,
+            dropped=each.dropped,
+        )
+        for each in found
+    ]
+
+
+def _age(began_at: datetime | None, moment: datetime) -> float:
+    return max((moment - began_at).total_seconds(), 0.0) if began_at else 0.0
 
 
 def _database() -> str:

@@ -27,6 +27,7 @@ from domain.mail.smtp import (
     Sender,
 )
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
+from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
 from models import InstanceSetting
 from web.database.engine import open_engine
 from web.settings.reader import Settings, override, settings_from_environment
@@ -43,6 +44,7 @@ def queue_due_mail() -> None:
     settings = settings_from_environment()
     if settings.mail_url:
         queue_mail(settings)
+        queue_administrators_mail(settings)
 
 
 def send_due_mail() -> None:
@@ -65,6 +67,18 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
         written = queue_expiry_notices(sign, session=session, now=clock())
     _log.info("mail queued", extra={"count": written})
     return written
+
+
+def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue what administrators are told of the audit log, and return how much that was."""
+    with _engine(settings) as engine, Session(engine) as session, session.begin():
+        current = _current(settings, session)
+        sign = StreamNoticeSettings(
+            instance_name=current.instance_name,
+            base_url=current.base_url,
+            keep_days=current.audit_stream_keep_days,
+        )
+        return queue_stream_notices(sign, session=session, now=clock())
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.charts import add_up
 from domain.audit.seals import audit_key, prune_events, seal_events
+from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
 from domain.audit.verification import head_of
 from domain.clock import system_clock
 from domain.keyring import Keyring
@@ -45,16 +46,26 @@ def prune_database(settings: Settings) -> dict[str, int]:
             fold_accounts(session=session, between=session.commit)
             now, between = system_clock(), session.commit
             removed = prune(retention, session=session, now=now, between=between)
-            key = audit_key(session=session, keyring=_keyring(settings), now=now)
-            _seal(session, key)
-            kept_since = now - timedelta(days=current.audit_event_keep_days)
-            removed["audit_events"] = prune_events(
-                session=session, key=key, before=kept_since, between=between
-            )
+            removed |= _prune_audit_log(current, session)
             session.commit()
             return removed
     finally:
         engine.dispose()
+
+
+def _prune_audit_log(current: Settings, session: Session) -> dict[str, int]:
+    """Remove events and what waits for their destinations, by age; return how many of each."""
+    now, between = system_clock(), session.commit
+    waiting_since = now - timedelta(days=current.audit_stream_keep_days)
+    dropped = drop_old_entries(session=session, before=waiting_since, now=now, between=between)
+    if dropped:
+        _audit_log.error("audit events given up for a destination", extra={"count": dropped})
+    orphans = remove_orphans(session=session, between=between)
+    key = audit_key(session=session, keyring=_keyring(current), now=now)
+    _seal(session, key)
+    kept_since = now - timedelta(days=current.audit_event_keep_days)
+    removed = prune_events(session=session, key=key, before=kept_since, between=between)
+    return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
 
 
 def run_add_up() -> None:

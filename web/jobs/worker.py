@@ -21,6 +21,7 @@ from web.database.start_checks import CannotStartError, check_if_available, reas
 from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
+from web.jobs.audit_streams import AuditStreaming
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
@@ -116,6 +117,12 @@ def main() -> None:
     add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
     add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
     add_worker_heartbeat(queue, settings)
+    with AuditStreaming(settings) as streaming:
+        streaming.start()
+        _work(queue, settings)
+
+
+def _work(queue: Huey, settings: Settings) -> None:
     queue.create_consumer(
         workers=settings.worker_threads,
         max_delay=_LONGEST_PAUSE_SECONDS,

@@ -358,6 +358,11 @@ class Settings:
         "Retention of audit events. At run time it can be set to no less than 30 days.",
         narrower=kinds.whole_number(30, 36_500, "days"),
     )
+    audit_stream_keep_days: int = live(
+        14,
+        kinds.whole_number(1, 90, "days"),
+        "How long audit events wait for a destination that does not take them.",
+    )
     mail_url: str = secret(
         "",
         kinds.mail_url(),

@@ -7,10 +7,8 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventSource, event_row
 from domain.audit.log import view_of
-from domain.randomness import random_hex
+from domain.audit.streaming.messages import new_message_id
 from models import AuditStream, AuditStreamEntry, User
-
-_MESSAGE_ID_BYTES = 16
 
 
 def stream_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
@@ -23,7 +21,7 @@ def stream_event(event: Event, source: EventSource, *, session: Session, now: da
         return
     row = event_row(event, source, now=now)
     username = session.scalar(select(User.username).where(User.id == event.user_id))
-    message_id = random_hex(_MESSAGE_ID_BYTES)
+    message_id = new_message_id()
     shown = {**view_of(row, username).as_json(), "id": message_id}
     session.execute(
         insert(AuditStreamEntry),

@@ -41,6 +41,11 @@ class Received:
         """The kind of the event."""
         return str(self.event["type"])
 
+    @property
+    def subject(self) -> str:
+        """What the event is about."""
+        return str(self.event["data"]["details"]["target_details"])
+
     def verified_by(self, secret: str) -> dict[str, Any]:
         """Read the body as a receiver does that verifies the signature by a library."""
         read = Webhook(secret).verify(self.body, dict(self.headers))

@@ -1,0 +1,230 @@
+"""Destinations of the audit log: created, changed, paused and removed by administrators."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import Row, Select, delete, func, select
+from sqlalchemy.orm import Session
+
+from domain.audit.streaming.messages import new_secret
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.keyring import Keyring
+from domain.outgoing_urls import parse_outgoing_url
+from models import AuditStream, AuditStreamEntry
+
+#: Each one costs a row for every event.
+MOST_STREAMS = 20
+#: A destination that has taken nothing for so long is failing: administrators are told.
+FAILING_AFTER = timedelta(days=1)
+LONGEST_OVERLAP = timedelta(days=90)
+USUAL_OVERLAP = timedelta(days=1)
+
+
+class StreamState(StrEnum):
+    """The state of a destination; the value is shown."""
+
+    ACTIVE = "active"
+    RETRYING = "retrying"
+    FAILING = "failing"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamView:
+    """A destination and the state of its delivery."""
+
+    id: int
+    url: str
+    state: StreamState
+    created_at: datetime
+    paused_at: datetime | None
+    #: None unless a former secret still signs.
+    previous_secret_expires_at: datetime | None
+    #: Events that wait, and when the oldest of them happened.
+    backlog: int
+    oldest_event_at: datetime | None
+    last_delivered_at: datetime | None
+    #: Failures since the last success.
+    failures: int
+    failing_since: datetime | None
+    last_failed_at: datetime | None
+    last_error: str | None
+    next_try_at: datetime | None
+    #: Events that waited too long and were given up.
+    dropped: int
+    last_dropped_at: datetime | None
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without its query, which may hold a secret."""
+        return parse_outgoing_url(self.url).shown
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether events are sent over TLS."""
+        return parse_outgoing_url(self.url).is_encrypted
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSecret:
+    """A destination with its new secret, which is shown once."""
+
+    stream: StreamView
+    secret: str = field(repr=False)
+
+
+def create_stream(url: str, *, session: Session, keyring: Keyring, now: datetime) -> NewSecret:
+    """Create a destination, which gets all events from now on."""
+    parse_outgoing_url(url)
+    if (session.scalar(select(func.count(AuditStream.id))) or 0) >= MOST_STREAMS:
+        raise ConflictError(f"There are {MOST_STREAMS} destinations already: remove one first.")
+    secret = new_secret()
+    row = AuditStream(url=url, secret_ciphertext=keyring.encrypt(secret), created_at=now)
+    session.add(row)
+    session.flush()
+    return NewSecret(stream=get_stream(row.id, session=session, now=now), secret=secret)
+
+
+def list_streams(*, session: Session, now: datetime) -> Sequence[StreamView]:
+    """Return all destinations, the oldest first."""
+    rows = session.execute(_statement().order_by(AuditStream.id))
+    return [_view(row, now) for row in rows]
+
+
+def get_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView:
+    """Return a destination, or raise NotFoundError."""
+    row = session.execute(_statement().where(AuditStream.id == stream_id)).first()
+    if row is None:
+        raise NotFoundError("There is no such destination.")
+    return _view(row, now)
+
+
+def _statement() -> Select[AuditStream, int, datetime | None]:
+    mine = AuditStreamEntry.stream_id == AuditStream.id
+    waiting = select(func.count()).where(mine).scalar_subquery()
+    oldest = (
+        select(AuditStreamEntry.created_at)
+        .where(mine)
+        .order_by(AuditStreamEntry.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    return select(AuditStream, waiting, oldest)
+
+
+def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamView:
+    stream, waiting, oldest = row
+    ends = stream.previous_secret_expires_at
+    return StreamView(
+        id=stream.id,
+        url=stream.url,
+        state=_state(stream, now),
+        created_at=stream.created_at,
+        paused_at=stream.paused_at,
+        previous_secret_expires_at=ends if ends is not None and ends > now else None,
+        backlog=waiting,
+        oldest_event_at=oldest,
+        last_delivered_at=stream.last_delivered_at,
+        failures=stream.tries,
+        failing_since=stream.failing_since,
+        last_failed_at=stream.last_failed_at,
+        last_error=stream.last_error,
+        next_try_at=stream.next_try_at,
+        dropped=stream.dropped,
+        last_dropped_at=stream.last_dropped_at,
+    )
+
+
+def _state(stream: AuditStream, now: datetime) -> StreamState:
+    if stream.paused_at is not None:
+        return StreamState.PAUSED
+    if stream.failing_since is None:
+        return StreamState.ACTIVE
+    is_failing = now - stream.failing_since >= FAILING_AFTER
+    return StreamState.FAILING if is_failing else StreamState.RETRYING
+
+
+def _row(stream_id: int, session: Session) -> AuditStream:
+    row = session.get(AuditStream, stream_id, with_for_update=True)
+    if row is None:
+        raise NotFoundError("There is no such destination.")
+    return row
+
+
+def change_url(stream_id: int, url: str, *, session: Session, now: datetime) -> StreamView:
+    """Send events elsewhere from now on, those that wait as well."""
+    parse_outgoing_url(url)
+    row = _row(stream_id, session)
+    row.url, row.next_try_at = url, None
+    session.flush()
+    return get_stream(stream_id, session=session, now=now)
+
+
+def pause_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView:
+    """Stop sending; events wait for as long as their retention allows."""
+    row = _row(stream_id, session)
+    row.paused_at = row.paused_at or now
+    session.flush()
+    return get_stream(stream_id, session=session, now=now)
+
+
+def resume_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView:
+    """Send what waits, at once."""
+    row = _row(stream_id, session)
+    row.paused_at = row.next_try_at = None
+    session.flush()
+    return get_stream(stream_id, session=session, now=now)
+
+
+def rotate_secret(
+    stream_id: int,
+    *,
+    previous_until: datetime,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> NewSecret:
+    """Create a new secret; the old one signs beside it until a moment, which may be now.
+
+    A secret that was older still ends at once: there are never more than two.
+    """
+    if previous_until > now + LONGEST_OVERLAP:
+        raise InvalidError(
+            f"The old secret can be used for at most {LONGEST_OVERLAP.days} more days.",
+            field="previous_secret_expires_at",
+        )
+    row, secret = _row(stream_id, session), new_secret()
+    keeps = previous_until > now
+    row.previous_secret_ciphertext = row.secret_ciphertext if keeps else None
+    row.previous_secret_expires_at = previous_until if keeps else None
+    row.secret_ciphertext = keyring.encrypt(secret)
+    session.flush()
+    return NewSecret(stream=get_stream(stream_id, session=session, now=now), secret=secret)
+
+
+def secrets_in_force(
+    stream_id: int, *, session: Session, keyring: Keyring, now: datetime
+) -> list[str]:
+    """Return the secrets that sign, the newest first."""
+    row = session.get(AuditStream, stream_id)
+    return secrets_of(row, keyring=keyring, now=now) if row else []
+
+
+def secrets_of(row: AuditStream, *, keyring: Keyring, now: datetime) -> list[str]:
+    """Return the secrets of a row that sign, the newest first."""
+    found = [keyring.decrypt(row.secret_ciphertext)]
+    previous, ends = row.previous_secret_ciphertext, row.previous_secret_expires_at
+    if previous is not None and ends is not None and ends > now:
+        found.append(keyring.decrypt(previous))
+    return found
+
+
+def remove_stream(stream_id: int, *, session: Session) -> None:
+    """Remove a destination; events that wait for it are never sent (`remove_orphans`)."""
+    gone = session.scalar(
+        delete(AuditStream).where(AuditStream.id == stream_id).returning(AuditStream.id)
+    )
+    if gone is None:
+        raise NotFoundError("There is no such destination.")

@@ -1,0 +1,379 @@
+"""Audit events reach every destination, each once and in order, whatever happens in between."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from threading import Event as Signal
+from threading import Thread
+
+import pytest
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from domain.audit.events import EventKind
+from domain.audit.log import get_event
+from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
+from domain.audit.streaming.deliveries import claim_due_streams, next_delivery, record_failure
+from domain.audit.streaming.destinations import (
+    MOST_STREAMS,
+    StreamState,
+    change_url,
+    pause_stream,
+    remove_stream,
+    resume_stream,
+    rotate_secret,
+)
+from domain.errors import ConflictError, InvalidError
+from tests.support.database.audit_streams import Streams
+from tests.support.service.receiver import Received, Receiver, running_receiver
+from web.settings.reader import Settings
+
+DOWN = "http://127.0.0.1:1/"
+
+
+@pytest.fixture
+def streams(settings: Settings) -> Iterator[Streams]:
+    made = Streams(settings)
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def subjects(receiver: Receiver) -> list[str]:
+    return [each.subject for each in receiver.received]
+
+
+def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
+    streams: Streams, receiver: Receiver
+) -> None:
+    created = streams.create(receiver.url)
+    written = streams.write(3)
+    assert streams.deliver() == 1
+
+    assert subjects(receiver) == written
+    assert len({each.message_id for each in receiver.received}) == 3
+    first = receiver.received[0]
+    body = first.verified_by(created.secret)
+    assert first.headers["content-type"] == "application/json"
+    assert (body["type"], body["timestamp"]) == ("token.revoked", body["data"]["created_at"])
+    with streams.session() as session:
+        assert body["data"] == get_event(body["data"]["id"], session=session).as_json()
+    with pytest.raises(WebhookVerificationError):
+        Received(first.path, first.headers, first.body + b" ").verified_by(created.secret)
+    state = streams.state(created.stream)
+    assert (state.state, state.backlog, streams.waiting()) == (StreamState.ACTIVE, 0, 0)
+    assert state.last_delivered_at == streams.now
+
+
+def test_an_event_that_is_rolled_back_is_never_sent(streams: Streams, receiver: Receiver) -> None:
+    streams.create(receiver.url)
+    with streams.session() as session:
+        with session.begin_nested() as savepoint:
+            streams.write_in(session)
+            savepoint.rollback()
+        kept = streams.write_in(session)
+    streams.deliver()
+    assert subjects(receiver) == [kept]
+
+
+def test_without_a_destination_nothing_is_queued(streams: Streams) -> None:
+    streams.write()
+    streams.write(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
+    assert streams.waiting() == 0
+    assert streams.deliver() == 0
+
+
+def test_a_streamed_event_is_sent_and_never_stored(streams: Streams, receiver: Receiver) -> None:
+    streams.create(receiver.url)
+    stored = streams.write()
+    streamed = streams.write(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
+    streams.deliver()
+    assert subjects(receiver) == stored + streamed
+    last = receiver.received[-1]
+    assert last.type == "public_repository_download_operation"
+    assert last.message_id == f"evt_{last.event['data']['id']}"
+
+
+def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_order(
+    streams: Streams, receiver: Receiver
+) -> None:
+    is_down = True
+    receiver.answer = lambda _request: (503, {}) if is_down else (204, {})
+    stream = streams.create(receiver.url).stream
+    written = streams.write(2)
+    began, attempts = streams.now, []
+    while streams.now - began < timedelta(hours=1):
+        assert streams.deliver() == 1
+        attempts.append(streams.now)
+        # Nothing is tried before it is due.
+        assert streams.deliver() == 0
+        written += streams.write()
+        next_try_at = streams.state(stream).next_try_at
+        assert next_try_at is not None
+        streams.now = next_try_at
+    pauses = [after - before for before, after in pairwise(attempts)]
+    assert pauses[0] <= timedelta(seconds=30)
+    assert max(pauses[:10]) <= timedelta(minutes=2)
+    assert sorted(pauses) == pauses
+    state = streams.state(stream)
+    assert state.state is StreamState.RETRYING
+    assert (state.failing_since, state.failures) == (began, len(attempts))
+    assert state.last_error == "it answered 503 Service Unavailable"
+
+    is_down = False
+    streams.deliver()
+    assert subjects(receiver) == written
+    state = streams.state(stream)
+    assert (state.state, state.failures, state.backlog) == (StreamState.ACTIVE, 0, 0)
+
+
+def test_a_repeated_attempt_has_the_id_of_the_first(streams: Streams, receiver: Receiver) -> None:
+    seen: list[Received] = []
+
+    def answer(request: Received) -> tuple[int, dict[str, str]]:
+        seen.append(request)
+        return (500 if len(seen) == 1 else 200), {}
+
+    receiver.answer = answer
+    secret = streams.create(receiver.url).secret
+    streams.write()
+    streams.deliver()
+    streams.wait(seconds=30)
+    streams.deliver()
+    assert len({each.message_id for each in seen}) == 1
+    # Each attempt is signed with its own time: receivers refuse old ones.
+    assert len({each.headers["webhook-timestamp"] for each in seen}) == 2
+    assert [each.verified_by(secret)["type"] for each in seen] == ["token.revoked"] * 2
+
+
+def test_one_that_is_silent_holds_up_no_other(streams: Streams, receiver: Receiver) -> None:
+    over = Signal()
+
+    def stall(_request: Received) -> tuple[int, dict[str, str]]:
+        over.wait(60)
+        return 204, {}
+
+    with running_receiver(Receiver(answer=stall)) as silent:
+        streams.create(silent.url)
+        streams.create(receiver.url)
+        written = streams.write(3)
+        with streams.worker() as worker:
+            working = Thread(target=worker.deliver_due)
+            working.start()
+            receiver.wait_for(3, "token.revoked")
+            assert silent.received == []
+            over.set()
+            working.join()
+    assert subjects(receiver) == subjects(silent) == written
+
+
+def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver) -> None:
+    streams.create(receiver.url)
+    written = streams.write(20)
+    with streams.worker() as one, streams.worker() as other:
+        workers = [Thread(target=each.deliver_due) for each in (one, other)]
+        for each in workers:
+            each.start()
+        for each in workers:
+            each.join()
+    assert subjects(receiver) == written
+
+
+@pytest.mark.one_database("postgres")  # SQLite has one writer at a time
+def test_an_event_that_is_committed_late_is_not_skipped(
+    streams: Streams, receiver: Receiver
+) -> None:
+    streams.create(receiver.url)
+    with streams.session() as slow:
+        late = streams.write_in(slow)
+        early = streams.write(2)
+        streams.deliver()
+        assert subjects(receiver) == early
+    streams.deliver()
+    assert subjects(receiver) == [*early, late]
+
+
+def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
+    streams: Streams, receiver: Receiver
+) -> None:
+    streams.create(receiver.url)
+    streams.write(2)
+    # What a worker leaves behind that is killed between the answer and its note.
+    with streams.session() as session:
+        (claim,) = claim_due_streams(session=session, now=streams.now)
+    with streams.session() as session:
+        delivery = next_delivery(claim, session=session, keyring=streams.keyring, now=streams.now)
+    assert delivery is not None
+    assert streams.deliver() == 0
+    streams.wait(seconds=30)
+    assert streams.deliver() == 1
+    assert receiver.received[0].message_id == delivery.message.id
+    assert len(receiver.received) == 2
+
+
+def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver: Receiver) -> None:
+    stream = streams.create(receiver.url).stream
+    streams.write()
+    with streams.session() as session:
+        (lost,) = claim_due_streams(session=session, now=streams.now)
+    streams.wait(seconds=30)
+    streams.deliver()
+    with streams.session() as session:
+        assert (
+            record_failure(lost, "it was slow", share=0, session=session, now=streams.now) is None
+        )
+        assert (
+            next_delivery(lost, session=session, keyring=streams.keyring, now=streams.now) is None
+        )
+    assert streams.state(stream).state is StreamState.ACTIVE
+
+
+def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Receiver) -> None:
+    old = streams.create(receiver.url)
+    until = streams.now + timedelta(hours=1)
+
+    def rotate(stream_id: int, *, hours: float) -> str:
+        with streams.session() as session:
+            return rotate_secret(
+                stream_id,
+                previous_until=streams.now + timedelta(hours=hours),
+                session=session,
+                keyring=streams.keyring,
+                now=streams.now,
+            ).secret
+
+    new = rotate(old.stream.id, hours=1)
+    assert streams.state(old.stream).previous_secret_expires_at == until
+    streams.write()
+    streams.deliver()
+    for secret in (old.secret, new):
+        assert receiver.received[-1].verified_by(secret)
+    signatures = receiver.received[-1].headers["webhook-signature"].split(" ")
+    assert [each.split(",")[0] for each in signatures] == ["v1", "v1"]
+
+    newest = rotate(old.stream.id, hours=0)
+    assert streams.state(old.stream).previous_secret_expires_at is None
+    streams.write()
+    streams.deliver()
+    assert receiver.received[-1].verified_by(newest)
+    for secret in (old.secret, new):
+        with pytest.raises(WebhookVerificationError):
+            receiver.received[-1].verified_by(secret)
+    with pytest.raises(InvalidError, match="at most 90"):
+        rotate(old.stream.id, hours=91 * 24)
+
+
+def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
+    streams: Streams, receiver: Receiver
+) -> None:
+    stream = streams.create(receiver.url).stream
+    with streams.session() as session:
+        pause_stream(stream.id, session=session, now=streams.now)
+    written = streams.write(2)
+    assert streams.deliver() == 0
+    state = streams.state(stream)
+    assert (state.state, state.backlog) == (StreamState.PAUSED, 2)
+    with streams.session() as session:
+        resume_stream(stream.id, session=session, now=streams.now)
+    streams.deliver()
+    assert subjects(receiver) == written
+
+
+def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None:
+    stream = streams.create(DOWN).stream
+    written = streams.write(2)
+    streams.deliver()
+    assert streams.state(stream).last_error == "it refused the connection"
+    with streams.session() as session:
+        change_url(stream.id, receiver.url, session=session, now=streams.now)
+    streams.deliver()
+    assert subjects(receiver) == written
+
+
+def test_a_removed_destination_takes_its_backlog_with_it(
+    streams: Streams, receiver: Receiver
+) -> None:
+    removed, kept = streams.create(DOWN).stream, streams.create(receiver.url).stream
+    streams.write(3)
+    streams.deliver()
+    with streams.session() as session:
+        remove_stream(removed.id, session=session)
+    with streams.session() as session:
+        assert remove_orphans(session=session, between=session.flush) == 3
+    newer = streams.create(receiver.url.replace("/events", "/newer")).stream
+    # Its number is not used again: it gets no events of the removed one.
+    assert newer.id > kept.id
+    assert streams.deliver() == 0
+
+
+def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None:
+    stream = streams.create(DOWN).stream
+    streams.write()
+    streams.deliver()
+    streams.wait(hours=23)
+    assert streams.state(stream).state is StreamState.RETRYING
+    streams.wait(hours=1)
+    assert streams.state(stream).state is StreamState.FAILING
+    # It is tried all the same.
+    assert streams.deliver() == 1
+
+
+def test_a_backlog_is_bounded_by_age_and_number_and_says_what_it_lost(streams: Streams) -> None:
+    stream = streams.create(DOWN).stream
+    streams.write(3)
+    streams.wait(days=15)
+    streams.write(5)
+
+    def drop(**limits: int) -> int:
+        with streams.session() as session:
+            return drop_old_entries(
+                session=session,
+                before=streams.now - timedelta(days=14),
+                now=streams.now,
+                between=session.flush,
+                **limits,
+            )
+
+    assert drop() == 3
+    assert drop(most=2) == 3
+    assert drop(most=2) == 0
+    state = streams.state(stream)
+    assert (state.backlog, state.dropped, state.last_dropped_at) == (2, 6, streams.now)
+
+
+def test_a_destination_that_asks_to_wait_is_left_alone(
+    streams: Streams, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (429, {"Retry-After": "90"})
+    stream = streams.create(receiver.url).stream
+    streams.write()
+    streams.deliver()
+    assert streams.state(stream).next_try_at == streams.now + timedelta(seconds=90)
+
+
+def test_private_addresses_are_refused_when_they_are_not_allowed(
+    streams: Streams, receiver: Receiver
+) -> None:
+    stream = streams.create(receiver.url).stream
+    streams.write()
+    streams.deliver(outgoing_private_addresses="")
+    assert receiver.received == []
+    assert "127.0.0.1, which is loopback" in str(streams.state(stream).last_error)
+
+
+def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: Receiver) -> None:
+    stream = streams.create(receiver.url).stream
+    streams.write()
+    streams.deliver(secret_key="another key that nobody has used here before")
+    assert "rotate it" in str(streams.state(stream).last_error)
+
+
+def test_there_is_a_limit_to_destinations(streams: Streams) -> None:
+    for _ in range(MOST_STREAMS):
+        streams.create(DOWN)
+    with pytest.raises(ConflictError, match="remove one first"):
+        streams.create(DOWN)

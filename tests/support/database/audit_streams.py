@@ -1,0 +1,88 @@
+"""Destinations of the audit log in a database of a test's own, with a clock that tests set."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.audit.events import STREAMED_ONLY, Event, EventKind, EventSource, store_event
+from domain.audit.streaming.destinations import NewSecret, StreamView, create_stream, get_stream
+from domain.audit.streaming.streamed_events import stream_event
+from domain.keyring import Keyring
+from models import AuditStreamEntry
+from web.database.engine import open_engine
+from web.jobs.audit_streams import AuditStreaming
+from web.settings.reader import Settings
+
+#: The whole pause, so that a test knows when the next attempt is due.
+WHOLE_SHARE = 1.0
+
+
+class Streams:
+    """Destinations, events, and a worker that delivers when it is told to."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
+        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        self.now = datetime.now(UTC)
+        self.engine = open_engine(settings)
+        self.keyring = Keyring(settings.secret_key)
+        self._written = 0
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open a transaction."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def worker(self, **changes: Any) -> Iterator[AuditStreaming]:
+        """Make a worker, as each host has one."""
+        with AuditStreaming(
+            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: WHOLE_SHARE
+        ) as worker:
+            yield worker
+
+    def deliver(self, **changes: Any) -> int:
+        """Send what is due now; return how many destinations that concerned."""
+        with self.worker(**changes) as worker:
+            return worker.deliver_due()
+
+    def create(self, url: str) -> NewSecret:
+        with self.session() as session:
+            return create_stream(url, session=session, keyring=self.keyring, now=self.now)
+
+    def state(self, stream: StreamView) -> StreamView:
+        with self.session() as session:
+            return get_stream(stream.id, session=session, now=self.now)
+
+    def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
+        """Write events in transactions of their own, and return their subjects."""
+        subjects = []
+        for _ in range(count):
+            with self.session() as session:
+                subjects.append(self.write_in(session, kind))
+        return subjects
+
+    def write_in(self, session: Session, kind: EventKind = EventKind.TOKEN_REVOKED) -> str:
+        """Write an event in a transaction that the caller ends."""
+        self._written += 1
+        subject = f"thing {self._written}"
+        keep = stream_event if kind in STREAMED_ONLY else store_event
+        event = Event(kind=kind, subject=subject)
+        keep(event, EventSource(address="192.0.2.1"), session=session, now=self.now)
+        session.flush()
+        return subject
+
+    def waiting(self) -> int:
+        """Return how many events wait for any destination."""
+        with self.session() as session:
+            return session.scalar(select(func.count(AuditStreamEntry.id))) or 0
+
+    def wait(self, **time: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**time)
