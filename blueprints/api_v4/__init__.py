@@ -1,5 +1,6 @@
 """The REST API, under /api/v4."""
 
+from blueprints.api_v4.alert_activity import alert_activity
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
@@ -38,3 +39,4 @@ api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(alerts)
+api_v4.register_blueprint(alert_activity)

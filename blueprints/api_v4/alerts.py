@@ -1,107 +1,122 @@
 """/api/v4/projects/:id/alert_management_alerts: alerts listed, shown and worked on by scripts."""
 
-from typing import Any
+from flask import Blueprint, Response
 
-from flask import Blueprint, Response, request, url_for
-
-from domain.accounts.roles import Role
-from domain.alerts.handling.alert_detail import get_alert
-from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.handling.alert_detail import get_alert, get_payload
+from domain.alerts.handling.assignments import assign, username_of
+from domain.alerts.handling.status import (
+    StatusChange,
+    change_matching,
+    change_status,
+    change_statuses,
+)
+from domain.alerts.listing.filters import NOBODY
 from domain.alerts.listing.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import read_cursor
-from domain.clock import written
-from domain.database.list_queries import check_known
-from domain.oauth.presented_tokens.bearer import Bearer
-from forms.alert_query import PARAMETERS, read_query
-from web.access.bearer_token import QUERY_TOKENS
-from web.access.marks import bearer as with_bearer
-from web.alerts.files import alert_file
-from web.api import parameters as read
-from web.api.cursor_pages import cursor_response, list_query
-from web.api.links import page_size
-from web.api.projects import actor_of, project_of
+from domain.alerts.listing.sort_orders import NEWEST, read_cursor
+from domain.audit.events import Actor
+from domain.errors import InvalidError
+from domain.projects.views import ProjectView
+from web.alerts.files import alert_file, payload_file
+from web.alerts.urls import alert_url
+from web.api.operations import Found, operation
+from web.api.schemas.alerts import (
+    Alert,
+    AlertBody,
+    AlertDetail,
+    AlertExportQuery,
+    AlertQuery,
+    StatusBody,
+    StatusReport,
+)
 from web.extensions import db
-from web.http.json_responses import json_response
-from web.http.public_urls import public_url
 from web.services import now, reading
 
 alerts = Blueprint(
     "alerts", __name__, url_prefix="/projects/<path:reference>/alert_management_alerts"
 )
+#: The converter refuses numbers that no alert has and that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
-_READING = ("api", "read_api", "read", "read_alerts", "write_alerts")
-_WRITING = ("api", "write_alerts")
 
 
 @alerts.get("")
-@with_bearer(*_READING)
-def index(bearer: Bearer, reference: str) -> Response:
+@operation("alerts.index", query=AlertQuery, returns=Alert)
+def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
     """List alerts, with the filters and orders of the page."""
-    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    given = list_query(*PARAMETERS, order_by="started_at")
-    query = read_query(given, project_id=project.id)
     part = AlertSlice(
-        size=page_size(),
-        order=query.order,
-        following=read_cursor(given.get("cursor"), query.order),
+        size=query.size, order=query.order, following=read_cursor(query.cursor, query.order)
     )
-    page = list_alerts(query.wanted, part, session=db.session())
-    next_cursor = None if page.next_before is None else str(page.next_before)
-    return cursor_response([_as_json(row) for row in page.items], next_cursor)
+    page = list_alerts(query.of_project(project.id), part, session=db.session())
+    return Found.of_page(page, _listed)
 
 
 @alerts.get("/export.<any(json, csv):kind>")
-@with_bearer(*_READING)
-def download(bearer: Bearer, reference: str, kind: str) -> Response:
+@operation("alerts.download", query=AlertExportQuery)
+def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
     """Write all alerts of the list, with its filters, as a file."""
-    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    check_known(request.args.lists(), PARAMETERS, QUERY_TOKENS)
-    query = read_query(request.args, project_id=project.id)
-    return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
+    wanted = query.of_project(project.id)
+    return alert_file(wanted, query.order, project_path=project.path, kind=kind)
 
 
 @alerts.get(_ONE)
-@with_bearer(*_READING)
-def show(bearer: Bearer, reference: str, iid: int) -> Response:
-    """Show an alert."""
-    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    return json_response(_shown(project.id, iid))
+@operation("alerts.show", returns=AlertDetail)
+def show(project: ProjectView, iid: int) -> AlertDetail:
+    """Show an alert with all its fields."""
+    return _shown(project, iid)
+
+
+@alerts.get(f"{_ONE}/payload")
+@operation("alerts.payload")
+def payload(project: ProjectView, iid: int) -> Response:
+    """Return the body that an alert was read from, as it was received."""
+    return payload_file(get_payload(project.id, iid, session=db.session()))
 
 
 @alerts.put(_ONE)
-@with_bearer(*_WRITING)
-def change(bearer: Bearer, reference: str, iid: int) -> Response:
-    """Change the status of an alert."""
-    project = project_of(reference, bearer, at_least=Role.DEVELOPER)
-    wanted = StatusChange(status=read.text(read.all_parameters(), "status"), by=actor_of(bearer))
-    change_status(project.id, iid, wanted, session=db.session(), now=now())
-    return json_response(_shown(project.id, iid))
+@operation("alerts.change", body=AlertBody, returns=AlertDetail)
+def change(project: ProjectView, iid: int, body: AlertBody, actor: Actor) -> AlertDetail:
+    """Change the status or the assignee of an alert."""
+    assignee = _assignee(body)
+    if body.status is not None:
+        wanted = StatusChange(status=body.status, by=actor)
+        change_status(project.id, iid, wanted, session=db.session(), now=now())
+    if assignee is not None:
+        assign(project, iid, assignee, by=actor, session=db.session(), now=now())
+    return _shown(project, iid)
 
 
-def _shown(project_id: int, iid: int) -> dict[str, Any]:
-    alert = get_alert(project_id, iid, session=db.session(), reading=reading())
-    said = {"description": alert.description, "runbook": alert.runbook, "query": alert.query}
-    return {**_as_json(alert), **said, "details": dict(alert.payload_fields)}
+@alerts.put("/status")
+@operation("alerts.change_several", body=StatusBody, returns=StatusReport)
+def change_several(project: ProjectView, body: StatusBody, actor: Actor) -> StatusReport:
+    """Change the status of several alerts, by their numbers or by the filters of the list."""
+    change, session = StatusChange(status=body.status, by=actor), db.session()
+    if (body.iids is None) == (body.filter is None):
+        message = "Give either iids or filter."
+        raise InvalidError(message, field="iids")
+    if body.filter is None:
+        given = body.iids or ()
+        result = change_statuses(project.id, given, change, session=session, now=now())
+        return StatusReport.of(body, result)
+    wanted, following = body.filter.of_project(project.id), read_cursor(body.cursor, NEWEST)
+    result, cursor = change_matching(wanted, following, change, session=session, now=now())
+    return StatusReport.of(body, result, cursor)
 
 
-def _as_json(row: AlertRow) -> dict[str, Any]:
-    path = url_for("alerts.show", project_path=row.project_path, iid=row.iid)
-    return {
-        "id": row.id,
-        "iid": row.iid,
-        "title": row.title,
-        "severity": row.severity,
-        "raised_from": row.raised_from,
-        "status": row.status,
-        "events": row.events,
-        "started_at": written(row.started_at),
-        "ended_at": written(row.ended_at) if row.ended_at else None,
-        "last_event_at": written(row.last_event_at),
-        "service": row.service,
-        "environment": row.environment,
-        "monitoring_tool": row.monitoring_tool,
-        "hosts": list(row.hosts),
-        "integration": row.integration_name,
-        "assignee": row.assignee,
-        "web_url": public_url(path),
-    }
+def _assignee(body: AlertBody) -> str | None:
+    """Return the user name to assign, NOBODY, or None to leave it as it is."""
+    if {"assignee", "assignee_id"} <= body.model_fields_set:
+        message = "assignee, assignee_id are mutually exclusive"
+        raise InvalidError(message, field="assignee")
+    if "assignee_id" in body.model_fields_set:
+        if not body.assignee_id:
+            return NOBODY
+        return username_of(body.assignee_id, session=db.session())
+    return body.assignee or NOBODY if "assignee" in body.model_fields_set else None
+
+
+def _listed(row: AlertRow) -> Alert:
+    return Alert.of(row, alert_url(row.project_path, row.iid))
+
+
+def _shown(project: ProjectView, iid: int) -> AlertDetail:
+    found = get_alert(project.id, iid, session=db.session(), reading=reading())
+    return AlertDetail.of_detail(found, alert_url(found.project_path, iid))

@@ -117,7 +117,7 @@ def test_nothing_is_left_to_be_done_later() -> None:
 
 
 #: What answers with a part of a list, and what refuses the parameters that the list does not know.
-LIST_ANSWERS = {"page_links", "offset_response", "cursor_response"}
+LIST_ANSWERS = {"page_links", "offset_response"}
 LIST_QUERIES = {"list_query", "token_query"}
 
 

@@ -1,4 +1,4 @@
-"""Responses with a list of alerts as a file, streamed in constant memory."""
+"""Responses that are files: lists of alerts, streamed in constant memory, and bodies of senders."""
 
 from flask import Response, stream_with_context
 
@@ -22,4 +22,12 @@ def alert_file(wanted: AlertFilter, order: SortOrder, *, project_path: str, kind
     response = Response(stream_with_context(rows), content_type=media_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def payload_file(body: bytes) -> Response:
+    """Return the body of a delivery, byte for byte as it was received."""
+    # Not as JSON: a body that was refused can be anything.
+    response = Response(body, content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = "attachment"
     return response

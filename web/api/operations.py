@@ -24,7 +24,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from domain.accounts.roles import Role
 from domain.audit.events import Actor
-from domain.database.paging import Listed
+from domain.database.paging import Listed, Page
 from domain.errors import ForbiddenError
 from domain.projects.access import (
     get_group,
@@ -76,6 +76,15 @@ class Found(Generic[Item]):
             items=[present(each) for each in listed.items],
             total=listed.total,
             next_cursor=listed.next_cursor,
+        )
+
+    @classmethod
+    def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a page of a list that a cursor leads through (`KeysetQuery`)."""
+        following = page.next_before
+        return cls(
+            items=[present(each) for each in page.items],
+            next_cursor=None if following is None else str(following),
         )
 
 

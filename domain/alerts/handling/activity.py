@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -47,6 +47,8 @@ class ActivityView:
 
     id: int
     kind: NoteKind
+    #: None for changes by a report, and for users whose account was deleted.
+    user_id: int | None
     user_name: str
     text: str
     created_at: datetime
@@ -55,43 +57,55 @@ class ActivityView:
 
 def add_entry(
     alert_id: int, kind: NoteKind, text: str, *, by: Actor, session: Session, now: datetime
-) -> None:
-    """Add an entry to the activity of an alert."""
-    session.add(
-        AlertNote(
-            alert_id=alert_id,
-            user_id=by.id,
-            user_name=by.name,
-            kind=kind.value,
-            text=text,
-            created_at=now,
-        )
+) -> AlertNote:
+    """Add an entry to the activity of an alert, and return its row to the modules beside this."""
+    row = AlertNote(
+        alert_id=alert_id,
+        user_id=by.id,
+        user_name=by.name,
+        kind=kind.value,
+        text=text,
+        created_at=now,
     )
+    session.add(row)
+    return row
 
 
 def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
     """Return a page of an alert's activity, the newest first."""
-    statement = (
-        select(AlertNote)
-        .where(AlertNote.alert_id == alert_id)
-        .order_by(AlertNote.id.desc())
-        .limit(part.size + 1)
+    return _page(select(AlertNote).where(AlertNote.alert_id == alert_id), part, session=session)
+
+
+def list_notes(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
+    """Return a page of the notes that users wrote about an alert, the newest first."""
+    written = select(AlertNote).where(
+        AlertNote.alert_id == alert_id,
+        AlertNote.kind == NoteKind.NOTE.value,
+        AlertNote.changes.is_(None),
     )
+    return _page(written, part, session=session)
+
+
+def _page(statement: Select[AlertNote], part: Slice, *, session: Session) -> Page[ActivityView]:
     if part.before is not None:
         statement = statement.where(AlertNote.id < part.before)
-    rows = session.scalars(statement).all()
-    items = tuple(
-        ActivityView(
-            id=row.id,
-            kind=NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
-            user_name=row.user_name,
-            text=row.text,
-            created_at=row.created_at,
-            changes=_read_changes(row.changes or {}),
-        )
-        for row in rows[: part.size]
-    )
+    newest = statement.order_by(AlertNote.id.desc()).limit(part.size + 1)
+    rows = session.scalars(newest).all()
+    items = tuple(map(view_of, rows[: part.size]))
     return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+
+
+def view_of(row: AlertNote) -> ActivityView:
+    """Return the view of an entry."""
+    return ActivityView(
+        id=row.id,
+        kind=NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
+        user_id=row.user_id,
+        user_name=row.user_name,
+        text=row.text,
+        created_at=row.created_at,
+        changes=_read_changes(row.changes or {}),
+    )
 
 
 def _read_changes(changes: Mapping[str, list[Any]]) -> tuple[FieldChange, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.grouping import Fields, Grouping, explain
@@ -55,12 +55,39 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
     """Return an alert with all its fields, or raise NotFoundError."""
     found = session.execute(ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
     if found is None:
-        message = f"Alert {iid} not found in this project."
-        raise NotFoundError(message)
+        raise _not_found(iid)
     alert: Alert = found[0]
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
     mapping = _mapping_of(alert, delivery, session=session)
     return _detail(found, delivery, mapping, reading=reading)
+
+
+def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
+    """Return the id of the row of an alert, or raise NotFoundError."""
+    found = session.scalar(select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid))
+    if found is None:
+        raise _not_found(iid)
+    return found
+
+
+def get_payload(project_id: int, iid: int, *, session: Session) -> bytes:
+    """Return the body of the delivery that an alert shows, as received; raise NotFoundError."""
+    found = session.execute(
+        select(Alert.id, Delivery.body)
+        .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
+        .where(Alert.project_id == project_id, Alert.iid == iid)
+    ).first()
+    if found is None:
+        raise _not_found(iid)
+    if found.body is None:
+        message = f"The payload of alert {iid} is no longer stored."
+        raise NotFoundError(message)
+    body: bytes = found.body
+    return body
+
+
+def _not_found(iid: int) -> NotFoundError:
+    return NotFoundError(f"Alert {iid} not found in this project.")
 
 
 def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:

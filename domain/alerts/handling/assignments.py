@@ -24,6 +24,19 @@ def candidates(project: ProjectView, *, me: str, session: Session) -> tuple[str,
     return tuple(sorted({*able, me}, key=str.lower))
 
 
+def username_of(user_id: int, *, session: Session) -> str:
+    """Return the name of a user to assign, or raise InvalidError for an id that nobody has."""
+    name = session.scalar(select(User.username).where(User.id == user_id))
+    if name is None:
+        raise _no_candidate("assignee_id")
+    return name
+
+
+def _no_candidate(field: str) -> InvalidError:
+    message = "Alerts can be assigned to members of the project, Developer or higher."
+    return InvalidError(message, field=field)
+
+
 def assign(
     project: ProjectView,
     iid: int,
@@ -52,8 +65,7 @@ def assign(
         add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
     if username not in candidates(project, me=by.name, session=session):
-        message = "Alerts can be assigned to members of the project, Developer or higher."
-        raise InvalidError(message, field="assignee")
+        raise _no_candidate("assignee")
     user = get_user(username, session=session)
     session.execute(
         insert_into(Assignment, session=session)

@@ -12,7 +12,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.alerts.listing.filters import STATUSES
+from domain.alerts.listing.filters import STATUSES, AlertFilter
+from domain.alerts.listing.queries import AlertSlice, list_alerts
+from domain.alerts.listing.sort_orders import Values
 from domain.audit.events import Actor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
@@ -41,6 +43,8 @@ class StatusChangeResult:
 
     #: Numbers (iid) of the alerts with the new status, including those that had it before.
     done: tuple[int, ...]
+    #: Those of them that had it before.
+    unchanged: tuple[int, ...]
     #: Number and title of those left unchanged: another open alert has their fingerprint.
     conflicts: tuple[tuple[int, str], ...]
 
@@ -64,22 +68,54 @@ def change_statuses(
     """Change the status of alerts one by one; a conflict of one does not affect the others."""
     if len(iids) > MOST_AT_ONCE:
         message = f"Select at most {MOST_AT_ONCE} alerts at once."
-        raise InvalidError(message, field="iid")
+        raise InvalidError(message, field="iids")
+    _lock(project_id, session=session)
+    return _change(project_id, iids, change, session=session, now=now)
+
+
+def change_matching(
+    wanted: AlertFilter,
+    following: Values | None,
+    change: StatusChange,
+    *,
+    session: Session,
+    now: datetime,
+) -> tuple[StatusChangeResult, str | None]:
+    """Change the status of the newest alerts that match, at most MOST_AT_ONCE.
+
+    Return the result and, if others follow them, the cursor that leads to these.
+    """
+    _lock(wanted.project_id, session=session)
+    part = AlertSlice(size=MOST_AT_ONCE, following=following)
+    page = list_alerts(wanted, part, session=session)
+    iids = [row.iid for row in page.items]
+    result = _change(wanted.project_id, iids, change, session=session, now=now)
+    return result, None if page.next_before is None else str(page.next_before)
+
+
+def _lock(project_id: int, *, session: Session) -> None:
     # The intake takes this lock first as well, so the two cannot deadlock.
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
     )
+
+
+def _change(
+    project_id: int, iids: Sequence[int], change: StatusChange, *, session: Session, now: datetime
+) -> StatusChangeResult:
     alerts = session.scalars(
         select(Alert)
         .where(Alert.project_id == project_id, Alert.iid.in_(iids))
         .order_by(Alert.id)
         .with_for_update()
     ).all()
+    unchanged = tuple(alert.iid for alert in alerts if alert.status == change.status)
     refused = {
         alert.iid for alert in alerts if not _changed(alert, change, session=session, now=now)
     }
     return StatusChangeResult(
         done=tuple(alert.iid for alert in alerts if alert.iid not in refused),
+        unchanged=unchanged,
         conflicts=tuple((alert.iid, alert.title) for alert in alerts if alert.iid in refused),
     )
 

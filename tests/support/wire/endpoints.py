@@ -212,5 +212,18 @@ ENDPOINTS = (
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),
-    Endpoint("api_v4.alerts.change", "PUT", f"{ALERTS_AT}/{{id}}", ("status",)),
+    Endpoint("api_v4.alerts.payload", "GET", f"{ALERTS_AT}/{{id}}/payload"),
+    Endpoint(
+        "api_v4.alerts.change", "PUT", f"{ALERTS_AT}/{{id}}", ("status", "assignee", "assignee_id")
+    ),
+    Endpoint(
+        "api_v4.alerts.change_several",
+        "PUT",
+        f"{ALERTS_AT}/status",
+        ("status", "iids", "iids[]", "filter", "cursor"),
+    ),
+    Endpoint("api_v4.alert_activity.notes", "GET", f"{ALERTS_AT}/{{id}}/notes", PAGES),
+    Endpoint("api_v4.alert_activity.create_note", "POST", f"{ALERTS_AT}/{{id}}/notes", ("body",)),
+    Endpoint("api_v4.alert_activity.index", "GET", f"{ALERTS_AT}/{{id}}/activity", PAGES),
+    Endpoint("api_v4.alert_activity.occurrences", "GET", f"{ALERTS_AT}/{{id}}/occurrences", PAGES),
 )

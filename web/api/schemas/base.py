@@ -77,6 +77,10 @@ Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 Words = Annotated[tuple[Text, ...], BeforeValidator(_split)]
 #: Words, at least one.
 RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
+#: Numbers: a JSON array, or a text separated by commas or spaces.
+Numbers = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(_split)
+]
 #: A time of a request; without an offset it is in UTC.
 GivenTime = Annotated[
     datetime, BeforeValidator(in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
@@ -327,6 +331,7 @@ _BOUNDS = {
 #: By how the library's names of errors begin.
 _REASONS = (
     ("missing", "is missing"),
+    ("extra", "is not known here"),
     ("string_unicode", "holds something that is no character"),
     ("string", "must be a text"),
     ("int", "must be a whole number"),

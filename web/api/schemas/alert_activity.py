@@ -1,0 +1,96 @@
+"""What happened to an alert: notes, the activity, and the reports of senders."""
+
+from pydantic import Field
+
+from domain.alerts.handling.activity import ActivityView, FieldChange, NoteKind
+from domain.alerts.handling.occurrences import OccurrenceView
+from domain.alerts.storing.lifecycle import Action
+from web.api.schemas.base import Body, KeysetQuery, Resource, Text, Time
+
+
+class ActivityQuery(KeysetQuery):
+    """A list of what happened to an alert, the newest first."""
+
+
+class NoteBody(Body):
+    """A new note."""
+
+    body: Text = Field(default="", description="Plain text; Markdown is kept as it is written.")
+
+
+class Author(Resource):
+    """A user who did something to an alert."""
+
+    id: int | None = Field(description="Null if the account was deleted.")
+    username: str
+
+
+class Note(Resource):
+    """A note that a user wrote about an alert."""
+
+    id: int
+    body: str
+    author: Author
+    created_at: Time
+
+    @classmethod
+    def of(cls, view: ActivityView) -> "Note":
+        """Present a note."""
+        author = Author(id=view.user_id, username=view.user_name)
+        return cls(id=view.id, body=view.text, author=author, created_at=view.created_at)
+
+
+class Change(Resource):
+    """A field of an alert before and after a report; null for no value."""
+
+    field: str
+    old: str | None
+    new: str | None
+
+    @classmethod
+    def of(cls, change: FieldChange) -> "Change":
+        """Present a change."""
+        return cls(field=change.field.replace(" ", "_"), old=change.old, new=change.new)
+
+
+class Entry(Resource):
+    """An entry of the activity of an alert."""
+
+    id: int
+    kind: NoteKind
+    author: Author | None = Field(description="Null for a change by a report.")
+    text: str = Field(
+        description="The note, the new status, or the new assignee, empty for nobody."
+    )
+    changes: tuple[Change, ...] = Field(description="Fields that a report changed.")
+    created_at: Time
+
+    @classmethod
+    def of(cls, view: ActivityView) -> "Entry":
+        """Present an entry."""
+        is_report = view.kind is NoteKind.CHANGE
+        return cls(
+            id=view.id,
+            kind=view.kind,
+            author=None if is_report else Author(id=view.user_id, username=view.user_name),
+            text=view.text,
+            changes=tuple(map(Change.of, view.changes)),
+            created_at=view.created_at,
+        )
+
+
+class Occurrence(Resource):
+    """A report of an alert: an item of a delivery."""
+
+    received_at: Time
+    action: Action
+    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    is_test: bool
+    item: int = Field(description="Its position in the body, from 1.")
+    delivery_id: int
+    integration_id: int | None = Field(description="Null if the integration was deleted.")
+
+    @classmethod
+    def of(cls, view: OccurrenceView) -> "Occurrence":
+        """Present a report."""
+        return cls.model_validate(view)
