@@ -13,6 +13,7 @@ from blueprints.admin.audit import audit
 from blueprints.alerts.alerts import alerts
 from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.intake import intake
+from blueprints.api_description import api_description
 from blueprints.api_v4 import api_v4
 from blueprints.applications import applications
 from blueprints.git import git
@@ -77,6 +78,7 @@ BLUEPRINTS = (
     openid,  # /oauth/{userinfo,introspect,discovery/keys}  /-/jwks  /-/pictures/…
     intake,  # /<project>/alerts/notify…
     api_v4,  # /api/v4/…
+    api_description,  # /api/openapi.json
     git,  # /<project>.git/…
     health,  # /healthz  /readyz  /metrics
 )

@@ -8,6 +8,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access.marks import open_to_anyone
 from web.admin.instance_state import audit_stream_metrics, worker_seen_at
+from web.api.description.described import HEALTH, Answer, Description, described
+from web.api.schemas.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
@@ -21,6 +23,7 @@ _NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRI
 
 
 @health.get("/healthz")
+@described(Description(name="health.liveness", tag=HEALTH, returns=Liveness))
 @open_to_anyone
 def healthz() -> Response:
     """Return 200 if this process runs, without further checks."""
@@ -28,6 +31,14 @@ def healthz() -> Response:
 
 
 @health.get("/readyz")
+@described(
+    Description(
+        name="health.readiness",
+        tag=HEALTH,
+        returns=Readiness,
+        others={503: Answer(text="What is missing.", returns=Readiness, headers=("Retry-After",))},
+    )
+)
 @open_to_anyone
 def readyz() -> Response:
     """Return 200 if requests can be served: the database responds and its schema is current."""

@@ -23,6 +23,8 @@ from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.alerts.delivery_limits import check_rate
+from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
+from web.api.schemas.receivers import AnyAlerts, GenericAlerts, MetricsAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.errors import status_of
 from web.http.json_responses import json_response
@@ -43,9 +45,22 @@ _WORTH_A_THREAD = 2**16
 #: In bytes. After a larger body the connection is closed, since it keeps the memory of its largest
 #: statement.
 _WORTH_A_CONNECTION = 2**19
+#: What requests are answered with, besides success.
+_REFUSALS = (400, 401, 403, 404, 408, 413, 415, 422, 429)
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
+@described(
+    Description(
+        name="receivers.integration",
+        tag=RECEIVERS,
+        caller=Caller.SENDER,
+        body=AnyAlerts,
+        accepts=(JSON,),
+        returns=ReceivedAlerts,
+        errors=_REFUSALS,
+    )
+)
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive at the URL of an integration; the slug is for people only."""
@@ -55,6 +70,17 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 
 
 @intake.post("/<names:project_path>/alerts/notify.json")
+@described(
+    Description(
+        name="receivers.http",
+        tag=RECEIVERS,
+        caller=Caller.SENDER,
+        body=GenericAlerts,
+        accepts=(JSON,),
+        returns=ReceivedAlerts,
+        errors=_REFUSALS,
+    )
+)
 @checks_its_key
 def notify_http(project_path: str) -> Response:
     """Receive for the project's oldest HTTP integration."""
@@ -63,6 +89,17 @@ def notify_http(project_path: str) -> Response:
 
 
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
+@described(
+    Description(
+        name="receivers.metrics",
+        tag=RECEIVERS,
+        caller=Caller.SENDER,
+        body=MetricsAlerts,
+        accepts=(JSON,),
+        returns=ReceivedAlerts,
+        errors=_REFUSALS,
+    )
+)
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
     """Receive for the project's oldest Prometheus integration, or a project named prometheus."""

@@ -19,6 +19,8 @@ from domain.oauth.messages import ProtocolError, ProtocolRequest
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
+from web.api.description.described import HTML, OAUTH, Answer, Description, described
+from web.api.schemas.oauth_requests import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.oauth.authorization_url import authorization_url, read_asked_at, with_asked_at
@@ -30,6 +32,22 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 
 
 @authorize.get("/authorize")
+@described(
+    Description(
+        name="oauth.authorize",
+        tag=OAUTH,
+        query=AuthorizationRequest,
+        content_type=HTML,
+        others={
+            302: Answer(
+                text="To the sign-in, or back to the application with a code or an error.",
+                content_type=HTML,
+                headers=("Location",),
+            ),
+            400: Answer(text="The application is not known.", content_type=HTML),
+        },
+    )
+)
 @open_to_anyone.but(writes=True)  # an application that was approved before gets its code at once
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in, show the consent page, or redirect back with a code."""

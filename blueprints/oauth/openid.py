@@ -10,6 +10,9 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.version import Release
 from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
+from web.api.description.described import OAUTH, OPENID, Caller, Description, described
+from web.api.schemas.oauth_requests import TokenQuestion
+from web.api.schemas.oauth_responses import Introspection, KeySet, UserClaims
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.releases import HEADER, release_shown
@@ -26,6 +29,15 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
 
 
 @openid.route("/oauth/userinfo", methods=["GET", "POST"])
+@described(
+    Description(
+        name="openid.userinfo",
+        tag=OPENID,
+        caller=Caller.BEARER,
+        returns=UserClaims,
+        errors=(400, 401, 403),
+    )
+)
 @oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST")))
 def userinfo(bearer: Bearer) -> Response:
     """Return the claims that the token's scopes allow (OpenID Connect Core 5.3)."""
@@ -36,6 +48,16 @@ def userinfo(bearer: Bearer) -> Response:
 
 
 @openid.post("/oauth/introspect")
+@described(
+    Description(
+        name="oauth.introspect",
+        tag=OAUTH,
+        caller=Caller.CLIENT,
+        body=TokenQuestion,
+        returns=Introspection,
+        errors=(400, 401, 408, 413, 429),
+    )
+)
 @checks_its_client
 @by_address
 def introspect() -> ResponseReturnValue:
@@ -45,6 +67,7 @@ def introspect() -> ResponseReturnValue:
 
 
 @openid.get("/oauth/discovery/keys")
+@described(Description(name="openid.keys", tag=OPENID, returns=KeySet))
 @_of_keys
 def keys() -> Response:
     """Return the public keys of ID tokens (RFC 7517)."""

@@ -1,5 +1,6 @@
 """/oauth/register: dynamic client registration (RFC 7591) and its management (RFC 7592)."""
 
+from http import HTTPStatus
 from typing import Any
 
 from flask.typing import ResponseReturnValue
@@ -11,6 +12,9 @@ from domain.oauth.registration import registrations as domain
 from web.access.bearer_token import TokenLocation, presented_token
 from web.access.marks import checks_its_client, find_bearer
 from web.access.rate_limits import by_address, by_registrar
+from web.api.description.described import JSON, REGISTRATION, Caller, Description, described
+from web.api.schemas.oauth_requests import ClientChange, ClientRegistration
+from web.api.schemas.oauth_responses import RegisteredClient
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send
@@ -21,6 +25,9 @@ registration = MachineBlueprint(
 )
 _LONGEST_BODY = 65_536
 _DEEPEST = 20
+#: What requests are answered with, besides success; 404 while registration is switched off.
+_OF_REGISTERED = (400, 401, 404, 429)
+_OF_BODIES = (*_OF_REGISTERED, 408, 413, 415)
 
 
 @registration.before_request
@@ -32,6 +39,18 @@ def only_while_it_is_on() -> None:
 
 
 @registration.post("")
+@described(
+    Description(
+        name="registration.create",
+        tag=REGISTRATION,
+        caller=Caller.REGISTRAR,
+        body=ClientRegistration,
+        accepts=(JSON,),
+        returns=RegisteredClient,
+        status=HTTPStatus.CREATED,
+        errors=(*_OF_BODIES, HTTPStatus.FORBIDDEN),
+    )
+)
 @checks_its_client
 @by_address
 def register() -> ResponseReturnValue:
@@ -45,6 +64,15 @@ def _register(registrar_id: int | None) -> ResponseReturnValue:
 
 
 @registration.get("/<uid>")
+@described(
+    Description(
+        name="registration.show",
+        tag=REGISTRATION,
+        caller=Caller.REGISTERED_CLIENT,
+        returns=RegisteredClient,
+        errors=_OF_REGISTERED,
+    )
+)
 @checks_its_client
 @by_address
 def show(uid: str) -> ResponseReturnValue:
@@ -55,6 +83,17 @@ def show(uid: str) -> ResponseReturnValue:
 
 
 @registration.put("/<uid>")
+@described(
+    Description(
+        name="registration.change",
+        tag=REGISTRATION,
+        caller=Caller.REGISTERED_CLIENT,
+        body=ClientChange,
+        accepts=(JSON,),
+        returns=RegisteredClient,
+        errors=_OF_BODIES,
+    )
+)
 @checks_its_client
 @by_address
 def change(uid: str) -> ResponseReturnValue:
@@ -65,6 +104,15 @@ def change(uid: str) -> ResponseReturnValue:
 
 
 @registration.delete("/<uid>")
+@described(
+    Description(
+        name="registration.remove",
+        tag=REGISTRATION,
+        caller=Caller.REGISTERED_CLIENT,
+        status=HTTPStatus.NO_CONTENT,
+        errors=_OF_REGISTERED,
+    )
+)
 @checks_its_client
 @by_address
 def remove(uid: str) -> ResponseReturnValue:

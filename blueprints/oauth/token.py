@@ -1,5 +1,7 @@
 """POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
 
+from http import HTTPStatus
+
 from flask import request
 from flask.typing import ResponseReturnValue
 
@@ -14,6 +16,20 @@ from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
 from web.access.key_proofs import check_key
 from web.access.marks import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
+from web.api.description.described import OAUTH, Caller, Description, described
+from web.api.schemas.oauth_requests import (
+    DeviceAuthorizationRequest,
+    PushedRequest,
+    TokenQuestion,
+    TokenRequest,
+)
+from web.api.schemas.oauth_responses import (
+    DeviceAuthorizationResponse,
+    PushedResponse,
+    RevocationResponse,
+    TokenInfo,
+    TokenResponse,
+)
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
@@ -26,9 +42,21 @@ token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFor
 _FROM_SCRIPTS = CorsPolicy(methods=("POST",))
 #: In bytes, of a pushed request: far more than a URL can carry.
 _LONGEST_PUSH = 32_768
+#: What requests of clients can be answered with, besides success.
+_OF_CLIENTS = (400, 401, 408, 413, 429)
 
 
 @token.post("/token")
+@described(
+    Description(
+        name="oauth.token",
+        tag=OAUTH,
+        caller=Caller.CLIENT,
+        body=TokenRequest,
+        returns=TokenResponse,
+        errors=_OF_CLIENTS,
+    )
+)
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @by_address
 def issue() -> ResponseReturnValue:
@@ -41,6 +69,17 @@ def issue() -> ResponseReturnValue:
 
 
 @token.post("/par")
+@described(
+    Description(
+        name="oauth.push",
+        tag=OAUTH,
+        caller=Caller.CLIENT,
+        body=PushedRequest,
+        returns=PushedResponse,
+        status=HTTPStatus.CREATED,
+        errors=_OF_CLIENTS,
+    )
+)
 @checks_its_client
 @by_address
 def push() -> ResponseReturnValue:
@@ -51,6 +90,16 @@ def push() -> ResponseReturnValue:
 
 
 @token.post("/authorize_device")
+@described(
+    Description(
+        name="oauth.authorize_device",
+        tag=OAUTH,
+        caller=Caller.CLIENT,
+        body=DeviceAuthorizationRequest,
+        returns=DeviceAuthorizationResponse,
+        errors=(*_OF_CLIENTS, HTTPStatus.NOT_FOUND),
+    )
+)
 @checks_its_client
 @by_address
 def authorize_device() -> ResponseReturnValue:
@@ -63,6 +112,16 @@ def authorize_device() -> ResponseReturnValue:
 
 
 @token.post("/revoke")
+@described(
+    Description(
+        name="oauth.revoke",
+        tag=OAUTH,
+        caller=Caller.CLIENT,
+        body=TokenQuestion,
+        returns=RevocationResponse,
+        errors=(*_OF_CLIENTS, HTTPStatus.FORBIDDEN),
+    )
+)
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @by_address
 def revoke() -> ResponseReturnValue:
@@ -73,6 +132,15 @@ def revoke() -> ResponseReturnValue:
 
 
 @token.get("/token/info")
+@described(
+    Description(
+        name="oauth.token_info",
+        tag=OAUTH,
+        caller=Caller.BEARER,
+        returns=TokenInfo,
+        errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED),
+    )
+)
 @open_to_anyone
 def info() -> ResponseReturnValue:
     """Return the scopes and the lifetime of the presented token."""

@@ -1,0 +1,87 @@
+"""The description of the interfaces is whole, valid, and says nothing that is no more."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from web.api.description.described import find_description
+from web.api.operations import Operation
+from web.http.endpoints import MachineBlueprint, find_mark
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+#: By how the names of endpoints begin: what programs call and is not described, and why.
+LEFT_OUT = {
+    "git.": "Git's own protocol, which carries no JSON",
+    "health.metrics": "the text format of Prometheus",
+    "openid.jwks": "an older URL of /oauth/discovery/keys, which release 17.0 removed",
+    "openid.picture": "a picture",
+}
+
+
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    answer = client.get("/api/openapi.json")
+    assert answer.status_code == 200
+    found = answer.get_json()
+    assert isinstance(found, dict)
+    return found
+
+
+def is_described(app: Flask, name: str) -> bool:
+    view = app.view_functions[name]
+    return find_description(view) is not None or isinstance(find_mark(view), Operation)
+
+
+def test_everything_that_programs_call_is_described_or_left_out_for_a_reason(app: Flask) -> None:
+    undescribed = {
+        name
+        for name in app.view_functions
+        if isinstance(app.blueprints.get(name.partition(".")[0]), MachineBlueprint)
+        and not is_described(app, name)
+        and not name.startswith("api_v4.")
+    }
+    assert [name for name in undescribed if not name.startswith(tuple(LEFT_OUT))] == []
+    stale = [each for each in LEFT_OUT if not any(name.startswith(each) for name in undescribed)]
+    assert stale == []
+
+
+def test_the_description_is_valid(document: dict[str, Any]) -> None:
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_title(document: dict[str, Any]) -> None:
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    named = Counter(each["operationId"] for each in operations)
+    assert [name for name, count in named.items() if count > 1] == []
+    assert [each["operationId"] for each in operations if not each["summary"]] == []
+
+
+def test_every_part_of_the_description_is_used(
+    document: dict[str, Any], client: FlaskClient
+) -> None:
+    text = client.get("/api/openapi.json").get_data(as_text=True)
+    schemes = document["components"].pop("securitySchemes")
+    unused = [
+        f"{kind}/{name}"
+        for kind, parts in document["components"].items()
+        for name in parts
+        if f'"#/components/{kind}/{name}"' not in text
+    ]
+    assert unused == []
+    assert [name for name in schemes if f'{{"{name}":[' not in text] == []
+
+
+def test_models_of_the_same_name_do_not_hide_each_other(document: dict[str, Any]) -> None:
+    # Pydantic writes the name of the module where two models have one name.
+    assert [name for name in document["components"]["schemas"] if "__" in name] == []
+
+
+def test_a_client_that_has_the_description_gets_it_once(client: FlaskClient) -> None:
+    first = client.get("/api/openapi.json")
+    again = client.get("/api/openapi.json", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")

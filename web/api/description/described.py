@@ -1,0 +1,102 @@
+"""What a view takes and returns, for one that has another mark than an operation of the API.
+
+    @token.post("/token")
+    @described("oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
+    @checks_its_client
+
+OAuth endpoints, receivers and metadata read and write by their own code; the schemas here only say
+what that is, and the tests send requests by them. Nothing is done when a request comes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+HTML = "text/html"
+
+OAUTH = "OAuth"
+OPENID = "OpenID Connect"
+REGISTRATION = "Client registration"
+RECEIVERS = "Receivers"
+METADATA = "Metadata"
+HEALTH = "Health"
+
+#: A security requirement of OpenAPI: names of schemes with scopes; one of several is enough.
+Requirement = Mapping[str, tuple[str, ...]]
+
+
+def _either(*alternatives: Requirement) -> tuple[Requirement, ...]:
+    return alternatives
+
+
+class Caller(Enum):
+    """Who authenticates at an endpoint, as alternatives of security requirements."""
+
+    ANYONE = _either()
+    #: In the header, or in the body by client_id and client_secret.
+    CLIENT = _either({"client_credentials": ()}, {})
+    BEARER = _either({"access_token": ()})
+    #: An initial access token, where the instance asks for one.
+    REGISTRAR = _either({"access_token": ()}, {})
+    REGISTERED_CLIENT = _either({"registration_access_token": ()})
+    SENDER = _either({"integration_key": ()}, {"integration_key_as_password": ()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer besides success and errors."""
+
+    text: str
+    returns: type[BaseModel] | None = None
+    content_type: str | None = JSON
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a view takes and returns."""
+
+    #: The operationId; for the second method of a view its name follows.
+    name: str
+    tag: str
+    caller: Caller = Caller.ANYONE
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+    #: Media types of the body.
+    accepts: tuple[str, ...] = (FORM, JSON)
+    #: None for an answer without a body, or one that is no JSON.
+    returns: type[BaseModel] | None = None
+    status: int = 200
+    #: The media type of the answer.
+    content_type: str = JSON
+    #: Statuses of errors, besides 503; a page has none, but others.
+    errors: tuple[int, ...] = ()
+    #: By status, what is no error in the endpoint's format.
+    others: Mapping[int, Answer] = field(default_factory=dict)
+    #: Whether it has an ETag.
+    is_conditional: bool = False
+    #: URLs with these variables are other names of the same thing, and are left out.
+    without: tuple[str, ...] = ()
+
+
+def described(description: Description) -> Callable[[View], View]:
+    """Give a view its description."""
+
+    def decorate(view: View) -> View:
+        with_description = cast("Any", view)
+        with_description.gatebell_description = description
+        return view
+
+    return decorate
+
+
+def find_description(view: Callable[..., Any]) -> Description | None:
+    """Return the description of a view, or None."""
+    return getattr(view, "gatebell_description", None)

@@ -1,0 +1,122 @@
+"""Puts the OpenAPI 3.1 description together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+from pydantic import BaseModel
+
+from web.api.description.described import FORM, JSON
+from web.api.description.models import READ, WRITTEN, Mode, Schemas
+from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_responses
+from web.api.description.security import security_schemes
+from web.api.description.views import DescribedView, described_views
+
+_ABOUT = """\
+Everything that programs can ask of this service. What a request may do depends on the scopes of its
+token and on the role of the token's user; each operation says what it asks for.
+
+- **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
+- **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
+to the next page. A parameter that a list does not know is an error.
+- **Bodies** are JSON objects or forms. Fields that are not known are ignored.
+- **ETag**: a GET with `If-None-Match` is answered 304 without a body while nothing has changed.
+- **Times** are in UTC with milliseconds.
+- **Errors** are `{"message": …}`, `{"error": …}` for parameters, with all wrong fields of a body
+in `errors`, and RFC 6749's for OAuth.
+- **Releases**: the header `Platform-Release: 17.0` previews what another release answers.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edition:
+    """What the description says of the instance that it describes."""
+
+    base_url: str
+    instance_name: str
+    #: Of the interfaces.
+    release: str
+
+
+def openapi_document(app: Flask, edition: Edition) -> dict[str, Any]:
+    """Return the description of all views that say what they take and return."""
+    views = sorted(described_views(app), key=lambda each: (each.path.template, each.method))
+    schemas = Schemas(_models(views))
+    paths: dict[str, Any] = {}
+    for view in views:
+        path = paths.setdefault(view.path.template, {})
+        path[view.method.lower()] = _operation(view, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": edition.instance_name,
+            "version": edition.release,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": edition.base_url}],
+        "tags": [{"name": each} for each in sorted({view.tag for view in views})],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components(),
+            "responses": shared_responses(views, lambda model: schemas.reference(model, WRITTEN)),
+            "headers": dict(HEADERS),
+            "parameters": {"IfNoneMatch": _IF_NONE_MATCH},
+            "securitySchemes": security_schemes(edition.base_url),
+        },
+    }
+
+
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of an answer that the client has.",
+    "schema": {"type": "string"},
+}
+
+
+def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], Mode]]:
+    for view in views:
+        answers = (view.returns, *(other.returns for other in view.others.values()))
+        yield from ((each, READ) for each in (view.query, view.body) if each is not None)
+        yield from ((each, WRITTEN) for each in answers if each is not None)
+    yield from ((each, WRITTEN) for each in ERRORS)
+
+
+def _operation(view: DescribedView, schemas: Schemas) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": view.name,
+        "tags": [view.tag],
+        "summary": view.summary,
+        "description": view.text,
+        "security": [
+            {name: list(scopes) for name, scopes in each.items()} for each in view.security
+        ],
+        "parameters": _parameters(view, schemas),
+        "responses": responses_of(view, lambda model: schemas.reference(model, WRITTEN)),
+    }
+    if view.body is not None:
+        found["requestBody"] = _request_body(view, view.body, schemas)
+    return {name: each for name, each in found.items() if each != ""}
+
+
+def _parameters(view: DescribedView, schemas: Schemas) -> list[dict[str, Any]]:
+    found = list(view.path.parameters)
+    if view.query is not None:
+        found += schemas.parameters(view.query)
+    if view.is_conditional:
+        found.append({"$ref": "#/components/parameters/IfNoneMatch"})
+    return found
+
+
+def _request_body(view: DescribedView, body: type[BaseModel], schemas: Schemas) -> dict[str, Any]:
+    properties, required = schemas.properties(body)
+    content: dict[str, Any] = {}
+    for media_type in view.accepts:
+        content[media_type] = {"schema": schemas.reference(body, READ)}
+    lists = {name for name, each in properties.items() if each.get("type") == "array"}
+    if lists and FORM in content:
+        separated = {"style": "form", "explode": False}
+        content[FORM]["encoding"] = dict.fromkeys(sorted(lists), separated)
+    return {"required": bool(required) or JSON not in content, "content": content}

@@ -1,0 +1,190 @@
+"""Responses: the answer of a view, its errors, and the headers that they share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel
+
+from web.api.description.described import JSON, Answer
+from web.api.description.views import DescribedView, is_linked, is_numbered
+from web.api.schemas.errors import Message, OAuthError, ParameterError, Refusal, TokenRefusal
+from web.http.endpoints import ErrorFormat
+
+#: Returns the reference to the schema of a response.
+Referred = Callable[[type[BaseModel]], dict[str, Any]]
+
+_Schemas = tuple[type[BaseModel], ...]
+_Special = Mapping[int, _Schemas]
+_WHOLE = {"type": "integer", "minimum": 0}
+_RATES = ("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset")
+
+HEADERS: Mapping[str, dict[str, Any]] = {
+    "RateLimit-Limit": {"description": "Requests allowed in the window.", "schema": _WHOLE},
+    "RateLimit-Observed": {
+        "description": "Requests in this window, refused ones included.",
+        "schema": _WHOLE,
+    },
+    "RateLimit-Remaining": {"description": "Requests left in this window.", "schema": _WHOLE},
+    "RateLimit-Reset": {
+        "description": "End of the window, in seconds since 1970.",
+        "schema": _WHOLE,
+    },
+    "Retry-After": {"description": "Seconds to wait.", "schema": _WHOLE},
+    "ETag": {
+        "description": "For `If-None-Match`: an unchanged answer is 304 without a body.",
+        "schema": {"type": "string"},
+    },
+    "Link": {
+        "description": 'The pages around this one (RFC 8288), such as `rel="next"`.',
+        "schema": {"type": "string"},
+    },
+    "X-Total": {"description": "The number of items.", "schema": _WHOLE},
+    "X-Total-Pages": {"description": "The number of pages.", "schema": _WHOLE},
+    "X-Page": {"description": "The number of this page.", "schema": _WHOLE},
+    "X-Per-Page": {"description": "Items of a page.", "schema": _WHOLE},
+    "X-Next-Page": {
+        "description": "The number of the next page, or empty.",
+        "schema": {"type": "string"},
+    },
+    "X-Prev-Page": {
+        "description": "The number of the page before, or empty.",
+        "schema": {"type": "string"},
+    },
+    "WWW-Authenticate": {
+        "description": "How to authenticate (RFC 6750, RFC 7617), and why this was refused.",
+        "schema": {"type": "string"},
+    },
+    "Location": {"description": "Where to go on.", "schema": {"type": "string"}},
+}
+_NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
+_OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")
+
+_MEANINGS = {
+    400: "The request is malformed, or a parameter is wrong.",
+    401: "No token, or one that is unknown, expired or revoked.",
+    403: "The scopes of the token, or the role of its user, are too small.",
+    404: "There is no such thing, or the caller may not know of it.",
+    405: "Not with a token of this kind.",
+    408: "The body did not arrive in time.",
+    409: "It collides with what is there.",
+    413: "The body is too large.",
+    415: "The body has a media type that is not read here.",
+    422: "No alert can be read from the body.",
+    429: "Too many requests.",
+    503: "Temporarily unavailable: try again later. Nothing was changed.",
+}
+_NAMES = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    409: "Conflict",
+    413: "TooLarge",
+    415: "UnsupportedMediaType",
+    422: "Unprocessable",
+    429: "TooManyRequests",
+    503: "Unavailable",
+}
+_BEFORE = {ErrorFormat.API: "", ErrorFormat.OAUTH: "OAuth", ErrorFormat.MESSAGE: "Receiver"}
+#: The schemas of errors in a format, where statuses differ.
+_API: _Special = {
+    400: (ParameterError, Message, TokenRefusal),
+    401: (Message, TokenRefusal),
+    403: (Message, TokenRefusal),
+}
+_RECEIVER: _Special = {422: (Refusal,)}
+_EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+
+#: Every schema of an error.
+ERRORS: _Schemas = (Message, ParameterError, TokenRefusal, OAuthError, Refusal)
+
+
+def _header(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: _header(name) for name in names}
+
+
+def responses_of(view: DescribedView, referred: Referred) -> dict[str, Any]:
+    """Return the responses of a view by status."""
+    found: dict[str, Any] = {str(int(view.status)): _success(view, referred)}
+    if view.is_conditional:
+        found["304"] = {"$ref": "#/components/responses/NotModified"}
+    for status, answer in view.others.items():
+        found[str(int(status))] = _other(answer, referred)
+    for status in view.errors:
+        found[str(int(status))] = {"$ref": f"#/components/responses/{_name(status, view)}"}
+    return dict(sorted(found.items()))
+
+
+def _name(status: int, view: DescribedView) -> str:
+    return f"{_BEFORE[view.error_format]}{_NAMES[status]}"
+
+
+def _success(view: DescribedView, referred: Referred) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": HTTPStatus(view.status).phrase}
+    headers = _headers_of(view)
+    if headers:
+        found["headers"] = headers
+    if view.returns is not None:
+        schema = referred(view.returns)
+        if view.paging is not None:
+            schema = {"type": "array", "items": schema}
+        found["content"] = {view.content_type: {"schema": schema}}
+    elif view.content_type != JSON:
+        found["content"] = {view.content_type: {"schema": {"type": "string"}}}
+    return found
+
+
+def _other(answer: Answer, referred: Referred) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": answer.text}
+    if answer.headers:
+        found["headers"] = _headers(*answer.headers)
+    if answer.content_type is not None:
+        schema = referred(answer.returns) if answer.returns else {"type": "string"}
+        found["content"] = {answer.content_type: {"schema": schema}}
+    return found
+
+
+def _headers_of(view: DescribedView) -> dict[str, Any]:
+    names: tuple[str, ...] = ("ETag",) if view.is_conditional else ()
+    if is_numbered(view.paging):
+        names += _OF_NUMBERED
+    elif is_linked(view.paging):
+        names += ("Link",)
+    return _headers(*names, *(_RATES if HTTPStatus.TOO_MANY_REQUESTS in view.errors else ()))
+
+
+def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict[str, Any]:
+    """Return the responses that views refer to."""
+    used = {_name(status, view) for view in views for status in view.errors}
+    formats: Mapping[ErrorFormat, tuple[_Special, _Schemas]] = {
+        ErrorFormat.API: (_API, (Message,)),
+        ErrorFormat.OAUTH: ({}, (OAuthError,)),
+        ErrorFormat.MESSAGE: (_RECEIVER, (Message,)),
+    }
+    not_modified = {
+        "description": "Unchanged since the answer with this ETag.",
+        "headers": _headers("ETag"),
+    }
+    return {"NotModified": not_modified} | {
+        f"{_BEFORE[each]}{name}": _error(status, special.get(status, usual), referred)
+        for each, (special, usual) in formats.items()
+        for status, name in _NAMES.items()
+        if f"{_BEFORE[each]}{name}" in used
+    }
+
+
+def _error(status: int, schemas: _Schemas, referred: Referred) -> dict[str, Any]:
+    references = [referred(each) for each in schemas]
+    schema = references[0] if len(references) == 1 else {"anyOf": references}
+    return {
+        "description": _MEANINGS[status],
+        "headers": _headers(*_EXTRA.get(status, ()), *_RATES),
+        "content": {JSON: {"schema": schema}},
+    }

@@ -1,0 +1,161 @@
+"""What each view says of itself, in one shape: operations of the API and all others."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from inspect import getdoc
+from typing import Any
+
+from flask import Flask
+from pydantic import BaseModel
+from werkzeug.routing import Rule
+
+from web.api.description.described import (
+    FORM,
+    JSON,
+    Answer,
+    Description,
+    Requirement,
+    find_description,
+)
+from web.api.description.urls import Path, paths_of
+from web.api.operations import Arguments, Operation
+from web.api.schemas.base import KeysetQuery, OffsetQuery
+from web.http.endpoints import ErrorFormat, endpoints_of, find_mark
+
+_ANSWERED_BY_FLASK = frozenset({"HEAD", "OPTIONS"})
+_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+#: Schemes of the API that are no OAuth scopes.
+_TOKENS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedView:
+    """A method of a path, with all that its description says."""
+
+    name: str
+    tag: str
+    path: Path
+    method: str
+    summary: str
+    text: str
+    security: tuple[Requirement, ...]
+    query: type[BaseModel] | None
+    body: type[BaseModel] | None
+    accepts: tuple[str, ...]
+    returns: type[BaseModel] | None
+    status: int
+    content_type: str
+    #: The query of a list, which has headers of pages.
+    paging: type[BaseModel] | None
+    #: Whether it has an ETag.
+    is_conditional: bool
+    errors: tuple[int, ...]
+    error_format: ErrorFormat
+    others: Mapping[int, Answer]
+
+
+def described_views(app: Flask) -> Iterator[DescribedView]:
+    """Return what is said of all views that say something, in the order of the URL map."""
+    for rule in app.url_map.iter_rules():
+        view = app.view_functions[rule.endpoint]
+        description = find_description(view)
+        if description is not None:
+            if not rule.arguments & set(description.without):
+                yield from _described(app, rule, view, description)
+        elif isinstance(mark := find_mark(view), Operation):
+            yield from _operations(app, rule, view, mark.arguments)
+
+
+def _methods(rule: Rule) -> list[str]:
+    return sorted((rule.methods or set()) - _ANSWERED_BY_FLASK)
+
+
+def _texts(view: Callable[..., Any]) -> tuple[str, str]:
+    summary, _, text = (getdoc(view) or "").partition("\n")
+    return summary.removesuffix("."), " ".join(text.split())
+
+
+def _described(
+    app: Flask, rule: Rule, view: Callable[..., Any], said: Description
+) -> Iterator[DescribedView]:
+    summary, text = _texts(view)
+    error_format = endpoints_of(app).by_name[rule.endpoint].errors
+    for path in paths_of(rule, app.url_map):
+        for index, method in enumerate(_methods(rule)):
+            yield DescribedView(
+                name=f"{said.name}.{method.lower()}" if index else said.name,
+                tag=said.tag,
+                path=path,
+                method=method,
+                summary=summary,
+                text=text,
+                security=said.caller.value,
+                query=said.query,
+                body=said.body if method != "GET" else None,
+                accepts=said.accepts,
+                returns=said.returns,
+                status=said.status,
+                content_type=said.content_type,
+                paging=None,
+                is_conditional=said.is_conditional,
+                errors=() if error_format is ErrorFormat.PAGE else (*said.errors, 503),
+                error_format=error_format,
+                others=said.others,
+            )
+
+
+def _operations(
+    app: Flask, rule: Rule, view: Callable[..., Any], said: Arguments
+) -> Iterator[DescribedView]:
+    summary, text = _texts(view)
+    for path in paths_of(rule, app.url_map):
+        for index, method in enumerate(_methods(rule)):
+            in_query = said.query or (said.body if method == "DELETE" else None)
+            yield DescribedView(
+                name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
+                tag=said.name.partition(".")[0].replace("_", " ").capitalize(),
+                path=path,
+                method=method,
+                summary=summary,
+                text=f"{text}\n\nAsks for {said.permission.text}.".strip(),
+                security=_alternatives(said),
+                query=in_query,
+                body=said.body if method != "DELETE" else None,
+                accepts=(JSON, FORM),
+                returns=said.returns,
+                status=HTTPStatus.NO_CONTENT if said.returns is None else said.status,
+                content_type=JSON,
+                paging=said.query if said.is_list else None,
+                is_conditional=method == "GET" and said.returns is not None,
+                errors=_errors(said, method, has_variables=bool(rule.arguments)),
+                error_format=ErrorFormat.API,
+                others={},
+            )
+
+
+def _alternatives(said: Arguments) -> tuple[Requirement, ...]:
+    by_scope: tuple[Requirement, ...] = tuple(
+        {"oauth2": (scope,)} for scope in said.permission.scopes
+    )
+    without_token: tuple[Requirement, ...] = ({},) if said.permission.is_open else ()
+    return (*by_scope, *_TOKENS, *without_token)
+
+
+def _errors(said: Arguments, method: str, *, has_variables: bool) -> tuple[int, ...]:
+    """Return the statuses that an operation of the API may answer with."""
+    always = (400, 401, 403, 429, 503)
+    unknown = (404,) if has_variables else ()
+    changing = (409,) if method in _WRITING else ()
+    with_body = (408, 413) if said.body is not None else ()
+    return tuple(sorted({*always, *unknown, *changing, *with_body}))
+
+
+def is_numbered(query: type[BaseModel] | None) -> bool:
+    """Return whether the pages of a list have numbers."""
+    return query is not None and issubclass(query, OffsetQuery)
+
+
+def is_linked(query: type[BaseModel] | None) -> bool:
+    """Return whether a link leads from page to page of a list."""
+    return query is not None and issubclass(query, KeysetQuery)

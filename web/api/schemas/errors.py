@@ -1,0 +1,61 @@
+"""The errors of all endpoints, as `web/http/errors.py` renders them."""
+
+from pydantic import Field
+
+from web.api.schemas.base import Resource
+
+
+class WrongField(Resource):
+    """A mistake in one field of a body."""
+
+    field: str
+    message: str
+
+
+class Message(Resource):
+    """An error of the API: `404 Not Found`, often with a sentence."""
+
+    message: str
+
+
+class ParameterError(Resource):
+    """A mistake in parameters, with all wrong fields of a body."""
+
+    error: str
+    errors: list[WrongField] = Field(default_factory=list)
+
+
+class TokenRefusal(Resource):
+    """A token that is refused (RFC 6750 section 3.1)."""
+
+    error: str
+    error_description: str
+    #: The scopes of which one is needed.
+    scope: str = ""
+
+
+class OAuthError(Resource):
+    """An error of the OAuth endpoints (RFC 6749 section 5.2)."""
+
+    error: str
+    error_description: str = ""
+    #: A page that explains it.
+    error_uri: str
+    #: Of this request in the log.
+    request_id: str
+
+
+class RefusedItem(Resource):
+    """An item of a body that is no alert."""
+
+    item: int
+    reason: str
+
+
+class Refusal(Resource):
+    """A body that a receiver refuses."""
+
+    message: str
+    #: Required attributes that are missing or malformed.
+    missing: list[str] = Field(default_factory=list)
+    errors: list[RefusedItem] = Field(default_factory=list)

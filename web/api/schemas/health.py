@@ -1,0 +1,17 @@
+"""What health checks answer."""
+
+from web.api.schemas.base import Resource
+
+
+class Liveness(Resource):
+    """A process that runs."""
+
+    status: str
+
+
+class Readiness(Resource):
+    """Whether requests can be served, or what is missing."""
+
+    status: str
+    database: str
+    clock: str = ""
