@@ -12,6 +12,7 @@ from web.api.description.models import READ, WRITTEN, Mode, Schemas
 from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_responses
 from web.api.description.security import security_schemes
 from web.api.description.views import DescribedView, described_views
+from web.api.idempotency import HEADER
 
 _ABOUT = """\
 Everything that programs can ask of this service. What a request may do depends on the scopes of its
@@ -62,23 +63,31 @@ def openapi_document(app: Flask, edition: Edition) -> dict[str, Any]:
             "schemas": schemas.components(),
             "responses": shared_responses(views, lambda model: schemas.reference(model, WRITTEN)),
             "headers": dict(HEADERS),
-            "parameters": {"IfNoneMatch": _IF_NONE_MATCH},
+            "parameters": _SHARED_PARAMETERS,
             "securitySchemes": security_schemes(edition.base_url),
         },
     }
 
 
-_IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of an answer that the client has.",
-    "schema": {"type": "string"},
+_SHARED_PARAMETERS = {
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "The ETag of an answer that the client has.",
+        "schema": {"type": "string"},
+    },
+    "IdempotencyKey": {
+        "name": HEADER,
+        "in": "header",
+        "description": "Chosen by the client: a request that is sent again with it is done once.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
 }
 
 
 def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], Mode]]:
     for view in views:
-        answers = (view.returns, *(other.returns for other in view.others.values()))
+        answers = (*view.returns, *(other.returns for other in view.others.values()))
         yield from ((each, READ) for each in (view.query, view.body) if each is not None)
         yield from ((each, WRITTEN) for each in answers if each is not None)
     yield from ((each, WRITTEN) for each in ERRORS)
@@ -107,6 +116,8 @@ def _parameters(view: DescribedView, schemas: Schemas) -> list[dict[str, Any]]:
         found += schemas.parameters(view.query)
     if view.is_conditional:
         found.append({"$ref": "#/components/parameters/IfNoneMatch"})
+    if view.is_repeatable:
+        found.append({"$ref": "#/components/parameters/IdempotencyKey"})
     return found
 
 

@@ -55,6 +55,10 @@ HEADERS: Mapping[str, dict[str, Any]] = {
         "description": "How to authenticate (RFC 6750, RFC 7617), and why this was refused.",
         "schema": {"type": "string"},
     },
+    "Idempotency-Replayed": {
+        "description": "true for the stored answer of a former request with this key.",
+        "schema": {"const": "true"},
+    },
     "Location": {"description": "Where to go on.", "schema": {"type": "string"}},
 }
 _NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
@@ -131,8 +135,8 @@ def _success(view: DescribedView, referred: Referred) -> dict[str, Any]:
     headers = _headers_of(view)
     if headers:
         found["headers"] = headers
-    if view.returns is not None:
-        schema = referred(view.returns)
+    if view.returns:
+        schema = _any_of(view.returns, referred)
         if view.paging is not None:
             schema = {"type": "array", "items": schema}
         found["content"] = {view.content_type: {"schema": schema}}
@@ -153,6 +157,7 @@ def _other(answer: Answer, referred: Referred) -> dict[str, Any]:
 
 def _headers_of(view: DescribedView) -> dict[str, Any]:
     names: tuple[str, ...] = ("ETag",) if view.is_conditional else ()
+    names += ("Idempotency-Replayed",) if view.is_repeatable else ()
     if is_numbered(view.paging):
         names += _OF_NUMBERED
     elif is_linked(view.paging):
@@ -181,10 +186,13 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
 
 
 def _error(status: int, schemas: _Schemas, referred: Referred) -> dict[str, Any]:
-    references = [referred(each) for each in schemas]
-    schema = references[0] if len(references) == 1 else {"anyOf": references}
     return {
         "description": _MEANINGS[status],
         "headers": _headers(*_EXTRA.get(status, ()), *_RATES),
-        "content": {JSON: {"schema": schema}},
+        "content": {JSON: {"schema": _any_of(schemas, referred)}},
     }
+
+
+def _any_of(schemas: _Schemas, referred: Referred) -> dict[str, Any]:
+    references = [referred(each) for each in schemas]
+    return references[0] if len(references) == 1 else {"anyOf": references}

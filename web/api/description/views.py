@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from inspect import getdoc
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 from flask import Flask
 from pydantic import BaseModel
@@ -43,13 +44,16 @@ class DescribedView:
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     accepts: tuple[str, ...]
-    returns: type[BaseModel] | None
+    #: None for an answer without JSON, several for alternatives.
+    returns: tuple[type[BaseModel], ...]
     status: int
     content_type: str
     #: The query of a list, which has headers of pages.
     paging: type[BaseModel] | None
     #: Whether it has an ETag.
     is_conditional: bool
+    #: Whether it can be sent again with the same Idempotency-Key.
+    is_repeatable: bool
     errors: tuple[int, ...]
     error_format: ErrorFormat
     others: Mapping[int, Answer]
@@ -94,11 +98,12 @@ def _described(
                 query=said.query,
                 body=said.body if method != "GET" else None,
                 accepts=said.accepts,
-                returns=said.returns,
+                returns=(said.returns,) if said.returns else (),
                 status=said.status,
                 content_type=said.content_type,
                 paging=None,
                 is_conditional=said.is_conditional,
+                is_repeatable=False,
                 errors=() if error_format is ErrorFormat.PAGE else (*said.errors, 503),
                 error_format=error_format,
                 others=said.others,
@@ -119,22 +124,29 @@ def _operations(
                 method=method,
                 summary=summary,
                 text=f"{text}\n\nAsks for {said.permission.text}.".strip(),
-                security=_alternatives(said),
+                security=_requirements(said),
                 query=in_query,
                 body=said.body if method != "DELETE" else None,
                 accepts=(JSON, FORM),
-                returns=said.returns,
+                returns=_models_in(said.returns),
                 status=HTTPStatus.NO_CONTENT if said.returns is None else said.status,
                 content_type=JSON,
                 paging=said.query if said.is_list else None,
                 is_conditional=method == "GET" and said.returns is not None,
+                is_repeatable=method == "POST",
                 errors=_errors(said, method, has_variables=bool(rule.arguments)),
                 error_format=ErrorFormat.API,
                 others={},
             )
 
 
-def _alternatives(said: Arguments) -> tuple[Requirement, ...]:
+def _models_in(returns: type[BaseModel] | UnionType | None) -> tuple[type[BaseModel], ...]:
+    if returns is None:
+        return ()
+    return get_args(returns) if isinstance(returns, UnionType) else (returns,)
+
+
+def _requirements(said: Arguments) -> tuple[Requirement, ...]:
     by_scope: tuple[Requirement, ...] = tuple(
         {"oauth2": (scope,)} for scope in said.permission.scopes
     )
