@@ -17,7 +17,7 @@ from models.idempotent_request import IdempotentRequest
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
-from models.member import Member
+from models.member import Invitation, Member
 from models.namespace import Group, Project
 from models.pushed_request import PushedRequest, SeenProof
 from models.second_factor import Passkey, RecoveryCode, TotpDevice
@@ -53,6 +53,7 @@ __all__ = [
     "IdempotentRequest",
     "InstanceSetting",
     "Integration",
+    "Invitation",
     "JobTurn",
     "Mail",
     "Member",

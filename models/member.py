@@ -1,11 +1,12 @@
-"""Memberships."""
+"""Memberships, and invitations to become a member."""
 
-from datetime import datetime
+from datetime import date, datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, SmallInteger, UniqueConstraint
+from sqlalchemy import CheckConstraint, Date, ForeignKey, SmallInteger, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.folding import folded, keep_folded
 
 
 class Member(Base):
@@ -24,9 +25,38 @@ class Member(Base):
     #: Guest 10 … Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
+    #: The first day (in UTC) on which the role is not given any more.
+    expires_at: Mapped[date | None] = mapped_column(Date, index=True)
 
     __table_args__ = (
         UniqueConstraint("user_id", "group_id"),
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
+
+
+class Invitation(Base):
+    """A role that is offered to an e-mail address, until a user who has it accepts."""
+
+    __tablename__ = "invitations"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    group_id: Mapped[int | None] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
+    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    email: Mapped[str] = mapped_column(String(255))
+    #: It stands only while this user could still give the role.
+    invited_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    role: Mapped[int] = mapped_column(SmallInteger)
+    created_at: Mapped[datetime] = mapped_column(index=True)
+    #: That of the membership: the first day on which the role is not given any more.
+    expires_at: Mapped[date | None] = mapped_column(Date)
+    email_key: Mapped[str | None] = folded()
+
+    __table_args__ = (
+        UniqueConstraint("group_id", "email_key"),
+        UniqueConstraint("project_id", "email_key"),
+        CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
+    )
+
+
+keep_folded(Invitation.email, Invitation.email_key)

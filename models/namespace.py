@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, String, func
+from sqlalchemy import ForeignKey, Index, String, Text, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -21,16 +21,32 @@ class Group(Base):
     name: Mapped[str] = mapped_column(String(255))
     #: Full path; unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
+    description: Mapped[str] = mapped_column(Text, default="", server_default="")
     created_at: Mapped[datetime]
+    #: Since when it is gone for everybody; the worker removes its rows.
+    deleted_at: Mapped[datetime | None] = mapped_column()
     path_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
+        Index(
+            "ix_groups_deleted_at",
+            deleted_at,
+            postgresql_where=deleted_at.is_not(None),
+            sqlite_where=deleted_at.is_not(None),
+        ),
     )
 
 
 keep_folded(Group.path, Group.path_key)
+keep_folded(Group.name, Group.name_key)
+
+
+def _access_level() -> Mapped[str]:
+    """Return the column of a part of a project: disabled, private or enabled."""
+    return mapped_column(String(16), default="enabled", server_default="enabled")
 
 
 class Project(Base):
@@ -43,15 +59,33 @@ class Project(Base):
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, the project's own part.
     path: Mapped[str] = mapped_column(String(1024))
+    description: Mapped[str] = mapped_column(Text, default="", server_default="")
     #: private, internal or public.
     visibility: Mapped[str] = mapped_column(String(16), default="private")
     created_at: Mapped[datetime]
+    #: Since when it takes no changes and no alerts.
+    archived_at: Mapped[datetime | None]
+    #: Since when it is gone for everybody; the worker removes its rows.
+    deleted_at: Mapped[datetime | None] = mapped_column()
+    releases_access_level: Mapped[str] = _access_level()
+    environments_access_level: Mapped[str] = _access_level()
+    feature_flags_access_level: Mapped[str] = _access_level()
+    infrastructure_access_level: Mapped[str] = _access_level()
+    monitor_access_level: Mapped[str] = _access_level()
     path_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
         Index("uq_projects_path_key", path_key, unique=True),
+        Index(
+            "ix_projects_deleted_at",
+            deleted_at,
+            postgresql_where=deleted_at.is_not(None),
+            sqlite_where=deleted_at.is_not(None),
+        ),
     )
 
 
 keep_folded(Project.path, Project.path_key)
+keep_folded(Project.name, Project.name_key)

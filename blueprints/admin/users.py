@@ -122,7 +122,7 @@ def show(user_id: int) -> ResponseReturnValue:
         applications=list_own(user_id, session=session, now=moment),
         authorized=list_authorized(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
-        projects=my_projects(Viewer(user_id=user_id), session=session),
+        projects=my_projects(Viewer(user_id=user_id, today=moment.date()), session=session),
     )
     return page, 200, {"Cache-Control": "no-store"}
 

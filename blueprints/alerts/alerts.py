@@ -89,7 +89,9 @@ def _around(project: ProjectView) -> dict[str, Any]:
         "sort_orders": tuple(SORT_ORDERS.values()),
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
-        "people": candidates(project, me=get_current_user().username, session=session),
+        "people": candidates(
+            project, me=get_current_user().username, session=session, today=now().date()
+        ),
         "integrations": list_integrations(integration_context(project), session=session),
         "status_choices": STATUSES,
     }
@@ -135,7 +137,9 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         alert=alert,
         reports=reports,
         activity=list_activity(alert.id, activity, session=session),
-        people=candidates(project, me=get_current_user().username, session=session),
+        people=candidates(
+            project, me=get_current_user().username, session=session, today=now().date()
+        ),
         environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,
     )

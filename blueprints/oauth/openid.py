@@ -18,7 +18,7 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.releases import HEADER, release_shown
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set
-from web.services import services, settings
+from web.services import now, services, settings
 
 openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: The release that removes the older URL of the key set.
@@ -41,7 +41,12 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
 @oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST")))
 def userinfo(bearer: Bearer) -> Response:
     """Return the claims that the token's scopes allow (OpenID Connect Core 5.3)."""
-    claims = claims_for(bearer, issuer=settings().base_url, connection=services().connections)
+    claims = claims_for(
+        bearer,
+        issuer=settings().base_url,
+        connection=services().connections,
+        today=now().date(),
+    )
     response = jsonify(claims)
     response.headers["Cache-Control"] = "no-store"
     return response

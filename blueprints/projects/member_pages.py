@@ -75,7 +75,10 @@ class MemberPages:
             blueprint=self.blueprint,
             where=self.where,
             members=list_members(
-                self.namespace, viewer_id=get_current_user().id, session=db.session()
+                self.namespace,
+                viewer_id=get_current_user().id,
+                session=db.session(),
+                today=now().date(),
             ),
             form=form,
         )

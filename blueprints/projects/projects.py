@@ -11,7 +11,7 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.errors import InvalidError, NotFoundError
-from domain.projects.access import get_group, get_project, visible_groups
+from domain.projects.access import get_group, get_project, visible_groups, with_contents
 from domain.projects.creation import change_visibility, create_project, make_owner
 from domain.projects.views import ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
@@ -78,6 +78,7 @@ def _show(full_path: str) -> ResponseReturnValue:
         project = get_project(full_path, viewer(), session=db.session())
     except NotFoundError:
         group = get_group(full_path, viewer(), session=db.session())
+        group = with_contents(group, viewer(), session=db.session())
         return render_template("groups/show.html", group=group)
     is_inside = project.can_develop
     alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())

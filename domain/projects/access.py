@@ -8,13 +8,21 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
+from domain.projects.features import AccessLevel, Feature
+from domain.projects.grants import (
+    INTERNAL,
+    PRIVATE,
+    PUBLIC,
+    VISIBILITIES,
+    is_in_force,
+    sees_group,
+)
 from domain.projects.paths import ancestors
 from domain.projects.views import GroupView, ProjectView, Viewer
 from models import Alert, Group, Member, Project
 from models.folding import fold
 
-PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
-VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
+__all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 #: Alerts are counted up to this number; one more stands for "or more".
 COUNT_LIMIT = 10_000
 
@@ -24,7 +32,7 @@ def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[i
     rows = session.execute(
         select(Member.role, Group.path, Member.project_id)
         .outerjoin(Group, Group.id == Member.group_id)
-        .where(Member.user_id == viewer.user_id)
+        .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
     )
     by_group: dict[str, Role] = {}
     by_project: dict[int, Role] = {}
@@ -40,45 +48,90 @@ def _highest(roles: Iterable[Role | None]) -> Role | None:
     return max((role for role in roles if role is not None), default=None)
 
 
-class _Permissions:
+class Permissions:
     """The permissions of one viewer; the roles are read once."""
 
     def __init__(self, viewer: Viewer, *, session: Session) -> None:
+        """Read the roles."""
         self.viewer = viewer
         self._by_group, self._by_project = (
             _roles(viewer, session=session) if viewer.user_id else ({}, {})
         )
 
     def role_in_group(self, path: str) -> Role | None:
+        """Return the highest role in a group, of its own or from above."""
         if self.viewer.is_admin:
             return Role.OWNER
+        return self.membership_in_group(path)
+
+    def membership_in_group(self, path: str) -> Role | None:
+        """As `role_in_group`, without what administrators may do anyway."""
         return _highest(self._by_group.get(each) for each in (*ancestors(path), path))
 
+    def membership_in_project(self, project_id: int) -> Role | None:
+        """Return the direct role in a project."""
+        return self._by_project.get(project_id)
+
     def role_in_project(self, project: Project) -> Role | None:
+        """Return the highest role in a project, of its own or from a group above."""
         inherited = self.role_in_group(project.path)
         return _highest((inherited, self._by_project.get(project.id)))
 
     def sees_project(self, project: Project) -> bool:
+        """Return whether the viewer sees a project."""
+        if project.deleted_at is not None:
+            return False
         if project.visibility == PUBLIC or self.role_in_project(project) is not None:
             return True
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
     def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
+        """Return a project as the viewer sees it."""
         seen = ProjectView(
             id=project.id,
             name=project.name,
             path=project.path,
             visibility=project.visibility,
+            created_at=project.created_at,
             role=self.role_in_project(project),
+            group_id=project.group_id,
+            description=project.description,
+            is_archived=project.archived_at is not None,
+            access_levels=_access_levels(project),
         )
         # The number of alerts is only for those who may see them.
-        return replace(seen, open_alerts=open_alerts) if seen.can_develop else seen
+        is_counted = seen.can_develop and seen.has_alerts
+        return replace(seen, open_alerts=open_alerts) if is_counted else seen
+
+    def group(self, group: Group) -> GroupView:
+        """Return a group as the viewer sees it, without what is in it."""
+        return GroupView(
+            id=group.id,
+            name=group.name,
+            path=group.path,
+            role=self.role_in_group(group.path),
+            created_at=group.created_at,
+            parent_id=group.parent_id,
+            description=group.description,
+        )
+
+
+def _access_levels(project: Project) -> Mapping[Feature, AccessLevel]:
+    return {
+        Feature.RELEASES: AccessLevel(project.releases_access_level),
+        Feature.ENVIRONMENTS: AccessLevel(project.environments_access_level),
+        Feature.FEATURE_FLAGS: AccessLevel(project.feature_flags_access_level),
+        Feature.INFRASTRUCTURE: AccessLevel(project.infrastructure_access_level),
+        Feature.MONITOR: AccessLevel(project.monitor_access_level),
+    }
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project of a full path, or raise NotFoundError if the viewer may not see it."""
-    project = session.scalar(select(Project).where(Project.path_key == fold(path)))
-    permissions = _Permissions(viewer, session=session)
+    project = session.scalar(
+        select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
+    )
+    permissions = Permissions(viewer, session=session)
     if project is None or not permissions.sees_project(project):
         message = "Project not found, or you do not have access."
         raise NotFoundError(message)
@@ -95,29 +148,30 @@ def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Sessi
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return a group with those of its projects that the viewer sees, or raise NotFoundError."""
-    group = session.scalar(select(Group).where(Group.path_key == fold(path)))
+    """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing."""
+    found = select(Group).where(Group.path_key == fold(path), sees_group(viewer))
+    group = session.scalar(found)
     if group is None:
         message = "Page not found, or you do not have access."
         raise NotFoundError(message)
-    permissions = _Permissions(viewer, session=session)
+    return Permissions(viewer, session=session).group(group)
+
+
+def with_contents(group: GroupView, viewer: Viewer, *, session: Session) -> GroupView:
+    """Return a group with those of its projects that the viewer sees, and its subgroups."""
+    permissions = Permissions(viewer, session=session)
     below = session.scalars(select(Project).where(Project.group_id == group.id))
     seen = [project for project in below if permissions.sees_project(project)]
-    role = permissions.role_in_group(group.path)
-    if role is None and not seen:
-        message = "Page not found, or you do not have access."
-        raise NotFoundError(message)
     counts = _open_alerts([project.id for project in seen], session=session)
     subgroups = session.scalars(
-        select(Group.path).where(Group.parent_id == group.id).order_by(Group.path)
+        select(Group.path)
+        .where(Group.parent_id == group.id, Group.deleted_at.is_(None))
+        .order_by(Group.path)
     ).all()
-    return GroupView(
-        id=group.id,
-        name=group.name,
-        path=group.path,
-        role=role,
+    return replace(
+        group,
         projects=_sorted_views(seen, permissions, counts),
-        subgroups=tuple(subgroups) if role is not None else (),
+        subgroups=tuple(subgroups) if group.role is not None else (),
     )
 
 
@@ -134,7 +188,7 @@ def role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""
-    permissions = _Permissions(viewer, session=session)
+    permissions = Permissions(viewer, session=session)
     if project_id is None:
         return permissions.role_in_group(path)
     return permissions.role_in_project(session.get_one(Project, project_id))
@@ -142,19 +196,16 @@ def role_in_namespace(
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
     """Return every group in which the viewer sees something, with the projects seen."""
-    permissions = _Permissions(viewer, session=session)
+    permissions = Permissions(viewer, session=session)
     seen: dict[int, list[Project]] = {}
-    for project in session.scalars(select(Project)):
+    for project in session.scalars(select(Project).where(Project.deleted_at.is_(None))):
         if permissions.sees_project(project):
             seen.setdefault(project.group_id, []).append(project)
     counts = _open_alerts([one.id for some in seen.values() for one in some], session=session)
-    groups = session.scalars(select(Group).order_by(Group.path))
+    groups = session.scalars(select(Group).where(Group.deleted_at.is_(None)).order_by(Group.path))
     return tuple(
-        GroupView(
-            id=group.id,
-            name=group.name,
-            path=group.path,
-            role=permissions.role_in_group(group.path),
+        replace(
+            permissions.group(group),
             projects=_sorted_views(seen.get(group.id, ()), permissions, counts),
         )
         for group in groups
@@ -170,7 +221,7 @@ def my_projects(viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
 
 
 def _sorted_views(
-    projects: Iterable[Project], permissions: _Permissions, counts: Mapping[int, int]
+    projects: Iterable[Project], permissions: Permissions, counts: Mapping[int, int]
 ) -> tuple[ProjectView, ...]:
     views = (permissions.project(each, open_alerts=counts.get(each.id, 0)) for each in projects)
     return tuple(sorted(views, key=lambda view: view.path))

@@ -5,13 +5,14 @@ role and cannot sign in. Its account stays when the token ends, because events s
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import delete, exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT
+from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
 from domain.randomness import random_hex
@@ -81,7 +82,7 @@ class Maintainer:
 
 
 def maintainers_of(
-    group_id: int | None, project_id: int | None, *, session: Session
+    group_id: int | None, project_id: int | None, *, session: Session, today: date
 ) -> tuple[str, tuple[Maintainer, ...]]:
     """Return the path of a namespace and its maintainers, including inherited ones."""
     table = Group if group_id is not None else Project
@@ -97,6 +98,7 @@ def maintainers_of(
         .where(
             Group.path.in_((*ancestors(path), path)) | is_here,
             Member.role >= int(least),
+            is_in_force(today),
             User.state == ACTIVE,
             User.kind != BOT,
         )

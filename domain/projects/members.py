@@ -5,7 +5,7 @@ owners are read under the lock, so that they cannot change before the commit.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
@@ -16,6 +16,7 @@ from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
+from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import MemberView, Namespace, Viewer
 from models import Group, Member, Project, User
@@ -28,10 +29,14 @@ OPERATOR = Viewer(user_id=None, is_admin=True)
 def get_namespace(path: str, *, session: Session) -> Namespace:
     """Return the group or project of a full path, or raise NotFoundError."""
     wanted = fold(path.strip("/"))
-    group = session.scalar(select(Group).where(Group.path_key == wanted))
+    group = session.scalar(
+        select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
+    )
     if group is not None:
         return Namespace(group_id=group.id, path=group.path)
-    project = session.scalar(select(Project).where(Project.path_key == wanted))
+    project = session.scalar(
+        select(Project).where(Project.path_key == wanted, Project.deleted_at.is_(None))
+    )
     if project is not None:
         return Namespace(project_id=project.id, path=project.path)
     message = f"There is no group or project “{path}”."
@@ -195,6 +200,8 @@ def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session)
         .where(
             Group.path.in_((*ancestors(group_path), group_path)),
             Member.role == int(Role.OWNER),
+            # One who ceases to be an owner by the calendar would leave the group without any.
+            Member.expires_at.is_(None),
             other,
             User.kind != BOT,
             User.state == ACTIVE,
@@ -253,7 +260,7 @@ def left(namespace: Namespace, user: UserView) -> Event:
 
 
 def list_members(
-    namespace: Namespace, *, viewer_id: int | None, session: Session
+    namespace: Namespace, *, viewer_id: int | None, session: Session, today: date
 ) -> tuple[MemberView, ...]:
     """Return all members, direct and inherited, each once.
 
@@ -266,8 +273,9 @@ def list_members(
         .join(User, User.id == Member.user_id)
         .outerjoin(Group, Group.id == Member.group_id)
         .where(
+            is_in_force(today),
             Group.path.in_(above)
-            | ((Member.project_id == namespace.project_id) & Member.project_id.is_not(None))
+            | ((Member.project_id == namespace.project_id) & Member.project_id.is_not(None)),
         )
     )
     people: dict[int, tuple[User, list[tuple[Member, str | None]]]] = {}
@@ -283,15 +291,24 @@ def _member_view(
     user: User, roles: list[tuple[Member, str | None]], viewer_id: int | None
 ) -> MemberView:
     # Of equal roles the direct one counts, because it can be changed here.
-    highest, through = max(roles, key=lambda each: (each[0].role, each[1] is None))
+    # Of those the one that lasts longest.
+    highest, through = max(
+        roles,
+        key=lambda each: (each[0].role, each[1] is None, each[0].expires_at or date.max),
+    )
     own = next((member for member, group_path in roles if group_path is None), None)
     return MemberView(
         id=own.id if own else None,
+        user_id=user.id,
         username=user.username,
         name=user.name,
         role=Role(highest.role),
         own_role=Role(own.role) if own else None,
         inherited_from=through,
         is_you=user.id == viewer_id,
+        expires_at=highest.expires_at,
+        own_expires_at=own.expires_at if own else None,
+        created_at=highest.created_at,
+        state=user.state,
         is_bot=user.kind == BOT,
     )

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.roles import Role
 from domain.accounts.users import BOT, ERASED
 from domain.errors import NotFoundError
+from domain.projects.grants import is_in_force
 from domain.projects.views import Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
@@ -53,10 +54,10 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     message = "There is nobody of this name with whom you share a group or a project."
     if user is None:
         raise NotFoundError(message)
-    theirs, is_you = _memberships(user.id, session=session), user.id == viewer.user_id
+    theirs, is_you = _memberships(user.id, viewer, session=session), user.id == viewer.user_id
     sees_all = is_you or viewer.is_admin
     if not sees_all:
-        mine = _memberships(viewer.user_id or 0, session=session)
+        mine = _memberships(viewer.user_id or 0, viewer, session=session)
         theirs = tuple(each for each in theirs if any(map(each.is_common, mine)))
     if not (theirs or sees_all):
         raise NotFoundError(message)
@@ -72,14 +73,14 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     )
 
 
-def _memberships(user_id: int, *, session: Session) -> tuple[Membership, ...]:
+def _memberships(user_id: int, viewer: Viewer, *, session: Session) -> tuple[Membership, ...]:
     path = func.coalesce(Group.path, Project.path).label("path")
     rows = session.execute(
         select(path, Member.role)
         .select_from(Member)
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(Project, Project.id == Member.project_id)
-        .where(Member.user_id == user_id)
+        .where(Member.user_id == user_id, is_in_force(viewer.today))
         .order_by(path)
     )
     return tuple(Membership(path=row.path, role=Role(row.role)) for row in rows)

@@ -22,4 +22,5 @@ def _path(table: type[Group | Project], reference: str, *, session: Session) -> 
     if number is None:
         return reference.replace("\x00", "\ufffd")
     # A number is always an id, even if a group has it as its name.
-    return session.scalar(select(table.path).where(table.id == number)) or ""
+    found = select(table.path).where(table.id == number, table.deleted_at.is_(None))
+    return session.scalar(found) or ""

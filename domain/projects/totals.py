@@ -18,7 +18,7 @@ class Totals:
 
 def count_namespaces(*, session: Session) -> Totals:
     """Count groups and projects."""
-    groups = select(func.count(Group.id)).scalar_subquery()
-    projects = select(func.count(Project.id)).scalar_subquery()
+    groups = select(func.count(Group.id)).where(Group.deleted_at.is_(None)).scalar_subquery()
+    projects = select(func.count(Project.id)).where(Project.deleted_at.is_(None)).scalar_subquery()
     row = session.execute(select(groups.label("groups"), projects.label("projects"))).one()
     return Totals(groups=row.groups, projects=row.projects)

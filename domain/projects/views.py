@@ -1,8 +1,11 @@
 """Frozen views of groups and projects for pages and commands."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
 
 from domain.accounts.roles import Role
+from domain.projects.features import AccessLevel, Feature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,6 +14,9 @@ class Viewer:
 
     user_id: int | None
     is_admin: bool = False
+    #: The day of the request: memberships that end by then count for nothing. A viewer without it
+    #: has no membership that ends at all.
+    today: date = date.max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +46,14 @@ class ProjectView:
     name: str
     path: str
     visibility: str
+    created_at: datetime
     role: Role | None
+    group_id: int
+    description: str = ""
+    is_archived: bool = False
+    access_levels: Mapping[Feature, AccessLevel] = field(
+        default_factory=lambda: dict.fromkeys(Feature, AccessLevel.ENABLED)
+    )
     open_alerts: int = 0
 
     @property
@@ -55,13 +68,27 @@ class ProjectView:
 
     @property
     def can_maintain(self) -> bool:
-        """Whether the viewer may change integrations, members and settings."""
+        """Whether the viewer may see and change integrations, members and settings."""
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
     def can_develop(self) -> bool:
-        """Whether the viewer may see and work on alerts."""
+        """Whether the viewer has the role to see alerts and environments, and to work on them."""
         return self.role is not None and self.role >= Role.DEVELOPER
+
+    def has(self, feature: Feature) -> bool:
+        """Return whether a part of the project is turned on."""
+        return self.access_levels[feature] is not AccessLevel.DISABLED
+
+    @property
+    def has_alerts(self) -> bool:
+        """Whether its alerts can be seen."""
+        return self.has(Feature.MONITOR)
+
+    @property
+    def has_environments(self) -> bool:
+        """Whether its environments can be seen."""
+        return self.has(Feature.ENVIRONMENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +99,9 @@ class GroupView:
     name: str
     path: str
     role: Role | None
+    created_at: datetime
+    parent_id: int | None = None
+    description: str = ""
     projects: tuple[ProjectView, ...] = ()
     subgroups: tuple[str, ...] = ()
 
@@ -97,6 +127,7 @@ class MemberView:
 
     #: The id of the direct membership; None if the role is only inherited.
     id: int | None
+    user_id: int
     username: str
     name: str
     #: The effective role: the highest of all.
@@ -106,6 +137,13 @@ class MemberView:
     #: The path of the group that the role is inherited from, if it is.
     inherited_from: str | None
     is_you: bool
+    #: Of the effective role: the first day on which it is not given any more.
+    expires_at: date | None
+    #: Of the direct role.
+    own_expires_at: date | None
+    created_at: datetime
+    #: Of the account: active, locked or blocked.
+    state: str
     is_bot: bool = False
 
     @property

@@ -7,7 +7,14 @@ import requests
 from domain.accounts.roles import Role
 from domain.projects.members import get_namespace, list_members
 from tests.races.test_devices import together
-from tests.support.accounts.people import Person, database_of, make_project, make_user, signed_in
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    signed_in,
+)
 from tests.support.accounts.team import give_role, member_id
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -18,7 +25,10 @@ ROUNDS = 4
 def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:
     with database_of(gatebell) as session:
         members = list_members(
-            get_namespace(group, session=session), viewer_id=None, session=session
+            get_namespace(group, session=session),
+            viewer_id=None,
+            session=session,
+            today=now().date(),
         )
     return [member.username for member in members if member.role == Role.OWNER]
 

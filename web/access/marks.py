@@ -96,7 +96,7 @@ def viewer() -> Viewer:
     """Return the viewer of this request, signed in or anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
-    return Viewer(user_id=current_user.id, is_admin=current_user.is_admin)
+    return Viewer(user_id=current_user.id, is_admin=current_user.is_admin, today=now().date())
 
 
 #: Everybody may call the view.

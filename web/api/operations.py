@@ -55,6 +55,7 @@ from web.api.schemas.base import (
 from web.extensions import db
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
+from web.services import now
 
 Item = TypeVar("Item", bound=BaseModel)
 _ETAG_BYTES = 16
@@ -202,7 +203,9 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
         message = "Only administrators of the instance may do this."
         raise ForbiddenError(message)
     viewer = Viewer(
-        user_id=bearer.user_id if bearer else None, is_admin=bearer is not None and bearer.is_admin
+        user_id=bearer.user_id if bearer else None,
+        is_admin=bearer is not None and bearer.is_admin,
+        today=now().date(),
     )
     actor = Actor(id=bearer.user_id, name=bearer.username) if bearer else None
     place = _place(permission, variables, viewer)

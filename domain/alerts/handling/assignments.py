@@ -1,6 +1,6 @@
 """The assignee of an alert."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -17,9 +17,9 @@ from domain.projects.views import ProjectView
 from models import Alert, Assignment, User
 
 
-def candidates(project: ProjectView, *, me: str, session: Session) -> tuple[str, ...]:
+def candidates(project: ProjectView, *, me: str, session: Session, today: date) -> tuple[str, ...]:
     """Return the names of the users that alerts can be assigned to, `me` included."""
-    members = list_members(project.namespace, viewer_id=None, session=session)
+    members = list_members(project.namespace, viewer_id=None, session=session, today=today)
     able = (member.username for member in members if member.role >= Role.DEVELOPER)
     return tuple(sorted({*able, me}, key=str.lower))
 
@@ -64,7 +64,7 @@ def assign(
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
         add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
-    if username not in candidates(project, me=by.name, session=session):
+    if username not in candidates(project, me=by.name, session=session, today=now.date()):
         raise _no_candidate("assignee")
     user = get_user(username, session=session)
     session.execute(

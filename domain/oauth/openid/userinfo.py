@@ -1,8 +1,9 @@
 """Claims of a user by scope (OpenID Connect Core section 5)."""
 
 from collections.abc import Sequence
+from datetime import date
 
-from sqlalchemy import bindparam, func, or_, select, true
+from sqlalchemy import Date, bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, profile_in, profile_path
@@ -36,7 +37,11 @@ _GROUPS = (
         ),
     )
     .join(Member, Member.group_id == _OWN.id)
-    .where(Member.user_id == bindparam("user_id"))
+    .where(
+        Member.user_id == bindparam("user_id"),
+        or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
+        Group.deleted_at.is_(None),
+    )
     .order_by(Group.path)
 )
 _OF_USER = _GROUPS.order_by(None).subquery()
@@ -49,22 +54,25 @@ _PERSON = (
 )
 
 
-def userinfo(bearer: Bearer, *, issuer: str, connection: KeptConnection) -> dict[str, object]:
+def userinfo(
+    bearer: Bearer, *, issuer: str, connection: KeptConnection, today: date
+) -> dict[str, object]:
     """Return the claims that the token's scopes allow; raise InsufficientScopeError."""
     bearer.require("openid")
-    groups = [path for (path,) in connection.all(_GROUPS, {"user_id": bearer.user_id})]
+    parameters = {"user_id": bearer.user_id, "today": today}
+    groups = [path for (path,) in connection.all(_GROUPS, parameters)]
     return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
 
 
 def claims_of(
-    user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection
+    user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection, today: date
 ) -> dict[str, object]:
     """Return the claims of a user for an ID token: the same as userinfo (section 5.4).
 
     Clients in the field read the ID token alone. Somebody in too many groups for
     `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
     """
-    rows = connection.look_up(_PERSON, {"user_id": user_id})
+    rows = connection.look_up(_PERSON, {"user_id": user_id, "today": today})
     groups = [path for *_, path in rows if path is not None]
     claims = _opened(scopes, _claims(profile_in(rows[0]), groups, issuer))
     if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import select
@@ -51,6 +51,7 @@ class _Maintainers:
     """The maintainers of projects and groups, looked up once for each."""
 
     session: Session
+    today: date
     _known: dict[tuple[int | None, int | None], tuple[str, tuple[Maintainer, ...]]] = field(
         default_factory=dict
     )
@@ -59,13 +60,15 @@ class _Maintainers:
         """Return the path of the project or group and its maintainers."""
         namespace = (ending.group_id, ending.project_id)
         if namespace not in self._known:
-            self._known[namespace] = maintainers_of(*namespace, session=self.session)
+            self._known[namespace] = maintainers_of(
+                *namespace, session=self.session, today=self.today
+            )
         return self._known[namespace]
 
 
 def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number."""
-    maintainers, written = _Maintainers(session=session), 0
+    maintainers, written = _Maintainers(session=session, today=now.date()), 0
     waiting: list[NewMessage] = []
     for ending in _endings(sign.ahead, session=session, now=now):
         notice = _due(ending.token, sign.ahead, now)

@@ -129,7 +129,13 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
         audience,
         grant.authentication,
         access_token,
-        user_claims=claims_of(grant.user_id, scopes, issuer=issuer, connection=context.connection),
+        user_claims=claims_of(
+            grant.user_id,
+            scopes,
+            issuer=issuer,
+            connection=context.connection,
+            today=context.now.date(),
+        ),
         context=context,
     )
     return {"id_token": id_token}

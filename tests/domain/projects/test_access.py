@@ -1,10 +1,11 @@
 """Who sees which project and group, and with what role."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
@@ -17,6 +18,7 @@ from domain.projects.access import (
     get_project_for,
     my_projects,
     visible_groups,
+    with_contents,
 )
 from domain.projects.members import (
     OPERATOR,
@@ -28,8 +30,9 @@ from domain.projects.members import (
     remove_member,
 )
 from domain.projects.paths import ancestors, parent
+from domain.projects.people import get_person
 from domain.projects.views import Viewer
-from models import Alert
+from models import Alert, Member
 from models.base import Base
 from tests.support.signing_in.password_rules import RULES
 
@@ -164,7 +167,7 @@ def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
     give("acme", "bob", Role.GUEST, session)
-    found = get_group("ACME", bob, session=session)
+    found = with_contents(get_group("ACME", bob, session=session), bob, session=session)
     assert found.subgroups == ("acme/shops",)
     assert [seen.path for seen in found.projects] == ["acme/shop"]
 
@@ -217,7 +220,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     remove_member(namespace, owner, by=alice, session=session)
     with pytest.raises(ForbiddenError):
         add_member(namespace, "alice", Role.OWNER, by=alice, session=session, now=NOW)
-    left = list_members(namespace, viewer_id=None, session=session)
+    left = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
     assert [member.username for member in left] == ["bob", "carol"]
 
 
@@ -232,7 +235,7 @@ def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) 
     remove_member(
         namespace, find_member(namespace, "bob", session=session), by=bob, session=session
     )
-    (left,) = list_members(namespace, viewer_id=None, session=session)
+    (left,) = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
     assert (left.username, left.inherited_from, left.own_role) == ("alice", "acme", None)
 
 
@@ -243,9 +246,45 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
     give("acme", "bob", Role.MAINTAINER, session)
     give("acme/shop", "bob", Role.GUEST, session)
     namespace = get_namespace("acme/shop", session=session)
-    (member,) = list_members(namespace, viewer_id=bob.user_id, session=session)
+    (member,) = list_members(namespace, viewer_id=bob.user_id, session=session, today=NOW.date())
     assert (member.role, member.inherited_from, member.is_you) == (Role.MAINTAINER, "acme", True)
     assert member.own_role == Role.GUEST
     give("acme/shop", "bob", Role.OWNER, session)
-    (member,) = list_members(namespace, viewer_id=None, session=session)
+    (member,) = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
     assert (member.role, member.inherited_from, member.is_you) == (Role.OWNER, None, False)
+
+
+def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
+    group("acme", session)
+    project("acme/shop", session)
+    bob = person("bob", session)
+    give("acme", "bob", Role.DEVELOPER, session)
+    ends = date(2026, 11, 24)
+    session.execute(update(Member).values(expires_at=ends))
+    last_day, after = (replace(bob, today=ends - timedelta(days=left)) for left in (1, 0))
+    assert get_project("acme/shop", last_day, session=session).role == Role.DEVELOPER
+    assert len(my_projects(last_day, session=session)) == 1
+    namespace = get_namespace("acme", session=session)
+    (member,) = list_members(namespace, viewer_id=None, session=session, today=last_day.today)
+    assert member.expires_at == ends
+    for viewer in (after, bob):  # who does not know the day has nothing that ends
+        with pytest.raises(NotFoundError):
+            get_group("acme", viewer, session=session)
+        with pytest.raises(NotFoundError):
+            get_project("acme/shop", viewer, session=session)
+        assert visible_groups(viewer, session=session) == ()
+    assert list_members(namespace, viewer_id=None, session=session, today=ends) == ()
+    assert get_person("bob", after, session=session).memberships == ()
+
+
+def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session: Session) -> None:
+    group("acme", session)
+    for name in ("alice", "bob"):
+        person(name, session)
+        give("acme", name, Role.OWNER, session)
+    namespace = get_namespace("acme", session=session)
+    bob = find_member(namespace, "bob", session=session)
+    session.execute(update(Member).where(Member.id == bob).values(expires_at=date(2030, 1, 1)))
+    alice = find_member(namespace, "alice", session=session)
+    with pytest.raises(InvalidError, match="needs an owner"):
+        remove_member(namespace, alice, by=OPERATOR, session=session)

@@ -13,6 +13,7 @@ from tests.support.accounts.people import (
     database_of,
     make_project,
     make_user,
+    now,
     set_state,
     signed_in,
 )
@@ -70,7 +71,10 @@ def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
     """Return everybody's role in a namespace."""
     with database_of(gatebell) as session:
         members = list_members(
-            get_namespace(namespace, session=session), viewer_id=None, session=session
+            get_namespace(namespace, session=session),
+            viewer_id=None,
+            session=session,
+            today=now().date(),
         )
     return {member.username: member.role for member in members}
 
