@@ -1,34 +1,62 @@
-"""*.git: Git's requests for a clone, which are refused: there are no repositories yet."""
+"""*.git: Git over HTTPS, served by Git's own http-backend."""
 
-from flask import Response
+from flask import Response, request
 from flask.typing import ResponseReturnValue
 
+from domain.errors import ForbiddenError, NotFoundError
+from domain.repositories.access import GitService
+from web.access.git_marks import GitAccess, git_client
 from web.access.marks import open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.json_responses import json_response
+from web.repositories.http_backend import serve
 
-git = MachineBlueprint("git", __name__, errors=ErrorFormat.PAGE)
-#: Git shows a text like this behind "remote:".
-_TEXT = "Gatebell has no Git repositories yet: there is nothing here to clone, fetch or push.\n"
+git = MachineBlueprint("git", __name__, errors=ErrorFormat.TEXT)
+_ANY = ("GET", "POST", "PUT", "DELETE")
+_LFS_TYPE = "application/vnd.git-lfs+json"
+_NOT_IMPLEMENTED = 501
+_SMART_ONLY = "Only the smart protocol is served: use Git 1.6.6 or newer."
 
 
 @git.get("/<repository:path>/info/refs")
-@open_to_anyone
-def refs(path: str) -> ResponseReturnValue:
-    """Request credentials for every path, so that the response does not reveal projects."""
-    del path
-    return _no_git()
+@git_client
+def refs(access: GitAccess) -> ResponseReturnValue:
+    """Advertise the branches and tags, or what version 2 of the protocol can do."""
+    if request.args.get("service") not in set(GitService):
+        raise ForbiddenError(_SMART_ONLY)
+    return serve(access, "info/refs")
 
 
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
-@open_to_anyone
-def pack(path: str, service: str) -> ResponseReturnValue:
-    """Respond in the same way to the next requests of Git."""
-    del path, service
-    return _no_git()
+# Transactions of the session only read; what a transfer writes has one of its own.
+@git_client.but(writes=False)
+def pack(access: GitAccess) -> ResponseReturnValue:
+    """Transfer objects: to the client, or from it."""
+    return serve(access, access.service)
 
 
-def _no_git() -> Response:
-    response = Response(_TEXT, 401, mimetype="text/plain")
-    response.headers["WWW-Authenticate"] = 'Basic realm="Gatebell", charset="UTF-8"'
-    response.headers["Cache-Control"] = "no-store"
+@git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ANY)
+@git_client.but(writes=False, errors=ErrorFormat.MESSAGE)
+def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
+    """Refuse large file storage in the words of its API (the batch API of Git LFS)."""
+    del access, endpoint
+    sentence = "There is no Git LFS here: push the files themselves, or keep them elsewhere."
+    return json_response({"message": sentence}, _NOT_IMPLEMENTED)
+
+
+@git.route("/<repository:path>/<path:file>", methods=_ANY)
+@open_to_anyone.but(writes=False)
+def files(path: str, file: str) -> ResponseReturnValue:
+    """Refuse the files of the dumb protocol, in every repository alike."""
+    del path, file
+    raise NotFoundError(_SMART_ONLY)
+
+
+@git.after_request
+def speak_lfs(response: Response) -> Response:
+    """Give the responses of large file storage their media type and challenge."""
+    if request.endpoint == "git.lfs":
+        response.mimetype = _LFS_TYPE
+        if "WWW-Authenticate" in response.headers:
+            response.headers["LFS-Authenticate"] = 'Basic realm="Git LFS"'
     return response

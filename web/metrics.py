@@ -31,6 +31,11 @@ _TOKENS = Counter(
     "Requests for tokens by grant and outcome: issued, or the error code.",
     ("grant_type", "outcome"),
 )
+_TRANSFERS = Counter(
+    "gatebell_git_transfers_total",
+    "Requests of Git by service and outcome: done, failed, timed out, bad body, cut off.",
+    ("service", "outcome"),
+)
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -97,6 +102,12 @@ def count_token(grant_type: str, outcome: str) -> None:
     """Count a request for a token."""
     if _Counting.is_on:
         _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
+
+
+def count_git_transfer(service: str, outcome: str) -> None:
+    """Count a request of Git when it has ended."""
+    if _Counting.is_on:
+        _TRANSFERS.labels(service, outcome).inc()
 
 
 def current_metrics(

@@ -18,6 +18,7 @@ from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
+from domain.repositories.program import Git
 from models import InstanceSetting
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
@@ -119,6 +120,11 @@ def reading() -> Reading:
 def oauth_policy() -> OAuthPolicy:
     """Return the policy of the authorization server."""
     return services().live_settings.derived(policies.oauth_policy)
+
+
+def git() -> Git:
+    """Return Git, and where the repositories lie."""
+    return services().live_settings.derived(policies.git)
 
 
 def sign_in_limits() -> SignInLimits:

@@ -70,13 +70,11 @@ SCOPES: tuple[Scope, ...] = (
         name="read_repository",
         title="Read your repositories",
         description="Clone and fetch with Git over HTTPS.",
-        is_offered=False,
     ),
     Scope(
         name="write_repository",
         title="Change your repositories",
         description="Clone, fetch and push with Git over HTTPS.",
-        is_offered=False,
     ),
     Scope(
         name="read_registry",

@@ -17,6 +17,7 @@ LAYERS = ("blueprints", "domain", "forms", "models", "web")
 COMMITTERS = {
     "domain/database/locks.py",
     "web/http/transactions.py",
+    "web/http/audit_events.py",  # what happens after the transaction of the request
     "web/commands/transaction.py",
     "web/jobs/maintenance.py",
     "web/database/queue_tables.py",

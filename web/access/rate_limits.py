@@ -101,6 +101,8 @@ by_registrar = Limit(
 )
 #: Users of the API, and IP addresses without a valid token.
 by_api_user = Limit(lambda each: each.api_rate_limit, "api", client_or_user)
+#: Users of Git, and IP addresses without a valid token.
+by_git_user = Limit(lambda each: each.git_rate_limit, "git", client_or_user)
 #: Integrations: the caller notes `g.integration_id`.
 by_integration = Limit(lambda each: each.alert_rate_limit, "alerts", lambda: str(g.integration_id))
 

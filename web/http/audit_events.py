@@ -1,8 +1,9 @@
 """Records audit events of the current request or command."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from flask import g, has_request_context, request
+from flask import Flask, current_app, g, has_request_context, request
 from flask_login import current_user
 
 from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
@@ -31,6 +32,23 @@ def _actor() -> Actor | None:
     if endpoint and endpoint.is_page and current_user.is_authenticated:
         return Actor(id=current_user.id, name=current_user.username)
     return None
+
+
+def prepare_event(event: Event) -> Callable[[], None]:
+    """Return what stores an event of this request in a transaction of its own, at any later time.
+
+    For what happens after the view has returned. What it returns raises the errors of the database.
+    """
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
+    source = event_source()
+
+    def store() -> None:
+        with app.app_context():
+            keep = stream_event if event.kind in STREAMED_ONLY else store_event
+            keep(event, source, session=db.session(), now=now())
+            db.session.commit()
+
+    return store
 
 
 def record_event(event: Event) -> None:

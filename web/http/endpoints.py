@@ -35,6 +35,8 @@ class ErrorFormat(Enum):
     API = "api"
     #: RFC 6749 section 5.2.
     OAUTH = "oauth"
+    #: A sentence, which Git shows.
+    TEXT = "text"
 
 
 #: How URLs of interfaces begin, besides those of their views.

@@ -37,6 +37,14 @@ from domain.errors import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.repositories.errors import (
+    CredentialsNeededError,
+    DiskNearlyFullError,
+    GitFailedError,
+    GitUnavailableError,
+    PushTooLargeError,
+    RepositoryBusyError,
+)
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.oauth_errors import advice, explained
 from web.http.public_urls import with_base_path
@@ -60,6 +68,12 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (MetricsOverLimitError, 503),
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
+    (CredentialsNeededError, 401),
+    (PushTooLargeError, 413),
+    (DiskNearlyFullError, 507),
+    (GitFailedError, 503),
+    (GitUnavailableError, 503),
+    (RepositoryBusyError, 503),
     (ConflictError, 409),
     (QueryError, 400),
     (InvalidError, 422),
@@ -75,6 +89,13 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
+    PushTooLargeError: {"Connection": "close"},
+    CredentialsNeededError: {
+        "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"',
+        "Cache-Control": "no-store",
+    },
+    GitUnavailableError: {"Retry-After": "60"},
+    GitFailedError: {"Retry-After": "10"},
     # Allow is empty: such a token may use no method (RFC 9110 section 15.5.6).
     NotPersonalError: {"Allow": ""},
 }
@@ -143,7 +164,7 @@ def _answer_known(error: Exception) -> Response:
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
-    if isinstance(error, TooManyAttemptsError):
+    if isinstance(error, TooManyAttemptsError | RepositoryBusyError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return {"WWW-Authenticate": _challenge(error)}
@@ -276,9 +297,16 @@ def _answer(
             return _page(status, sentence, headers)
         case ErrorFormat.OAUTH:
             return _oauth(status, sentence, headers)
+        case ErrorFormat.TEXT:
+            return _text(status, sentence, headers)
         case ErrorFormat.API | ErrorFormat.MESSAGE:
             body = {"message": _message(status, sentence), **(extra or {})}
             return _json(body, status, headers)
+
+
+def _text(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    words = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
 
 
 def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:

@@ -157,6 +157,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         """Prepare the process and serve."""
         # Stores the settings as attributes: gunicorn looks up dozens for each request.
         self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
+        for listener in self.sockets:
+            listener.set_inheritable(False)  # programs that are started must not keep the port
         super().init_process()
 
     def init_signals(self) -> None:

@@ -27,6 +27,7 @@ class DeadlineBody:
         self._body = message.body
         self._connection = connection
         self._deadline = deadline
+        self._seconds: float | None = None
         self._count = 0
         self._has_ended = False
         self._is_unwanted = False
@@ -55,6 +56,15 @@ class DeadlineBody:
         """Iterate over the lines."""
         return iter(self.readline, b"")
 
+    def stream(self, *, seconds: float) -> None:
+        """Keep the body for after the view has returned; each read may take so many seconds."""
+        self._seconds = seconds
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether it is read after the view has returned."""
+        return self._seconds is not None
+
     def leave(self, declared: int | None) -> None:
         """Stop using the body after the response; `declared` is its length, or None if unknown.
 
@@ -79,8 +89,9 @@ class DeadlineBody:
         if self._is_to_be_asked_for:
             self._is_to_be_asked_for = False
             self._connection.sendall(_GO_ON)
+        left = self._deadline - monotonic() if self._seconds is None else self._seconds
         try:
-            with Timeout(max(0.0, self._deadline - monotonic()), self._too_slow()):
+            with Timeout(max(0.0, left), self._too_slow()):
                 piece = getattr(self._body, read)(size)
         except (RequestTimeout, TimeoutError):
             self.end_connection()
@@ -110,7 +121,7 @@ def discard_unread_bodies(app: Flask) -> None:
 def _leave(response: Response) -> Response:
     environ = request.environ
     body = environ["wsgi.input"]
-    if isinstance(body, DeadlineBody):
+    if isinstance(body, DeadlineBody) and not body.is_streamed:
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         body.leave(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
         if response.status_code >= HTTPStatus.BAD_REQUEST and "Connection" in response.headers:

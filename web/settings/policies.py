@@ -11,6 +11,7 @@ from domain.oauth.context import (
     PushPolicy,
     RegistrationPolicy,
 )
+from domain.repositories.program import Git
 from web.settings.password_rules import hash_cost
 from web.settings.reader import Settings
 
@@ -58,6 +59,15 @@ def _device_policy(current: Settings) -> DevicePolicy:
         guesses_per_address=current.user_code_attempts_per_address,
         guesses_in_all=current.user_code_attempts_in_all,
         guess_window=timedelta(seconds=current.user_code_attempts_window_seconds),
+    )
+
+
+def git(current: Settings) -> Git:
+    """Return Git, and where the repositories lie."""
+    return Git(
+        program=current.git_program,
+        root=current.repositories_path,
+        patience=current.git_idle_timeout_seconds,
     )
 
 

@@ -53,6 +53,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
             values[each.name] = _checked(each, about(each).kind, text)
     values.setdefault("instance_path", Path(__file__).parents[2] / "instance")
     _make_ready(values["instance_path"])
+    values.setdefault("repositories_path", values["instance_path"] / "repositories")
     values.setdefault("database_url", "sqlite:///gatebell.db")
     values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
     if "secret_key" not in values:

@@ -10,6 +10,7 @@ from web.settings.reader import Settings
 _FIRST = {
     "host": "Address",
     "instance_path": "Storage",
+    "repositories_path": "Git",
     "secret_key": "Keys",
     "web_concurrency": "Processes",
     "log_level": "Logs and metrics",

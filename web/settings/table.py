@@ -79,6 +79,39 @@ class Settings:
         "Timeout for a lock of SQLite.",
     )
 
+    repositories_path: Path = computed(  # noqa: RUF009 - makes a field
+        "INSTANCE_PATH/repositories", kinds.directory(), "Directory for Git repositories."
+    )
+    git_program: str = fixed("git", kinds.line_of_text(1_000), "The Git program, a name or a path.")
+    git_processes: int = fixed(
+        32,
+        kinds.whole_number(1, 1_000),
+        "Concurrent Git transfers of this host; one user or IP address gets half of them.",
+    )
+    git_wait_seconds: int = fixed(
+        15,
+        kinds.whole_number(0, 30, "seconds"),
+        "How long a Git transfer above GIT_PROCESSES waits before it is answered 503.",
+    )
+    git_idle_timeout_seconds: int = fixed(
+        60,
+        kinds.whole_number(5, 3_600, "seconds"),
+        "Time without progress after which a Git transfer is ended.",
+    )
+    git_transfer_timeout_seconds: int = fixed(
+        10_800, kinds.whole_number(10, 604_800, "seconds"), "Time for one Git transfer."
+    )
+    push_limit_bytes: int = live(
+        5 * 1024 * _MIB,
+        kinds.whole_number(1_024, 1_048_576 * _MIB, "bytes"),
+        "Maximum size of a push.",
+    )
+    free_space_for_pushes_bytes: int = live(
+        256 * _MIB,
+        kinds.whole_number(0, 1_048_576 * _MIB, "bytes"),
+        "Free disk space below which pushes are refused.",
+    )
+
     secret_key: str = computed_secret(
         "created in INSTANCE_PATH/secret_key; required with Postgres",
         kinds.long_secret(),
@@ -319,6 +352,11 @@ class Settings:
         "200/minute from 18.0",
         kinds.rate_from_release(),
         "API rate limit for members of projects and groups, by user or IP address.",
+    )
+    git_rate_limit: str = live(
+        "3000/minute",
+        kinds.rate(),
+        "Rate limit for Git requests of a user, or of an IP address without a valid token.",
     )
     oauth_rate_limit: str = live(
         "3000/minute",

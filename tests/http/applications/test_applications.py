@@ -306,12 +306,20 @@ def test_an_application_for_devices_alone_needs_no_redirect_uri(
     assert ask(visitor, gatebell, telly).status_code == 200
 
 
-def test_scopes_that_open_nothing_are_not_offered_and_not_taken_away(
+def test_scopes_that_open_nothing_are_not_offered(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     offered = browser.get(f"{gatebell.url}{PAGES}/new").text
-    for scope in ("read_repository", "write_repository", "read_registry", "write_registry"):
+    for scope in ("read_registry", "write_registry"):
         assert f'value="{scope}"' not in offered
+
+
+def test_scopes_of_git_are_offered_and_kept(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    offered = browser.get(f"{gatebell.url}{PAGES}/new").text
+    for scope in ("read_repository", "write_repository"):
+        assert f'value="{scope}"' in offered
     old = make_application(gatebell, bob(gatebell), scopes="read_user read_repository")
     page = browser.get(f"{gatebell.url}{PAGES}/{old.id}/edit")
     assert 'value="read_repository"' in page.text

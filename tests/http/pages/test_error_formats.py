@@ -8,7 +8,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-PAGE, MESSAGE, OAUTH = "a page", "a message", "an OAuth error"
+PAGE, MESSAGE, OAUTH, TEXT = "a page", "a message", "an OAuth error", "a sentence"
 #: Methods and URLs that fail, most of them because no view takes both.
 ERRORS = (
     ("GET", "/there/is.nothing/-/here", PAGE),
@@ -42,13 +42,15 @@ ERRORS = (
     ("GET", "/oauth/mistyped", PAGE),
     ("POST", "/-/pictures/A-1.svg", PAGE),
     ("POST", "/healthz", PAGE),
-    ("POST", "/acme/shop.git/info/refs", PAGE),
+    ("POST", "/acme/shop.git/info/refs", TEXT),
 )
 
 
 def format_of(answer: requests.Response) -> str:
     if answer.headers["Content-Type"].startswith("text/html"):
         return PAGE
+    if answer.headers["Content-Type"].startswith("text/plain"):
+        return TEXT
     body = answer.json()
     return MESSAGE if "message" in body else OAUTH if "error_uri" in body else str(body)
 

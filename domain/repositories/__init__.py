@@ -1,0 +1,1 @@
+"""Git repositories of projects: storage, access, reading and upkeep."""

@@ -1,0 +1,85 @@
+"""Who may read and change the repository of a project."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.errors import ForbiddenError, NotFoundError
+from domain.projects.access import PRIVATE, PUBLIC, get_project
+from domain.projects.views import ProjectView, Viewer
+from domain.repositories.errors import CredentialsNeededError
+
+
+class GitService(StrEnum):
+    """What a Git client asks for, by the name of Git's own program."""
+
+    #: Clone and fetch.
+    UPLOAD_PACK = "git-upload-pack"
+    #: Push.
+    RECEIVE_PACK = "git-receive-pack"
+
+
+#: Scopes of tokens that may use a service; one of them is enough.
+ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
+    GitService.UPLOAD_PACK: ("api", "read_repository", "write_repository"),
+    GitService.RECEIVE_PACK: ("api", "write_repository"),
+}
+#: The least role that reads the repository of a private project …
+LEAST_READER = Role.REPORTER
+#: … and that pushes to any.
+LEAST_WRITER = Role.DEVELOPER
+
+
+def may_read(project: ProjectView) -> bool:
+    """Return whether a viewer who sees the project may see its files."""
+    if project.visibility != PRIVATE:
+        return True
+    return project.role is not None and project.role >= LEAST_READER
+
+
+def check_may_read(project: ProjectView) -> None:
+    """Raise ForbiddenError if a viewer who sees the project may not see its files."""
+    if not may_read(project):
+        message = f"You need the role {LEAST_READER.label} in {project.path} to read its files."
+        raise ForbiddenError(message)
+
+
+def check_may_push(project: ProjectView) -> None:
+    """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
+    if project.role is None or project.role < LEAST_WRITER:
+        message = f"You need the role {LEAST_WRITER.label} in {project.path} to push."
+        raise ForbiddenError(message)
+    if project.is_archived:
+        message = f"{project.path} is archived: its repository is read-only."
+        raise ForbiddenError(message)
+
+
+def get_project_for_git(
+    path: str, service: GitService, viewer: Viewer, *, session: Session
+) -> ProjectView:
+    """Return the project if the viewer may use the service.
+
+    Raises CredentialsNeededError for anybody anonymous, but for reading a public project: whether
+    another one exists is not told. Raises NotFoundError or ForbiddenError for others.
+    """
+    if viewer.user_id is None:
+        return _get_public(path, service, viewer, session=session)
+    project = get_project(path, viewer, session=session)
+    if service is GitService.RECEIVE_PACK:
+        check_may_push(project)
+    else:
+        check_may_read(project)
+    return project
+
+
+def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
+    needed = "Give an access token as the password; any user name will do."
+    try:
+        project = get_project(path, viewer, session=session)
+    except NotFoundError as error:
+        raise CredentialsNeededError(needed) from error
+    if service is GitService.RECEIVE_PACK or project.visibility != PUBLIC:
+        raise CredentialsNeededError(needed)
+    return project

@@ -1,0 +1,1 @@
+"""Git's own client, and repositories for it."""

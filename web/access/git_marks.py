@@ -1,0 +1,124 @@
+"""The mark of views for Git: a token as the password of HTTP Basic, or as a bearer token."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from authlib.oauth2.rfc6749 import OAuth2Error
+from flask import g, request
+
+from domain.database.locks import release_locks
+from domain.errors import ForbiddenError
+from domain.oauth.presented_tokens.bearer import (
+    Bearer,
+    BearerRefusedError,
+    InsufficientScopeError,
+    get_bearer,
+    record_use,
+)
+from domain.projects.views import ProjectView, Viewer
+from domain.repositories.access import ACCEPTED_SCOPES, GitService, get_project_for_git
+from domain.repositories.errors import CredentialsNeededError
+from web.access.bearer_token import TokenLocation, presented_token
+from web.access.key_proofs import check_key
+from web.access.rate_limits import by_git_user
+from web.extensions import db
+from web.http.endpoints import Mark
+from web.services import now, services
+
+
+class GitAccess(NamedTuple):
+    """What the sender of a request may do."""
+
+    project: ProjectView
+    service: GitService
+    user_id: int | None
+
+
+def _for_git_clients(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*, path: str, **kwargs: Any) -> Any:
+        service = _service(kwargs.pop("service", request.args.get("service")))
+        return view(access=_admit(path, service), **kwargs)
+
+    return guarded
+
+
+#: A token whose scope and user may do what the request asks for, or nobody at a public project; the
+#: view gets the project and the service as `access`.
+git_client = Mark(
+    access="a Git client with a token, or anybody who reads a public project",
+    guard=_for_git_clients,
+)
+
+
+def _service(name: str | None) -> GitService:
+    """Return the service; what asks for none or for an unknown one needs the rights of a reader."""
+    return GitService.RECEIVE_PACK if name == GitService.RECEIVE_PACK else GitService.UPLOAD_PACK
+
+
+def _admit(path: str, service: GitService) -> GitAccess:
+    found = _find_bearer()
+    if found is not None:
+        g.limited_user_id = found.user_id
+    refusal = g.pop("git_refusal", None)
+    return _counted(path, service, found, refusal)
+
+
+@by_git_user
+def _counted(
+    path: str, service: GitService, found: Bearer | None, refusal: str | None
+) -> GitAccess:
+    if refusal is not None:
+        raise CredentialsNeededError(refusal)
+    viewer = Viewer(user_id=None)
+    if found is not None:
+        _check_scope(found, service)
+        viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
+    session = db.session()
+    project = get_project_for_git(path.removesuffix(".git"), service, viewer, session=session)
+    # A transfer may last for hours, and what starts one may wait for a child.
+    release_locks(session)
+    if found is not None:
+        connection = services().connections
+        record_use(found, address=request.remote_addr, connection=connection, now=now())
+        g.bearer = found
+    return GitAccess(project=project, service=service, user_id=viewer.user_id)
+
+
+def _check_scope(found: Bearer, service: GitService) -> None:
+    accepted = ACCEPTED_SCOPES[service]
+    try:
+        found.require(*accepted)
+    except InsufficientScopeError as error:
+        message = f"The access token needs one of these scopes: {', '.join(accepted)}."
+        raise ForbiddenError(message) from error
+
+
+def _find_bearer() -> Bearer | None:
+    """Return the bearer, None without credentials; what is wrong with them is noted."""
+    token = _presented()
+    if token is None:
+        return None
+    own, moment = services(), now()
+    try:
+        found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
+        check_key(found, token, now=moment)
+    except BearerRefusedError as error:
+        g.git_refusal = f"{error} Give a valid access token as the password."
+    except OAuth2Error as error:
+        # Git has no way to prove a key (RFC 9449).
+        g.git_refusal = f"{error.description} Git cannot do that: use a personal access token."
+    else:
+        return found
+    return None
+
+
+def _presented() -> str | None:
+    """Return the token of the request, or None; an unreadable header is a wrong token."""
+    if not request.headers.get("Authorization"):
+        return None
+    token = presented_token(TokenLocation.HEADER)
+    if token is not None:
+        return token
+    basic = request.authorization
+    password = basic.password if basic is not None and basic.type == "basic" else None
+    return password or ""

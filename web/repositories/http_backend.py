@@ -1,0 +1,172 @@
+"""Runs Git's own `git http-backend` for a request (CGI, RFC 3875)."""
+
+import logging
+import re
+from collections.abc import Callable
+from errno import ECONNRESET
+from functools import partial
+from pathlib import Path
+
+from flask import Response, request
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.releases.version import parse_release
+from domain.repositories.access import GitService
+from domain.repositories.child import Child, ChildTimeoutError
+from domain.repositories.downloads import download_event
+from domain.repositories.errors import GitFailedError, GitUnavailableError, PushTooLargeError
+from domain.repositories.storage import (
+    check_room,
+    ensure_repository,
+    note_push,
+    repository_path,
+)
+from web.access.git_marks import GitAccess
+from web.extensions import client_or_user
+from web.http.audit_events import prepare_event
+from web.repositories.process_slots import ProcessSlot, ProcessSlots
+from web.repositories.request_stream import pieces_of
+from web.repositories.transfer import Transfer, TransferPlan
+from web.services import git, settings
+
+_log = logging.getLogger("gatebell.git")
+#: Bytes of a request to read, decompressed: names of objects alone.
+_READ_REQUEST_LIMIT = 64 * 1024 * 1024
+#: Beside the pack, a push has one line for each branch.
+_BESIDE_PACK = 64 * 1024 * 1024
+_MOST_HEAD = 8_192
+#: Parameters of the protocol, separated by colons (gitprotocol-http).
+_PROTOCOL = re.compile(r"[a-z0-9=.:_-]{1,200}")
+_TOLD = frozenset({"content-type", "cache-control", "expires", "pragma"})
+
+
+def serve(wanted: GitAccess, url_path: str) -> Response:
+    """Return the response of http-backend; `url_path` is what follows the repository in the URL.
+
+    Raises the errors of `domain.repositories.errors` before anything is transferred.
+    """
+    own, current = git(), settings()
+    if problem := own.problem():
+        raise GitUnavailableError(f"Git on this server is {problem}.")
+    if wanted.service is GitService.RECEIVE_PACK:
+        check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
+        if (request.content_length or 0) > current.push_limit_bytes + _BESIDE_PACK:
+            raise PushTooLargeError(f"A push may have {current.push_limit_bytes} bytes.")
+    path = repository_path(own.root, wanted.project.id, wanted.project.created_at)
+    ensure_repository(own, path)
+    slot = _slots().take(client_or_user())
+    child: Child | None = None
+    try:
+        child = own.start(["http-backend"], _environment(wanted, path, url_path))
+        head = _read_head(child)
+        return _respond(wanted, path, (child, slot), head)
+    except BaseException:
+        if child is not None:
+            child.end()
+        slot.release()
+        raise
+
+
+def _slots() -> ProcessSlots:
+    current = settings()
+    return ProcessSlots(
+        current.instance_path / "git_transfers",
+        count=current.git_processes,
+        wait_seconds=current.git_wait_seconds,
+    )
+
+
+def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]:
+    """Return the CGI variables, with the configuration of this one request."""
+    may_push = wanted.service is GitService.RECEIVE_PACK
+    configuration = (
+        ("http.receivepack", "true" if may_push else "false"),
+        ("receive.maxInputSize", str(settings().push_limit_bytes)),
+    )
+    is_discovery = request.method != "POST"
+    protocol = request.headers.get("Git-Protocol", "")
+    return {
+        **git().environment(path, configuration=configuration),
+        "GIT_PROJECT_ROOT": str(path.parent),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "GIT_HTTP_MAX_REQUEST_BUFFER": str(_READ_REQUEST_LIMIT),
+        "GIT_PROTOCOL": protocol if _PROTOCOL.fullmatch(protocol) else "",
+        "PATH_INFO": f"/{path.name}/{url_path}",
+        "QUERY_STRING": f"service={wanted.service}" if is_discovery else "",
+        "REQUEST_METHOD": "POST" if request.method == "POST" else "GET",
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "REMOTE_USER": f"user-{wanted.user_id}" if wanted.user_id else "",
+        "REMOTE_ADDR": request.remote_addr or "",
+    }
+
+
+def _read_head(child: Child) -> tuple[bytes, bytes]:
+    """Return the head of the CGI response, and what was read behind it.
+
+    http-backend writes it before it reads the body.
+    """
+    if request.method != "POST":
+        child.end_input()
+    read = b""
+    try:
+        while b"\r\n\r\n" not in read and len(read) < _MOST_HEAD:
+            piece = child.read()
+            if not piece:
+                break
+            read += piece
+    except ChildTimeoutError as error:
+        raise GitFailedError("Git on this server does not respond.") from error
+    head, separator, rest = read.partition(b"\r\n\r\n")
+    if not separator:
+        raise GitFailedError("Git could not do this; the server's log says why.")
+    return head, rest
+
+
+def _respond(
+    wanted: GitAccess, path: Path, running: tuple[Child, ProcessSlot], head: tuple[bytes, bytes]
+) -> Response:
+    lines = (line.partition(":") for line in head[0].decode("latin-1").split("\r\n"))
+    fields = {name.strip().lower(): value.strip() for name, _, value in lines}
+    status = int(fields.get("status", "200")[:3])
+    transfer = Transfer(_plan(wanted, path), *running, begun=head[1])
+    response = Response(transfer, status, direct_passthrough=True)
+    for name, value in fields.items():
+        if name in _TOLD:
+            response.headers[name] = value
+    return response
+
+
+def _plan(wanted: GitAccess, path: Path) -> TransferPlan:
+    current = settings()
+    is_push = wanted.service is GitService.RECEIVE_PACK
+    limit = current.push_limit_bytes + _BESIDE_PACK if is_push else _READ_REQUEST_LIMIT
+    is_call = request.method == "POST"
+    patience = current.request_timeout_seconds
+    return TransferPlan(
+        service=wanted.service,
+        project_id=wanted.project.id,
+        user_id=wanted.user_id,
+        pieces=pieces_of(request.environ, seconds=patience, limit=limit) if is_call else iter(()),
+        environ=request.environ,
+        seconds=current.git_transfer_timeout_seconds,
+        when_done=partial(note_push, git(), path) if is_call and is_push else None,
+        when_pack_begins=_recording(wanted) if is_call and not is_push else None,
+    )
+
+
+def _recording(wanted: GitAccess) -> Callable[[], None]:
+    """Return what stores the audit event of a download in a short transaction of its own.
+
+    It is called before the first byte of the pack is sent: what cannot be recorded is not sent.
+    """
+    event = download_event(wanted.project, release=parse_release(settings().release))
+    store = prepare_event(event)
+
+    def record() -> None:
+        try:
+            store()
+        except SQLAlchemyError as error:
+            _log.error("no audit event, no download", extra={"reason": type(error).__name__})
+            raise ConnectionResetError(ECONNRESET, "The download was not recorded.") from error
+
+    return record

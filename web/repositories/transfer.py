@@ -1,0 +1,166 @@
+"""A transfer of Git: the client's body into a child, and what the child writes to the client.
+
+A transfer lasts longer than its view: it holds no connection of the database, and each of its waits
+has an end. It is the iterable of the response (PEP 3333), which the web server closes.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from errno import ECONNRESET
+from time import monotonic, sleep
+from typing import Any
+from weakref import finalize
+
+from gunicorn.http.errors import ParseException
+from werkzeug.exceptions import HTTPException
+
+from domain.repositories.child import Child, ChildTimeoutError
+from web.metrics import count_git_transfer
+from web.repositories.process_slots import ProcessSlot
+from web.repositories.request_stream import BadRequestBodyError, leave_body
+
+_log = logging.getLogger("gatebell.git")
+#: The signature of a pack and the first bytes of its version (gitformat-pack).
+_PACK_BEGINS = b"PACK\x00\x00\x00"
+#: Bytes of the child that are held back while the client still sends.
+_MOST_HELD = 1024 * 1024
+#: Seconds for a child to exit after it has closed its output.
+_EXIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferPlan:
+    """What is to be transferred, and what happens meanwhile."""
+
+    #: For the log.
+    service: str
+    project_id: int
+    user_id: int | None
+    #: The pieces of the client's body.
+    pieces: Iterator[bytes]
+    #: Of the request.
+    environ: dict[str, Any] = field(repr=False)
+    #: Seconds for all of it.
+    seconds: float
+    #: Called before the first byte of a pack is sent.
+    when_pack_begins: Callable[[], None] | None = None
+    #: Called when the child has ended well, before the client sees the end.
+    when_done: Callable[[], None] | None = None
+
+
+class Transfer:
+    """The iterable of a response that a running child writes."""
+
+    def __init__(
+        self, plan: TransferPlan, child: Child, slot: ProcessSlot, *, begun: bytes
+    ) -> None:
+        """Take the child and its slot; `begun` is what it wrote behind the head."""
+        self._plan = plan
+        self._child = child
+        self._held = bytearray(begun)
+        self._began_at = monotonic()
+        self._received = self._sent = 0
+        self._has_read_all = False
+        self._tail = b""
+        self._has_pack = False
+        self._outcome = "cut off"
+        # Also where the response is thrown away before anybody iterates over it.
+        self._end = finalize(self, _end, child, slot)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield what the child writes; a failure resets the connection."""
+        try:
+            yield from self._feed()
+            yield from self._drain()
+            self._finish()
+        except ChildTimeoutError as error:
+            self._outcome = "timed out"
+            raise ConnectionResetError(ECONNRESET, "Git made no progress.") from error
+        except (HTTPException, ParseException, TimeoutError, BadRequestBodyError) as error:
+            self._outcome = "bad body"
+            raise ConnectionResetError(ECONNRESET, "The body did not come.") from error
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the child, give back its slot and write a line into the log; idempotent."""
+        if not self._end.alive:
+            return
+        leave_body(self._plan.environ, has_ended=self._has_read_all)
+        status, said = self._end() or (None, "")
+        count_git_transfer(self._plan.service, self._outcome)
+        _log.info(
+            "git transfer",
+            extra={
+                "service": self._plan.service,
+                "project_id": self._plan.project_id,
+                "user_id": self._plan.user_id,
+                "outcome": self._outcome,
+                "status": status,
+                "bytes_received": self._received,
+                "bytes_sent": self._sent,
+                "duration_ms": round((monotonic() - self._began_at) * 1000),
+                **({"said": said} if status else {}),
+            },
+        )
+
+    def _feed(self) -> Iterator[bytes]:
+        """Give the client's body to the child; yield only if the child writes a lot meanwhile."""
+        for piece in self._plan.pieces:
+            self._check_time()
+            self._received += len(piece)
+            self._held += self._child.write(piece)
+            if len(self._held) > _MOST_HELD:
+                yield self._take_held()
+            sleep(0)  # others want their turn as well
+        self._has_read_all = True
+        self._child.end_input()
+
+    def _drain(self) -> Iterator[bytes]:
+        if self._held:
+            yield self._take_held()
+        while piece := self._child.read():
+            self._check_time()
+            yield self._counted(piece)
+            sleep(0)
+
+    def _finish(self) -> None:
+        status = self._child.wait(_EXIT_SECONDS)
+        self._outcome = "done" if status == 0 else "failed"
+        if status == 0 and self._plan.when_done:
+            self._plan.when_done()
+
+    def _take_held(self) -> bytes:
+        held = bytes(self._held)
+        self._held.clear()
+        return self._counted(held)
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._sent += len(piece)
+        if self._plan.when_pack_begins and not self._has_pack:
+            self._look_for_pack(piece, self._plan.when_pack_begins)
+        return piece
+
+    def _look_for_pack(self, piece: bytes, announce: Callable[[], None]) -> None:
+        seen = self._tail + piece
+        self._tail = seen[1 - len(_PACK_BEGINS) :]
+        if _PACK_BEGINS in seen:
+            self._has_pack, self._tail = True, b""
+            announce()
+
+    def _check_time(self) -> None:
+        if monotonic() - self._began_at > self._plan.seconds:
+            raise ChildTimeoutError
+
+
+def _end(child: Child, slot: ProcessSlot) -> tuple[int, str]:
+    """End a child; return its exit status and the last part of its error output."""
+    try:
+        status, said = child.end(), ""
+        with suppress(OSError, ValueError):
+            said = child.errors()
+        return status, said
+    finally:
+        slot.release()
