@@ -1,13 +1,14 @@
 """All settings: name, kind, default and description.
 
-The environment variable of a setting is its name in upper case.
+The environment variable of a setting is its name in upper case. The table begins in
+`web/settings/server_table.py`.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from web.settings import kinds
-from web.settings.fields import computed, computed_secret, fixed, live, secret
+from web.settings.fields import fixed, live, secret
+from web.settings.server_table import ServerSettings
 
 _MIB = 1024 * 1024
 _DAY = 86_400
@@ -15,150 +16,8 @@ _YEAR = 365 * _DAY
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(ServerSettings):
     """The validated settings of an installation."""
-
-    host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on.")
-    port: int = fixed(8000, kinds.whole_number(1, 65_535), "Port to listen on.")
-    base_url: str = computed(
-        "http://HOST:PORT",
-        kinds.base_url(),
-        "Public URL of the service; also the issuer.",
-    )
-    trusted_proxies: int = fixed(
-        0,
-        kinds.whole_number(0, 10),
-        "Number of trusted reverse proxies that set X-Forwarded-For.",
-    )
-    trusted_ca_file: Path | None = fixed(  # noqa: RUF009 - makes a field
-        None,
-        kinds.authorities_file(),
-        "Certificate authorities to trust beside those of the system, for connections that the "
-        "service opens.",
-    )
-    outgoing_private_addresses: str = fixed(
-        "",
-        kinds.networks(),
-        "Networks that are not public and that requests to URLs of users may reach all the same, "
-        "such as destinations of the audit log.",
-    )
-    instance_name: str = live(
-        "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
-    )
-
-    instance_path: Path = computed(  # noqa: RUF009 - makes a field
-        "./instance", kinds.directory(), "Directory for the files of the service."
-    )
-    database_url: str = computed_secret(
-        "sqlite:///gatebell.db",
-        kinds.database_url(),
-        "The database; a relative SQLite file lies in INSTANCE_PATH.",
-    )
-    database_connect_timeout_seconds: int = fixed(
-        2, kinds.whole_number(1, 60, "seconds"), "Timeout for connections to Postgres."
-    )
-    database_statement_timeout_ms: int = fixed(
-        15_000,
-        kinds.whole_number(100, 600_000, "milliseconds"),
-        "Timeout for one database statement.",
-    )
-    migrate_on_start: bool = fixed(
-        default=True,
-        kind=kinds.yes_or_no(),
-        doc="Migrate the database at startup; otherwise run `make migrate`.",
-    )
-    database_pool_size: int = fixed(
-        8,
-        kinds.whole_number(1, 512),
-        "Database connections that a web process opens for pages, and the same number for "
-        "receivers and tokens.",
-    )
-    sqlite_busy_timeout_ms: int = fixed(
-        5_000,
-        kinds.whole_number(0, 60_000, "milliseconds"),
-        "Timeout for a lock of SQLite.",
-    )
-
-    repositories_path: Path = computed(  # noqa: RUF009 - makes a field
-        "INSTANCE_PATH/repositories", kinds.directory(), "Directory for Git repositories."
-    )
-    git_program: str = fixed("git", kinds.line_of_text(1_000), "The Git program, a name or a path.")
-    git_processes: int = fixed(
-        32,
-        kinds.whole_number(1, 1_000),
-        "Concurrent Git transfers of this host; one user or IP address gets half of them.",
-    )
-    git_wait_seconds: int = fixed(
-        15,
-        kinds.whole_number(0, 30, "seconds"),
-        "How long a Git transfer above GIT_PROCESSES waits before it is answered 503.",
-    )
-    git_idle_timeout_seconds: int = fixed(
-        60,
-        kinds.whole_number(5, 3_600, "seconds"),
-        "Time without progress after which a Git transfer is ended.",
-    )
-    git_transfer_timeout_seconds: int = fixed(
-        10_800, kinds.whole_number(10, 604_800, "seconds"), "Time for one Git transfer."
-    )
-    push_limit_bytes: int = live(
-        5 * 1024 * _MIB,
-        kinds.whole_number(1_024, 1_048_576 * _MIB, "bytes"),
-        "Maximum size of a push.",
-    )
-    free_space_for_pushes_bytes: int = live(
-        256 * _MIB,
-        kinds.whole_number(0, 1_048_576 * _MIB, "bytes"),
-        "Free disk space below which pushes are refused.",
-    )
-
-    secret_key: str = computed_secret(
-        "created in INSTANCE_PATH/secret_key; required with Postgres",
-        kinds.long_secret(),
-        "Signs, hashes and encrypts; the same on every machine that shares the database.",
-    )
-    secret_key_fallbacks: tuple[str, ...] = secret(
-        (), kinds.long_secrets(), "Earlier secret keys that can still be used to read data."
-    )
-
-    web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Web processes.")
-    web_connections: int = fixed(
-        5_000,
-        kinds.whole_number(10, 100_000),
-        "Concurrent client connections of a web process; further ones wait.",
-    )
-    worker_threads: int = fixed(2, kinds.whole_number(1, 64), "Threads of the background worker.")
-    keep_alive_seconds: int = fixed(
-        65,
-        kinds.whole_number(1, 3_600, "seconds"),
-        "Timeout for idle client connections; longer than that of a proxy in front.",
-    )
-    graceful_timeout_seconds: int = fixed(
-        30,
-        kinds.whole_number(1, 600, "seconds"),
-        "Time for open requests to finish when the service stops.",
-    )
-    request_timeout_seconds: int = fixed(
-        30,
-        kinds.whole_number(1, 600, "seconds"),
-        "Time to receive a request, and the same time to process it.",
-    )
-
-    log_level: str = fixed(
-        "INFO",
-        kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-        "The lowest level that is logged.",
-    )
-    log_format: str = fixed("json", kinds.one_of("json", "text"), "Format of log lines.")
-    metrics_token: str = secret(
-        "",
-        kinds.line_of_text(1_000),
-        "Bearer token for /metrics. Without one, only this machine and "
-        "METRICS_NETWORKS may read it.",
-    )
-    metrics_networks: str = fixed(
-        "", kinds.networks(), "Networks that may read /metrics without a token."
-    )
 
     session_lifetime_seconds: int = fixed(
         14 * _DAY,

@@ -29,9 +29,9 @@ from tests.support.service.live import LiveGatebell
 
 READ, WRITE = "git-upload-pack", "git-receive-pack"
 #: Roles of members, somebody who is none, and nobody.
-MEMBERS = tuple(Role)
+MEMBERS: tuple[Role, ...] = tuple(Role)
 STRANGER, NOBODY = "stranger", "nobody"
-READERS = {
+READERS: dict[str, set[Role | str]] = {
     PUBLIC: {*MEMBERS, STRANGER, NOBODY},
     INTERNAL: {*MEMBERS, STRANGER},
     PRIVATE: {Role.REPORTER, Role.DEVELOPER, Role.MAINTAINER, Role.OWNER},
@@ -68,7 +68,7 @@ def assert_asks_for_credentials(answer: requests.Response) -> None:
     assert "Set-Cookie" not in answer.headers
 
 
-def expected(visibility: str, who: object, service: str) -> int:
+def expected(visibility: str, who: Role | str, service: str) -> int:
     """Return the status that somebody gets with a token that may do everything."""
     if service == READ and who in READERS[visibility]:
         return 200
@@ -83,7 +83,8 @@ def expected(visibility: str, who: object, service: str) -> int:
 @pytest.mark.parametrize("visibility", VISIBILITIES)
 def test_each_role_reads_and_pushes_where_it_may(gatebell: LiveGatebell, visibility: str) -> None:
     project = project_of(gatebell, visibility)
-    for who in (*MEMBERS, STRANGER, NOBODY):
+    everybody: tuple[Role | str, ...] = (*MEMBERS, STRANGER, NOBODY)
+    for who in everybody:
         auth = None
         if who != NOBODY:
             person = person_for(gatebell, who if isinstance(who, Role) else None)
@@ -117,8 +118,8 @@ def test_each_scope_opens_what_it_says(
         assert refs(gatebell, project, READ, auth=auth).status_code == reads
         refused = refs(gatebell, project, WRITE, auth=auth)
         assert refused.status_code == pushes
-    if pushes == 403:
-        assert "needs one of these scopes: api, write_repository." in refused.text
+        if pushes == 403:
+            assert "needs one of these scopes: api, write_repository." in refused.text
     # A token that is too small does not tell which projects there are.
     nowhere = refs(gatebell, "acme/nowhere", WRITE, auth=auth)
     assert nowhere.status_code == (403 if pushes == 403 else 404)

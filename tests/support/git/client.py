@@ -56,12 +56,13 @@ class GitClient:
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:
         """Start a command and return the running program."""
         self.home.mkdir(parents=True, exist_ok=True)
-        return subprocess.Popen(
+        running: subprocess.Popen[bytes] = subprocess.Popen(
             ["git", *self.options, *arguments],  # noqa: S607 - whichever Git there is
             env=self.environment(),
             cwd=self.home,
             **options,  # type: ignore[call-overload]
         )
+        return running
 
     def run(self, *arguments: str) -> Done:
         """Run a command, whatever comes of it."""
