@@ -90,6 +90,13 @@ PERMISSIONS: Mapping[str, Permission] = {
     "instance.version": _instance(_READ_USER),
     "instance.metadata": _instance(_READ_USER),
     "users.current": _instance(_READ_USER),
+    "users.rename_current": _instance(_WRITE),
+    "users.index": _instance(_READ_USER),
+    "users.show": _instance(_READ_USER),
+    "users.create": _administrator(_WRITE),
+    "users.change": _administrator(_WRITE),
+    "users.block": _administrator(_WRITE),
+    "users.unblock": _administrator(_WRITE),
     # Their own; administrators those of all.
     "users.export": _instance(_READ),
     "users.delete": _administrator(_WRITE),

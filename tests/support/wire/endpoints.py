@@ -85,6 +85,19 @@ TOKENS = (
     "last_used_before",
 )
 NEW_TOKEN = ("name", "scopes", "scopes[]", "expires_at", "description", "access_level")
+USERS = (
+    *PAGES,
+    "username",
+    "search",
+    "active",
+    "blocked",
+    "humans",
+    "without_project_bots",
+    "created_after",
+    "created_before",
+    "admins",
+    "two_factor",
+)
 ALERTS = (
     *PAGES,
     "status",
@@ -143,6 +156,18 @@ ENDPOINTS = (
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
     Endpoint("api_v4.users.current", "GET", "/api/v4/user"),
+    Endpoint("api_v4.users.rename_current", "PUT", "/api/v4/user", ("name",)),
+    Endpoint("api_v4.users.index", "GET", "/api/v4/users", USERS),
+    Endpoint("api_v4.users.show", "GET", "/api/v4/users/{id}"),
+    Endpoint(
+        "api_v4.users.create",
+        "POST",
+        "/api/v4/users",
+        ("username", "email", "name", "password", "force_random_password", "admin"),
+    ),
+    Endpoint("api_v4.users.change", "PUT", "/api/v4/users/{id}", ("name", "email", "admin")),
+    Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
+    Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
     Endpoint(
         "api_v4.users.delete",

@@ -18,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    RootModel,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -210,6 +211,12 @@ class Resource(BaseModel):
     """What a response is made of."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class Done(RootModel[Literal[True]]):
+    """`true`, which clients written for GitLab wait for after some actions."""
+
+    model_config = ConfigDict(frozen=True)
 
 
 class SecretResource(Resource):
