@@ -9,6 +9,7 @@ from models.audit_seal import AuditKey, AuditSeal
 from models.audit_stream import AuditStream, AuditStreamEntry
 from models.authorization import Authorization, Consent
 from models.base import Base
+from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
@@ -44,8 +45,10 @@ __all__ = [
     "Authorization",
     "Base",
     "Bot",
+    "CommitStatus",
     "Consent",
     "Delivery",
+    "Deployment",
     "DeviceAuthorization",
     "Environment",
     "Group",
@@ -61,8 +64,10 @@ __all__ = [
     "Passkey",
     "PersonalAccessToken",
     "Project",
+    "ProjectRelease",
     "PushedRequest",
     "RecoveryCode",
+    "ReleaseLink",
     "SchemaSupport",
     "SecretKeyUse",
     "SeenProof",
