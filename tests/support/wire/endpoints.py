@@ -110,6 +110,12 @@ ALERTS = (
 )
 
 
+EVENTS = (
+    *("entity_type", "entity_id", "event_name", "author_id", "author", "target", "ip_address"),
+    *("created_after", "created_before"),
+)
+
+
 class Endpoint(NamedTuple):
     """What can be asked, and by which parameters."""
 
@@ -227,8 +233,9 @@ ENDPOINTS = (
         "api_v4.audit_events.index",
         "GET",
         EVENTS_AT,
-        (*PAGES, "entity_type", "entity_id", "created_after", "created_before"),
+        (*PAGES, *EVENTS),
     ),
+    Endpoint("api_v4.audit_events.download", "GET", f"{EVENTS_AT}/export.csv", EVENTS),
     Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
     Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
     Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),
