@@ -15,6 +15,7 @@ from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.intake import intake
 from blueprints.api_description import api_description
 from blueprints.api_v4 import api_v4
+from blueprints.api_viewer import api_viewer
 from blueprints.applications import applications
 from blueprints.git import git
 from blueprints.health import health
@@ -45,6 +46,7 @@ BLUEPRINTS = (
     # Pages
     home,  # /  /groups
     help_pages,  # /help/errors
+    api_viewer,  # /help/api…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}
