@@ -21,6 +21,13 @@ from models.mail import Mail
 from models.member import Invitation, Member
 from models.namespace import Group, Project
 from models.pushed_request import PushedRequest, SeenProof
+from models.registry import (
+    RegistryKey,
+    RegistryManifest,
+    RegistryRemoval,
+    RegistryRepository,
+    RegistryTag,
+)
 from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.signing_key import SigningKey
 from models.token import AccessToken, PersonalAccessToken
@@ -67,6 +74,11 @@ __all__ = [
     "ProjectRelease",
     "PushedRequest",
     "RecoveryCode",
+    "RegistryKey",
+    "RegistryManifest",
+    "RegistryRemoval",
+    "RegistryRepository",
+    "RegistryTag",
     "ReleaseLink",
     "SchemaSupport",
     "SecretKeyUse",

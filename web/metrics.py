@@ -1,6 +1,6 @@
 """Prometheus metrics, aggregated over all web processes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -35,6 +35,11 @@ _TRANSFERS = Counter(
     "gatebell_git_transfers_total",
     "Requests of Git by service and outcome: done, failed, timed out, bad body, cut off.",
     ("service", "outcome"),
+)
+_REGISTRY_EVENTS = Counter(
+    "gatebell_registry_events_total",
+    "Events of the container registry: stored, ignored, or of an unknown_project.",
+    ("outcome",),
 )
 
 #: Methods with a label of their own; all others count as "other".
@@ -108,6 +113,13 @@ def count_git_transfer(service: str, outcome: str) -> None:
     """Count a request of Git when it has ended."""
     if _Counting.is_on:
         _TRANSFERS.labels(service, outcome).inc()
+
+
+def count_registry_events(outcomes: Mapping[str, int]) -> None:
+    """Count events of the container registry by outcome."""
+    for outcome, count in outcomes.items():
+        if _Counting.is_on and count:
+            _REGISTRY_EVENTS.labels(outcome).inc(count)
 
 
 def current_metrics(

@@ -9,6 +9,7 @@ from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
+from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.users import users
@@ -41,6 +42,7 @@ api_v4.register_blueprint(applications)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(environments)
+api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)
 api_v4.register_blueprint(alert_activity)
 api_v4.register_blueprint(deployments)

@@ -155,4 +155,12 @@ PERMISSIONS: Mapping[str, Permission] = {
     "releases.create_link": _project(_WRITE, Role.DEVELOPER),
     "releases.edit_link": _project(_WRITE, Role.DEVELOPER),
     "releases.delete_link": _project(_WRITE, Role.DEVELOPER),
+    "registry_repositories.index": _project(_READ, Role.REPORTER),
+    "registry_repositories.index_of_group": _group(_READ, Role.REPORTER),
+    "registry_repositories.show": _instance(_READ),
+    "registry_repositories.delete": _project(_WRITE, Role.MAINTAINER),
+    "registry_repositories.tags": _project(_READ, Role.REPORTER),
+    "registry_repositories.tag": _project(_READ, Role.REPORTER),
+    "registry_repositories.delete_tag": _project(_WRITE, Role.MAINTAINER),
+    "registry_repositories.delete_tags": _project(_WRITE, Role.MAINTAINER),
 }

@@ -150,6 +150,18 @@ def base_url() -> Kind[str]:
     )
 
 
+def origin() -> Kind[str]:
+    """Allow an http(s) URL of a host, and cut its trailing slash."""
+
+    def read(text: str) -> str:
+        url = base_url().read(text)
+        if urlsplit(url).path:
+            raise ValueError(text)
+        return url
+
+    return Kind(read, "an http or https URL with a host and perhaps a port, and nothing else")
+
+
 def directory() -> Kind[Path]:
     """Allow a path, and make it absolute."""
     return Kind(_absolute, "the path of a directory")

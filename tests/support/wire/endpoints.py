@@ -130,6 +130,7 @@ APPLICATIONS_AT = "/api/v4/applications"
 RESOURCE_TOKENS_AT = "/api/v4/{namespace}/access_tokens"
 ENVIRONMENTS_AT = "/api/v4/{project}/environments"
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
+REGISTRY_AT = "/api/v4/{project}/registry/repositories"
 EVENTS_AT = "/api/v4/audit_events"
 ENDPOINTS = (
     Endpoint("authorize.consent", "GET", "/oauth/authorize", AUTHORIZE),
@@ -258,4 +259,43 @@ ENDPOINTS = (
     Endpoint("api_v4.alert_activity.create_note", "POST", f"{ALERTS_AT}/{{id}}/notes", ("body",)),
     Endpoint("api_v4.alert_activity.index", "GET", f"{ALERTS_AT}/{{id}}/activity", PAGES),
     Endpoint("api_v4.alert_activity.occurrences", "GET", f"{ALERTS_AT}/{{id}}/occurrences", PAGES),
+    Endpoint(
+        "api_v4.registry_repositories.index", "GET", REGISTRY_AT, (*PAGES, "tags", "tags_count")
+    ),
+    Endpoint(
+        "api_v4.registry_repositories.index_of_group",
+        "GET",
+        "/api/v4/groups/{id}/registry/repositories",
+        (*PAGES, "tags", "tags_count"),
+    ),
+    Endpoint(
+        "api_v4.registry_repositories.show",
+        "GET",
+        "/api/v4/registry/repositories/{id}",
+        ("tags", "tags_count"),
+    ),
+    Endpoint("api_v4.registry_repositories.delete", "DELETE", f"{REGISTRY_AT}/{{id}}"),
+    Endpoint("api_v4.registry_repositories.tags", "GET", f"{REGISTRY_AT}/{{id}}/tags", PAGES),
+    Endpoint("api_v4.registry_repositories.tag", "GET", f"{REGISTRY_AT}/{{id}}/tags/v1"),
+    Endpoint("api_v4.registry_repositories.delete_tag", "DELETE", f"{REGISTRY_AT}/{{id}}/tags/v1"),
+    Endpoint(
+        "api_v4.registry_repositories.delete_tags",
+        "DELETE",
+        f"{REGISTRY_AT}/{{id}}/tags",
+        ("name_regex_delete", "name_regex", "name_regex_keep", "keep_n", "older_than"),
+    ),
+    Endpoint(
+        "registry_tokens.issue",
+        "GET",
+        "/jwt/auth",
+        ("service", "scope", "account", "client_id", "offline_token"),
+    ),
+    Endpoint(
+        "registry_tokens.issue_for_form",
+        "POST",
+        "/jwt/auth",
+        ("grant_type", "service", "scope", "username", "password", "client_id", "access_type"),
+    ),
+    Endpoint("registry_tokens.certificates", "GET", "/jwt/certificates"),
+    Endpoint("registry_notifications.receive", "POST", "/api/v4/container_registry_event/events"),
 )
