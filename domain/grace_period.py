@@ -1,6 +1,6 @@
 """The grace period of a replaced credential."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 
 
@@ -18,6 +18,10 @@ class GracePeriod(Enum):
         self.key = key
         self.words = words
         self.length = length
+
+    def until(self, now: datetime) -> datetime | None:
+        """Return when it ends, or None if there is none."""
+        return now + self.length if self.length else None
 
     @classmethod
     def of(cls, key: str) -> "GracePeriod":

@@ -5,7 +5,11 @@ from wtforms.validators import InputRequired, Length, ValidationError
 
 from domain.accounts.names import LONGEST_NAME
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.integrations.integrations import LONGEST_URL, IntegrationDetails
+from domain.alerts.integrations.integrations import (
+    LONGEST_URL,
+    IntegrationDetails,
+    IntegrationEdit,
+)
 from domain.grace_period import GracePeriod
 from domain.text_links import is_web_url
 from forms.base import Form, without_edges
@@ -41,6 +45,13 @@ class IntegrationForm(Form):
         """The posted settings."""
         return IntegrationDetails(
             name=self.name.data or "", active=self.active.data, api_url=self.api_url.data or None
+        )
+
+    @property
+    def edit(self) -> IntegrationEdit:
+        """The posted settings as a change of all of them."""
+        return IntegrationEdit(
+            name=self.name.data or "", active=self.active.data, api_url=self.api_url.data or ""
         )
 
 

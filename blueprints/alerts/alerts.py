@@ -24,11 +24,11 @@ from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access.marks import get_current_user, project_member
 from web.alerts.files import alert_file
+from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query
-from web.pages.namespaces import integration_context
 from web.services import now, reading, settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")

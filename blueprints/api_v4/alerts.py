@@ -25,7 +25,7 @@ from web.api.schemas.alerts import (
     AlertDetail,
     AlertExportQuery,
     AlertQuery,
-    StatusBody,
+    AlertStatusBody,
     StatusReport,
 )
 from web.extensions import db
@@ -85,8 +85,8 @@ def change(project: ProjectView, iid: int, body: AlertBody, actor: Actor) -> Ale
 
 
 @alerts.put("/status")
-@operation("alerts.change_several", body=StatusBody, returns=StatusReport)
-def change_several(project: ProjectView, body: StatusBody, actor: Actor) -> StatusReport:
+@operation("alerts.change_several", body=AlertStatusBody, returns=StatusReport)
+def change_several(project: ProjectView, body: AlertStatusBody, actor: Actor) -> StatusReport:
     """Change the status of several alerts, by their numbers or by the filters of the list."""
     change, session = StatusChange(status=body.status, by=actor), db.session()
     if (body.iids is None) == (body.filter is None):

@@ -13,9 +13,9 @@ from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
+from web.alerts.integration_context import integration_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.namespaces import integration_of
 from web.services import now, services
 
 integration_keys = PageBlueprint(
@@ -57,7 +57,7 @@ def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
     domain.reset_key(
         integration.id,
         seen=form.seen.data or "",
-        grace_period=form.chosen,
+        previous_until=form.chosen.until(now()),
         session=db.session(),
         keyring=services().keyring,
         now=now(),

@@ -14,9 +14,9 @@ from domain.projects.views import ProjectView
 from forms.integration import NewIntegrationForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
+from web.alerts.integration_context import integration_context, integration_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.namespaces import integration_context, integration_of
 from web.services import now, services
 
 integrations = PageBlueprint(

@@ -25,9 +25,9 @@ from forms.integration import IntegrationForm
 from forms.mapping import MappingForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
+from web.alerts.integration_context import integration_context, integration_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.namespaces import integration_context, integration_of
 from web.services import now, reading
 
 integration_settings = PageBlueprint(
@@ -62,7 +62,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         return _page(project, integration, form, _editor_of(integration))
     try:
         domain.change_integration(
-            integration_id, form.details, project_id=project.id, session=db.session()
+            integration_id, form.edit, project_id=project.id, session=db.session()
         )
     except InvalidError as error:
         form.object_to(error.field, str(error))

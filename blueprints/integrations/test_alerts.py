@@ -4,21 +4,18 @@ from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.snippets import example_body
-from domain.alerts.integrations.test_alerts import TestAlertResult, dry_run, send_test_alert
+from domain.alerts.integrations.test_alerts import TestAlertResult
 from domain.alerts.reading.parse_warnings import parse_warnings_on
-from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
-from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.errors import DomainError, NotFoundError
+from domain.errors import DomainError
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
-from web.access.marks import project_member
-from web.alerts.page_deliveries import page_delivery
+from web.access.marks import get_current_user, project_member
+from web.alerts.integration_context import integration_of
+from web.alerts.user_deliveries import dry_run, receiving_type, send_test
 from web.http.endpoints import PageBlueprint
-from web.pages.namespaces import integration_of
-from web.services import now, reading, services, settings
+from web.services import now
 
 test_alerts = PageBlueprint(
     "test_alerts",
@@ -35,42 +32,16 @@ _MOST_REASONS = 5
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
     integration = integration_of(project, integration_id)
-    form = TestAlertForm(payload=example_body(_receiving_type(integration), now=now()))
+    form = TestAlertForm(payload=example_body(receiving_type(integration), now=now()))
     if not form.validate_on_submit():
         return _page(project, integration, form)
-    do = _dry_run if request.form.get("do") == "dry_run" else _send
+    do = dry_run if request.form.get("do") == "dry_run" else send_test
     try:
-        result = do(integration, form.body)
+        result = do(integration, form.body, sender=get_current_user().username)
     except DomainError as error:
         form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
         return _page(project, integration, form)
     return _page(project, integration, form, result)
-
-
-def _receiving_type(integration: IntegrationView) -> IntegrationType:
-    if integration.type is IntegrationType.EXTERNAL:
-        raise NotFoundError("A link to an on-call tool receives no alerts.")
-    return integration.type
-
-
-def _send(integration: IntegrationView, body: bytes) -> TestAlertResult:
-    if not integration.active:
-        message = "This integration is off; turn it on under “Configure” first."
-        raise DisabledReceiverError(message)
-    delivery = _inbound_delivery(integration, body)
-    return send_test_alert(delivery, connection=services().connections, reading=reading())
-
-
-def _dry_run(integration: IntegrationView, body: bytes) -> TestAlertResult:
-    delivery = _inbound_delivery(integration, body)
-    return dry_run(delivery, connection=services().connections, reading=reading())
-
-
-def _inbound_delivery(integration: IntegrationView, body: bytes) -> InboundDelivery:
-    limit = settings().alert_body_limit_bytes
-    if len(body) > limit:
-        raise BodyTooLargeError(f"The payload is larger than {limit} bytes.")
-    return page_delivery(integration, body, is_test=True)
 
 
 def _page(

@@ -16,11 +16,11 @@ from domain.projects.creation import change_visibility, create_project, make_own
 from domain.projects.views import ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
+from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
-from web.pages.namespaces import integration_context
 from web.services import now
 
 projects = PageBlueprint("projects", __name__)

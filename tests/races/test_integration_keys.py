@@ -9,7 +9,7 @@ from threading import Barrier
 
 import pytest
 
-from domain.alerts.integrations.integrations import IntegrationDetails, change_integration
+from domain.alerts.integrations.integrations import IntegrationEdit, change_integration
 from domain.alerts.integrations.keys import keys_of, reset_key
 from domain.errors import ConflictError, InvalidError
 from domain.grace_period import GracePeriod
@@ -47,7 +47,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
                 reset_key(
                     endpoint.id,
                     seen=seen,
-                    grace_period=GracePeriod.DAY,
+                    previous_until=GracePeriod.DAY.until(now()),
                     session=session,
                     keyring=keyring,
                     now=now(),
@@ -66,7 +66,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
 
 @pytest.mark.spec("H11")
 def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGatebell) -> None:
-    details = IntegrationDetails(name="On", active=True, api_url="https://pager.example")
+    details = IntegrationEdit(name="On", active=True, api_url="https://pager.example")
 
     def turn_on(integration_id: int) -> str:
         try:

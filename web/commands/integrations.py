@@ -11,10 +11,10 @@ from domain.alerts.integrations.integrations import PLACEHOLDER_API_URL, Integra
 from domain.audit.events import Event, EventKind
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
+from web.alerts.integration_context import integration_context
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
-from web.pages.namespaces import integration_context
 from web.services import now, services
 
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import wraps
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from flask import Blueprint, Flask, current_app, request
 from werkzeug.routing import Rule
@@ -37,8 +37,6 @@ class ErrorFormat(Enum):
     OAUTH = "oauth"
     #: A sentence, which Git shows.
     TEXT = "text"
-    #: Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
-    REGISTRY = "registry"
 
 
 #: How URLs of interfaces begin, besides those of their views.
@@ -87,7 +85,7 @@ class Mark:
     guard: Guard | None = None
     refinement: Refinement = field(default_factory=Refinement)
 
-    def but(self, **refinement: Unpack[Refinement]) -> "Mark":
+    def but(self, **refinement: Unpack[Refinement]) -> Self:
         """Return this mark for a view that differs from its blueprint."""
         return replace(self, refinement={**self.refinement, **refinement})
 

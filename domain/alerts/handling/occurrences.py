@@ -9,9 +9,11 @@ from sqlalchemy.orm import Session
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import Page, parse_id
 from domain.errors import QueryError
-from models import Delivery, Occurrence
+from models import Alert, Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
+#: The most alerts that are named for one delivery; a webhook may have thousands.
+MOST_TOUCHED = 200
 #: The id of a delivery, and the index of an item in it.
 Position = tuple[int, int]
 
@@ -29,6 +31,39 @@ class OccurrenceView:
     delivery_id: int
     #: None if the integration was deleted.
     integration_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TouchedAlert:
+    """An alert that an item of a delivery opened or changed."""
+
+    iid: int
+    #: Its present title.
+    title: str
+    action: Action
+    #: Position among the items of the delivery, from 1.
+    item: int
+
+
+def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
+    """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
+    rows = session.execute(
+        select(Occurrence, Alert.iid, Alert.title)
+        .join(Alert, Alert.id == Occurrence.alert_id)
+        .where(Occurrence.delivery_id == delivery_id)
+        .order_by(Occurrence.item_index, Alert.id)
+        .limit(MOST_TOUCHED)
+    )
+    return tuple(
+        TouchedAlert(
+            iid=row.iid, title=row.title, action=_action(row[0]), item=row[0].item_index + 1
+        )
+        for row in rows
+    )
+
+
+def _action(occurrence: Occurrence) -> Action:
+    return Action.LATE if occurrence.is_late else _ACTIONS[occurrence.action]
 
 
 def read_position(text: str | None) -> Position | None:
@@ -69,7 +104,7 @@ def list_occurrences(
         items=tuple(
             OccurrenceView(
                 received_at=row.received_at,
-                action=Action.LATE if row[0].is_late else _ACTIONS[row[0].action],
+                action=_action(row[0]),
                 sender=row.sender,
                 is_test=row.is_test,
                 item=row[0].item_index + 1,

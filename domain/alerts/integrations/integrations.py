@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import delete, select
+from sqlalchemy import Row, Select, delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.deliveries.log import outcome_of
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
+from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.randomness import random_hex
@@ -41,6 +43,24 @@ class IntegrationDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IntegrationEdit:
+    """New settings of an integration; None leaves one as it is."""
+
+    name: str | None = None
+    active: bool | None = None
+    #: An empty text for none.
+    api_url: str | None = None
+
+    def of(self, present: IntegrationDetails) -> IntegrationDetails:
+        """Return all settings after the edit."""
+        return IntegrationDetails(
+            name=present.name if self.name is None else self.name,
+            active=present.active if self.active is None else self.active,
+            api_url=present.api_url if self.api_url is None else self.api_url or None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntegrationView:
     """An integration with its URL and its latest delivery."""
 
@@ -62,6 +82,11 @@ class IntegrationView:
     #: Whether a mapping is stored. One that a later release wrote may be unreadable here: then
     #: `mapping` maps nothing.
     has_mapping: bool
+
+    @property
+    def details(self) -> IntegrationDetails:
+        """The settings that a maintainer chooses."""
+        return IntegrationDetails(name=self.name, active=self.active, api_url=self.api_url)
 
     @property
     def type_label(self) -> str:
@@ -114,13 +139,13 @@ def create_integration(
     )
     session.add(integration)
     session.flush()  # to get the id
-    return _view(integration, context, session=session), key.clear
+    return get_integration(integration.id, context, session=session), key.clear
 
 
 def change_integration(
-    integration_id: int, details: IntegrationDetails, *, project_id: int, session: Session
+    integration_id: int, edit: IntegrationEdit, *, project_id: int, session: Session
 ) -> None:
-    """Change name, API URL and whether it is active.
+    """Change name, API URL and whether it is active, of the settings that the lock finds.
 
     Raise InvalidError naming the field, or NotFoundError.
     """
@@ -128,7 +153,10 @@ def change_integration(
     integration = by_id.pop(integration_id, None)
     if integration is None:
         raise _not_found()
-    others = list(by_id.values())
+    present = IntegrationDetails(
+        name=integration.name, active=integration.active, api_url=integration.api_url
+    )
+    details, others = edit.of(present), list(by_id.values())
     integration_type = IntegrationType(integration.type)
     is_alone = not any(other.type == integration_type for other in others)
     name = _checked_name(details.name, integration_type, is_first=is_alone)
@@ -173,15 +201,10 @@ def _checked_name(name: str, integration_type: IntegrationType, *, is_first: boo
 def _check(
     integration_type: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
-    is_external = integration_type is IntegrationType.EXTERNAL
-    if integration_type in _URL_REQUIRED and not is_web_url(details.api_url):
-        raise InvalidError(_URL_REQUIRED[integration_type], field="api_url")
-    if len(details.api_url or "") > LONGEST_URL:
-        message = f"A URL may have at most {LONGEST_URL} characters."
-        raise InvalidError(message, field="api_url")
+    _check_url(integration_type, details.api_url)
     if not details.active:
         return
-    if is_external and active_others:
+    if integration_type is IntegrationType.EXTERNAL and active_others:
         message = (
             "No other integration can be active while the link to an on-call tool is: "
             f"turn off “{active_others[0].name}” first."
@@ -190,6 +213,19 @@ def _check(
     if any(other.type == IntegrationType.EXTERNAL for other in active_others):
         message = "The link to an external on-call tool is active; turn it off first."
         raise InvalidError(message, field="active")
+
+
+def _check_url(integration_type: IntegrationType, url: str | None) -> None:
+    if len(url or "") > LONGEST_URL:
+        message = f"A URL may have at most {LONGEST_URL} characters."
+        raise InvalidError(message, field="api_url")
+    if is_web_url(url):
+        return
+    if integration_type in _URL_REQUIRED:
+        raise InvalidError(_URL_REQUIRED[integration_type], field="api_url")
+    if url:
+        message = "A URL starts with https:// or http:// and names a host."
+        raise InvalidError(message, field="api_url")
 
 
 def remove_integration(integration_id: int, *, session: Session) -> None:
@@ -220,10 +256,11 @@ def get_integration(
     integration_id: int, context: IntegrationContext, *, session: Session
 ) -> IntegrationView:
     """Return an integration of the project, or raise NotFoundError."""
-    row = get_integration_row(integration_id, session=session)
-    if row.project_id != context.project_id:
+    one = _of_project(context).where(Integration.id == integration_id)
+    row = session.execute(one).first()
+    if row is None:
         raise _not_found()
-    return _view(row, context, session=session)
+    return _view(row, context)
 
 
 def get_integration_row(integration_id: int, *, session: Session) -> Integration:
@@ -245,15 +282,23 @@ def _receiving_url(integration: Integration, context: IntegrationContext) -> str
     return f"{context.base_url}/{quote(path)}"
 
 
-def _view(
-    integration: Integration, context: IntegrationContext, *, session: Session
-) -> IntegrationView:
-    last = session.execute(
-        select(Delivery.received_at, Delivery.status_code)
-        .where(Delivery.integration_id == integration.id)
-        .order_by(Delivery.id.desc())
-        .limit(1)
-    ).first()
+def _of_project(context: IntegrationContext) -> Select[*tuple[Any, ...]]:
+    """Return the statement for a project's integrations, each with its latest delivery."""
+    last = (
+        select(func.max(Delivery.id))
+        .where(Delivery.integration_id == Integration.id)
+        .correlate(Integration)
+        .scalar_subquery()
+    )
+    return (
+        select(Integration, Delivery.received_at, Delivery.status_code)
+        .outerjoin(Delivery, Delivery.id == last)
+        .where(Integration.project_id == context.project_id)
+    )
+
+
+def _view(row: Row[*tuple[Any, ...]], context: IntegrationContext) -> IntegrationView:
+    integration: Integration = row[0]
     return IntegrationView(
         id=integration.id,
         project_id=integration.project_id,
@@ -263,8 +308,8 @@ def _view(
         endpoint_identifier=integration.endpoint_identifier,
         url=_receiving_url(integration, context),
         created_at=integration.created_at,
-        last_delivery_at=last.received_at if last else None,
-        last_outcome=outcome_of(last.status_code) if last else None,
+        last_delivery_at=row.received_at,
+        last_outcome=None if row.status_code is None else outcome_of(row.status_code),
         api_url=integration.api_url,
         sample=integration.sample,
         mapping=stored_mapping(integration.mapping),
@@ -276,5 +321,17 @@ def list_integrations(
     context: IntegrationContext, *, session: Session
 ) -> tuple[IntegrationView, ...]:
     """Return a project's integrations, the oldest first."""
-    rows = _integrations(context.project_id, session=session)
-    return tuple(_view(row, context, session=session) for row in rows)
+    rows = session.execute(_of_project(context).order_by(Integration.id))
+    return tuple(_view(row, context) for row in rows)
+
+
+def numbered_integrations(
+    context: IntegrationContext, part: ListPart, *, session: Session
+) -> Listed[IntegrationView]:
+    """Return a part of a project's integrations."""
+    found = fetch_part(_of_project(context), {"id": Integration.id}, part, session=session)
+    return Listed(
+        items=tuple(_view(row, context) for row in found.items),
+        total=found.total,
+        next_cursor=found.next_cursor,
+    )

@@ -17,12 +17,13 @@ from domain.alerts.reading.mapping import (
     Path,
     SampleValue,
     read_path,
+    shown,
     stored_value,
     values_of,
     written,
 )
 from domain.alerts.reading.text import canonical_json
-from domain.errors import InvalidError
+from domain.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
 LARGEST_SAMPLE = 64 * 1024
@@ -114,6 +115,23 @@ def read_choices(chosen: Mapping[AlertField, Sequence[str]], sample: Sample) -> 
         if named:
             paths[field] = tuple(map(read_path, named))
     return FieldMapping(paths)
+
+
+def map_sample(given: Mapping[AlertField, Sequence[Path]], sample: Sample) -> FieldMapping:
+    """Return the mapping with these paths, the second of a field its fallback.
+
+    Raise InvalidParametersError with every path that is no value of the sample.
+    """
+    offered = {value.path for value in sample.values}
+    problems = [
+        InvalidValue(f"mapping.{field}", f"names {shown(path)}, which the sample does not have")
+        for field, paths in given.items()
+        for path in paths
+        if path not in offered
+    ]
+    if problems:
+        raise InvalidParametersError(problems)
+    return FieldMapping({field: tuple(dict.fromkeys(given[field])) for field in given})
 
 
 def save_mapping(

@@ -12,35 +12,35 @@ class ActivityQuery(KeysetQuery):
     """A list of what happened to an alert, the newest first."""
 
 
-class NoteBody(Body):
+class AlertNoteBody(Body):
     """A new note."""
 
     body: Text = Field(default="", description="Plain text; Markdown is kept as it is written.")
 
 
-class Author(Resource):
+class AlertAuthor(Resource):
     """A user who did something to an alert."""
 
     id: int | None = Field(description="Null if the account was deleted.")
     username: str
 
 
-class Note(Resource):
+class AlertNote(Resource):
     """A note that a user wrote about an alert."""
 
     id: int
     body: str
-    author: Author
+    author: AlertAuthor
     created_at: Time
 
     @classmethod
-    def of(cls, view: ActivityView) -> "Note":
+    def of(cls, view: ActivityView) -> "AlertNote":
         """Present a note."""
-        author = Author(id=view.user_id, username=view.user_name)
+        author = AlertAuthor(id=view.user_id, username=view.user_name)
         return cls(id=view.id, body=view.text, author=author, created_at=view.created_at)
 
 
-class Change(Resource):
+class AlertChange(Resource):
     """A field of an alert before and after a report; null for no value."""
 
     field: str
@@ -48,38 +48,38 @@ class Change(Resource):
     new: str | None
 
     @classmethod
-    def of(cls, change: FieldChange) -> "Change":
+    def of(cls, change: FieldChange) -> "AlertChange":
         """Present a change."""
         return cls(field=change.field.replace(" ", "_"), old=change.old, new=change.new)
 
 
-class Entry(Resource):
+class AlertActivity(Resource):
     """An entry of the activity of an alert."""
 
     id: int
     kind: NoteKind
-    author: Author | None = Field(description="Null for a change by a report.")
+    author: AlertAuthor | None = Field(description="Null for a change by a report.")
     text: str = Field(
         description="The note, the new status, or the new assignee, empty for nobody."
     )
-    changes: tuple[Change, ...] = Field(description="Fields that a report changed.")
+    changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
     created_at: Time
 
     @classmethod
-    def of(cls, view: ActivityView) -> "Entry":
+    def of(cls, view: ActivityView) -> "AlertActivity":
         """Present an entry."""
         is_report = view.kind is NoteKind.CHANGE
         return cls(
             id=view.id,
             kind=view.kind,
-            author=None if is_report else Author(id=view.user_id, username=view.user_name),
+            author=None if is_report else AlertAuthor(id=view.user_id, username=view.user_name),
             text=view.text,
-            changes=tuple(map(Change.of, view.changes)),
+            changes=tuple(map(AlertChange.of, view.changes)),
             created_at=view.created_at,
         )
 
 
-class Occurrence(Resource):
+class AlertOccurrence(Resource):
     """A report of an alert: an item of a delivery."""
 
     received_at: Time
@@ -91,6 +91,6 @@ class Occurrence(Resource):
     integration_id: int | None = Field(description="Null if the integration was deleted.")
 
     @classmethod
-    def of(cls, view: OccurrenceView) -> "Occurrence":
+    def of(cls, view: OccurrenceView) -> "AlertOccurrence":
         """Present a report."""
         return cls.model_validate(view)

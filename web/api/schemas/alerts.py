@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from domain.alerts.handling.alert_detail import AlertDetail as DetailView
 from domain.alerts.handling.status import MOST_AT_ONCE, StatusChangeResult
@@ -13,7 +13,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH
 from domain.database.paging import LARGEST_ID
-from web.api.schemas.base import Body, KeysetQuery, Numbers, Query, Resource, Text, Time
+from web.api.schemas.base import Body, KeysetQuery, Numbers, Query, Resource, Text, Time, one_of
 
 _LONGEST_NAME = 255
 
@@ -23,13 +23,8 @@ _Search = Annotated[str, AfterValidator(storable), Field(max_length=LONGEST_SEAR
 _RowId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 
 
-def _described(*words: str) -> WithJsonSchema:
-    """Name the words that a text of a response can be, which it is not checked against."""
-    return WithJsonSchema({"type": "string", "enum": list(words)})
-
-
-_Severity = Annotated[str, _described(*Severity)]
-_Status = Annotated[str, _described(*STATUSES)]
+_Severity = Annotated[str, one_of(*Severity)]
+_Status = Annotated[str, one_of(*STATUSES)]
 
 
 class AlertFilters(Query):
@@ -95,7 +90,7 @@ class AlertBody(Body):
     )
 
 
-class StatusBody(Body):
+class AlertStatusBody(Body):
     """A status for several alerts: those with these numbers, or those that a filter matches."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
@@ -155,7 +150,7 @@ class Alert(Resource):
         )
 
 
-class Grouping(Resource):
+class AlertGrouping(Resource):
     """Why reports are grouped into an alert."""
 
     sentence: str
@@ -172,7 +167,7 @@ class AlertDetail(Alert):
     y_label: str | None
     generator_url: str | None = Field(description="The URL of the graph.")
     severity_reason: str = Field(description="Why the alert has its severity.")
-    grouping: Grouping
+    grouping: AlertGrouping
     integration_id: int | None
     received_at: Time | None = Field(description="When the report came whose words are shown.")
     details: dict[str, str] = Field(description="Every field of the payload by its dotted path.")
@@ -189,14 +184,16 @@ class AlertDetail(Alert):
             y_label=view.y_label,
             generator_url=view.generator_url,
             severity_reason=view.severity_reason,
-            grouping=Grouping(sentence=view.grouping.sentence, fields=dict(view.grouping.fields)),
+            grouping=AlertGrouping(
+                sentence=view.grouping.sentence, fields=dict(view.grouping.fields)
+            ),
             integration_id=view.integration_id,
             received_at=view.received_at,
             details=dict(view.payload_fields),
         )
 
 
-class Conflict(Resource):
+class StatusConflict(Resource):
     """An alert that was left as it is: another open one has its fingerprint."""
 
     iid: int
@@ -209,13 +206,13 @@ class StatusReport(Resource):
     status: _Status
     changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
     unchanged: tuple[int, ...] = Field(description="Those that had the status before.")
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[StatusConflict, ...]
     not_found: tuple[int, ...] = Field(description="Given numbers that no alert has.")
     next_cursor: str | None = Field(description="With a filter: leads to the alerts that follow.")
 
     @classmethod
     def of(
-        cls, body: StatusBody, result: StatusChangeResult, next_cursor: str | None = None
+        cls, body: AlertStatusBody, result: StatusChangeResult, next_cursor: str | None = None
     ) -> "StatusReport":
         """Present the result of a change."""
         unchanged, conflicts = set(result.unchanged), dict(result.conflicts)
@@ -224,7 +221,9 @@ class StatusReport(Resource):
             status=body.status,
             changed=tuple(iid for iid in result.done if iid not in unchanged),
             unchanged=result.unchanged,
-            conflicts=tuple(Conflict(iid=iid, title=title) for iid, title in result.conflicts),
+            conflicts=tuple(
+                StatusConflict(iid=iid, title=title) for iid, title in result.conflicts
+            ),
             not_found=tuple(iid for iid in dict.fromkeys(body.iids or ()) if iid not in found),
             next_cursor=next_cursor,
         )

@@ -1,11 +1,9 @@
 """Environments of a project."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from domain.alerts.environments import EnvironmentView
-from web.api.schemas.base import Body, OffsetQuery, Resource, Search, Text, Time, WebUrl
+from web.api.schemas.base import Body, OffsetQuery, Resource, Search, Text, Time
 
 
 class EnvironmentQuery(OffsetQuery):
@@ -21,13 +19,6 @@ class EnvironmentBody(Body):
     """A new environment."""
 
     name: Text = ""
-    external_url: Annotated[WebUrl, Field(max_length=2048)] = ""
-
-
-class EnvironmentChange(Body):
-    """What changes in an environment."""
-
-    external_url: Annotated[WebUrl, Field(max_length=2048)] = Field(description="Empty for none.")
 
 
 class Environment(Resource):
@@ -47,7 +38,7 @@ class Environment(Resource):
             id=view.id,
             name=view.name,
             slug=view.slug,
-            external_url=view.external_url,
+            external_url=None,
             state="available",
             created_at=view.created_at,
         )

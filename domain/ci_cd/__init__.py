@@ -1,1 +1,0 @@
-"""What external CI reports of a project: deployments, statuses of commits, releases."""

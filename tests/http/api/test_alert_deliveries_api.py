@@ -1,0 +1,121 @@
+"""Deliveries through the API: listed, shown with their bodies, and sent again."""
+
+import json
+
+import pytest
+
+from tests.support.accounts.people import alice
+from tests.support.alerts.scripts import Script, script_of
+from tests.support.alerts.senders import Endpoint, captured, connect
+from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def script(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
+    at = f"alert_management_integrations/{endpoint.id}/deliveries"
+    return script_of(gatebell, endpoint.project, at)
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J5")
+def test_a_delivery_is_shown_with_its_body_and_what_became_of_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    body = captured("13_mixed_group_one_resolved_two_firing.json")
+    assert endpoint.post(body).status_code == 200
+    worker = script(gatebell, endpoint)
+    (listed,) = worker.get()
+
+    shown = worker.get(f"/{listed['id']}")
+
+    assert listed.items() <= shown.items()
+    assert "body" not in listed
+    assert (listed["outcome"], listed["status_code"], listed["size"]) == (
+        "accepted",
+        200,
+        len(body),
+    )
+    assert json.loads(shown["body"]) == json.loads(body)
+    alerts = alerts_of(gatebell, endpoint.project)
+    assert [(each["iid"], each["item"], each["action"]) for each in shown["alerts"]] == [
+        (1, 1, "stored as resolved"),
+        (2, 2, "opened"),
+        (3, 3, "opened"),
+    ]
+    assert [each["title"] for each in shown["alerts"]] == [alert.title for alert in alerts]
+    assert shown["alerts"][0]["web_url"] == f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    exact = worker.send("GET", f"/{listed['id']}/body")
+    assert exact.content == body
+    assert exact.headers["Content-Type"] == "application/octet-stream"
+
+
+@pytest.mark.both_databases
+def test_the_list_has_the_filters_of_the_page(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.send()
+    endpoint.post(b"[")
+    endpoint.send(start_time="whenever")
+    integration = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    integration.post(f"/{endpoint.id}/test")
+    worker = script(gatebell, endpoint)
+    everything = [each["id"] for each in worker.get()]
+    assert len(everything) == 4
+
+    def found(**query: str) -> list[int]:
+        return [everything.index(each["id"]) for each in worker.get(params=query)]
+
+    assert found(show="tests") == [0]
+    assert found(show="warnings") == [1]
+    assert found(show="refused") == found(status="400") == [2]
+    assert found(show="accepted", status="200") == [0, 1, 3]
+    (refused,) = worker.get(params={"show": "refused"})
+    assert "not JSON" in refused["reason"]
+    assert worker.get(f"/{refused['id']}")["alerts"] == []
+    page = worker.send("GET", params={"per_page": 3})
+    assert f"cursor={everything[2]}" in page.links["next"]["url"]
+    assert found(cursor=str(everything[2])) == [3]
+    for query in ("show=remarks", "status=x", "status=99", "cursor=x", "page=2", "kind=a"):
+        answer = worker.send("GET", f"?{query}")
+        assert answer.status_code == 400, query
+
+
+@pytest.mark.both_databases
+def test_a_delivery_is_sent_again_as_a_new_one(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", fingerprint="x")
+    endpoint.post(b"[")
+    worker = script(gatebell, endpoint)
+    refused, first = (each["id"] for each in worker.get())
+
+    again = worker.send("POST", f"/{first}/resend")
+
+    assert again.status_code == 201
+    shown = again.json()
+    assert (shown["outcome"], shown["grouped"]) == ("accepted", 1)
+    assert shown["sender"] == alice(gatebell).username
+    assert f"first received as delivery {first}" in shown["parse_warnings"][0]
+    assert [(each["iid"], each["action"]) for each in shown["alerts"]] == [(1, "joined")]
+    assert alerts_of(gatebell, endpoint.project)[0].events == 2
+    still = worker.send("POST", f"/{refused}/resend")
+    assert (still.status_code, still.json()["outcome"]) == (201, "refused")
+    assert len(deliveries_of(gatebell, endpoint.project)) == 4
+    at = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    at.put(f"/{endpoint.id}", active=False)
+    off = worker.send("POST", f"/{first}/resend")
+    assert off.status_code == 403
+    assert len(deliveries_of(gatebell, endpoint.project)) == 4
+
+
+def test_a_delivery_without_a_body_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post(b"{}", Authorization="Bearer wrong")
+    worker = script(gatebell, endpoint)
+    (listed,) = worker.get()
+    assert listed["status_code"] == 401
+    assert worker.get(f"/{listed['id']}")["body"] is None
+    for method, path in (("GET", "body"), ("POST", "resend")):
+        answer = worker.send(method, f"/{listed['id']}/{path}")
+        assert answer.status_code == 404
+        assert "was not stored" in answer.json()["message"]
+    assert worker.send("GET", "/0").status_code == 404

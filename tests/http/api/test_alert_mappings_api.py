@@ -1,0 +1,135 @@
+"""Custom mappings through the API: previewed, saved and applied to deliveries."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.alerts.scripts import Script, script_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+SAMPLE: dict[str, Any] = {
+    "event": {"name": "Disk full", "level": "High", "text": ""},
+    "machines": [{"fqdn": "db-1"}, {"fqdn": "db-2"}],
+    "recovered_at": None,
+    "id": 17,
+}
+MAPPING: dict[str, list[list[str | int]]] = {
+    "title": [["event", "name"]],
+    "severity": [["event", "level"]],
+    "description": [["event", "text"], ["event", "name"]],
+    "hosts": [["machines", 0, "fqdn"]],
+    "end_time": [["recovered_at"]],
+    "fingerprint": [["id"]],
+}
+
+
+def script(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
+    at = f"alert_management_integrations/{endpoint.id}/mapping"
+    return script_of(gatebell, endpoint.project, at)
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("H8", "I18")
+def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script(gatebell, endpoint)
+    assert worker.get() == {"sample": None, "mapping": {}, "values": []}
+
+    saved = worker.put(sample=SAMPLE, mapping=MAPPING)
+
+    assert saved.status_code == 200, saved.text
+    assert saved.json() == worker.get()
+    assert saved.json()["mapping"] == MAPPING
+    value = next(each for each in saved.json()["values"] if each["path"] == ["event", "level"])
+    assert value == {
+        "path": ["event", "level"],
+        "label": "event.level",
+        "type": "string",
+        "example": "“High”",
+    }
+    endpoint.post_json(SAMPLE)
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.title, alert.description, alert.hosts) == ("Disk full", "Disk full", "db-1")
+    endpoint.post_json({**SAMPLE, "recovered_at": "2026-11-22T08:00:00Z"})
+    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+
+    assert worker.send("DELETE").status_code == 204
+    assert worker.get() == {"sample": None, "mapping": {}, "values": []}
+    endpoint.post_json(SAMPLE)
+    assert alerts_of(gatebell, endpoint.project)[-1].title == "New: Alert"
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("H8")
+def test_a_preview_says_what_a_mapping_would_read_and_saves_nothing(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post_json(SAMPLE)
+    worker = script(gatebell, endpoint)
+
+    seen = worker.post("/preview", sample=SAMPLE, mapping=MAPPING).json()
+
+    assert (seen["alert"]["title"], seen["alert"]["severity"]) == ("Disk full", "high")
+    assert seen["alert"]["fields"]["hosts"] == "db-1"
+    assert not seen["alert"]["is_over"]
+    (compared,) = seen["deliveries"]
+    assert seen["changed"] == 1
+    assert (compared["present"]["title"], compared["proposed"]["title"]) == (
+        "New: Alert",
+        "Disk full",
+    )
+    assert ["machines", 1, "fqdn"] in [each["path"] for each in seen["values"]]
+    assert worker.get()["sample"] is None
+
+
+@pytest.mark.spec("H8")
+def test_each_field_of_a_wrong_mapping_is_named(gatebell: LiveGatebell) -> None:
+    worker = script(gatebell, connect(gatebell))
+    wrong: dict[str, Any] = {
+        "title": [["event", "nothing"]],
+        "severity": [["machines", 2, "fqdn"], ["event", "level"]],
+        "hosts": [["machines", 0]],
+    }
+    refused = worker.put(sample=SAMPLE, mapping=wrong)
+    assert refused.status_code == 400
+    problems = {each["field"]: each["message"] for each in refused.json()["errors"]}
+    assert set(problems) == {"mapping.title", "mapping.severity", "mapping.hosts"}
+    assert "event.nothing" in problems["mapping.title"]
+    assert "machines[2].fqdn" in problems["mapping.severity"]
+    for given, words in (
+        ({"mapping": MAPPING}, "sample is missing"),
+        ({"sample": SAMPLE, "mapping": {"colour": [["id"]]}}, "must be one of title"),
+        ({"sample": SAMPLE, "mapping": {"title": []}}, "mapping.title has too few items"),
+        ({"sample": SAMPLE, "mapping": {"title": [[]]}}, "has too few items"),
+        ({"sample": SAMPLE, "mapping": {"title": [["id"]] * 3}}, "has too many items"),
+        ({"sample": SAMPLE, "mapping": {"title": [[None]]}}, "mapping.title"),
+        ({"sample": SAMPLE, "mapping": "x"}, "mapping must be an object"),
+        ({"sample": "{", "mapping": {}}, "not JSON"),
+        ({"sample": "[1]", "mapping": {}}, "is an array"),
+        ({"sample": {"x": "y" * 70_000}, "mapping": {}}, "at most 64 KiB"),
+    ):
+        for answer in (worker.put(**given), worker.post("/preview", **given)):
+            assert answer.status_code == 400, given
+            assert words in answer.json().get("error", answer.text), given
+    assert worker.get()["sample"] is None
+
+
+@pytest.mark.spec("H8")
+def test_a_new_sample_takes_a_new_mapping(gatebell: LiveGatebell) -> None:
+    worker = script(gatebell, connect(gatebell))
+    worker.put(sample=SAMPLE, mapping=MAPPING)
+    text = '{"name": "x", "big": 123456789012345678901234567890}'
+    assert worker.put(sample=text).json()["mapping"] == {}
+    assert worker.get()["sample"] == text
+
+
+def test_a_type_without_mapping_has_none(gatebell: LiveGatebell) -> None:
+    worker = script(gatebell, connect(gatebell, kind="prometheus"))
+    answer = worker.put(sample=SAMPLE, mapping={})
+    assert answer.status_code == 404
+    assert "type http" in answer.json()["message"]

@@ -1,1 +1,0 @@
-"""The container registry: the programs themselves, images, and what both send."""

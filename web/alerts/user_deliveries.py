@@ -1,0 +1,97 @@
+"""Deliveries that users send instead of a monitoring system: test alerts, and stored bodies again.
+
+Pages and the API share these steps. They store through the kept connections, so that views which
+call them write nothing themselves.
+"""
+
+from dataclasses import dataclass, replace
+
+from domain.alerts.deliveries.log import get_body
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations import test_alerts
+from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.test_alerts import TestAlertResult
+from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
+from domain.alerts.receiving.refusals import store_refusal
+from domain.alerts.storing.inbound_delivery import InboundDelivery
+from domain.clock import start_stopwatch
+from domain.errors import DomainError, NotFoundError
+from web.extensions import db
+from web.http.errors import status_of
+from web.services import now, reading, services, settings
+
+#: The length of the column.
+_LONGEST_SENDER = 64
+_IS_OFF = "This integration is off; turn it on first."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resent:
+    """A stored body that was sent again, as a new delivery."""
+
+    delivery_id: int
+    is_accepted: bool
+
+
+def receiving_type(integration: IntegrationView) -> IntegrationType:
+    """Return the type of an integration, or raise NotFoundError for one that receives nothing."""
+    if integration.type is IntegrationType.EXTERNAL:
+        raise NotFoundError("A link to an on-call tool receives no alerts.")
+    return integration.type
+
+
+def send_test(integration: IntegrationView, body: bytes, *, sender: str) -> TestAlertResult:
+    """Store a test alert and explain it; raise the errors of a receiver."""
+    if not integration.active:
+        raise DisabledReceiverError(_IS_OFF)
+    delivery = _test_delivery(integration, body, sender=sender)
+    return test_alerts.send_test_alert(
+        delivery, connection=services().connections, reading=reading()
+    )
+
+
+def dry_run(integration: IntegrationView, body: bytes, *, sender: str) -> TestAlertResult:
+    """Explain what a test alert would do, and store nothing; raise the errors of a receiver."""
+    delivery = _test_delivery(integration, body, sender=sender)
+    return test_alerts.dry_run(delivery, connection=services().connections, reading=reading())
+
+
+def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -> Resent:
+    """Store the body of a delivery as a new one, accepted or refused.
+
+    Raise NotFoundError if it is not stored, DisabledReceiverError if the integration is off.
+    """
+    if not integration.active or integration.type is IntegrationType.EXTERNAL:
+        raise DisabledReceiverError(_IS_OFF)
+    body = get_body(integration.id, delivery_id, session=db.session())
+    delivery, connection = _delivery(integration, body, sender=sender), services().connections
+    try:
+        result = test_alerts.send_again(
+            delivery, earlier_id=delivery_id, connection=connection, reading=reading()
+        )
+    except DomainError as error:
+        refused = store_refusal(delivery, status_of(error), error, connection=connection)
+        return Resent(delivery_id=refused, is_accepted=False)
+    return Resent(delivery_id=result.delivery_id, is_accepted=True)
+
+
+def _test_delivery(integration: IntegrationView, body: bytes, *, sender: str) -> InboundDelivery:
+    limit = settings().alert_body_limit_bytes
+    if len(body) > limit:
+        raise BodyTooLargeError(f"The payload is larger than {limit} bytes.")
+    return replace(_delivery(integration, body, sender=sender), is_test=True)
+
+
+def _delivery(integration: IntegrationView, body: bytes, *, sender: str) -> InboundDelivery:
+    """Return a delivery that is read with the integration's present mapping."""
+    return InboundDelivery(
+        project_id=integration.project_id,
+        integration_id=integration.id,
+        format=integration.type.value,
+        sender=sender[:_LONGEST_SENDER],
+        body=body,
+        size=len(body),
+        received_at=now(),
+        stopwatch=start_stopwatch(),
+        mapping=integration.mapping,
+    )
