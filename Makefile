@@ -21,6 +21,7 @@ run: $(VENV)/runtime ## Start the service: web server and background work, on em
 test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
+	@scripts/ensure-registry
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)

@@ -28,12 +28,14 @@ from web.server.shared_counters import (
     reserve_counters,
     shared_counters_path,
 )
+from web.server.tls import CertificateFilesError, open_certificate, serve_certificate
 from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
 
 _log = logging.getLogger("gatebell.settings")
 try:
     _settings = settings_from_environment()
-except SettingsError as error:
+    _certificate = open_certificate(_settings)
+except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error
 
 return_large_blocks()
@@ -53,6 +55,12 @@ keepalive = _settings.keep_alive_seconds
 # A process that does not even say that it is well for so long is replaced.
 timeout = 30
 graceful_timeout = _settings.graceful_timeout_seconds
+
+serve_certificate(_certificate)
+if _certificate is not None:
+    # gunicorn itself only takes from this that its URLs begin with https.
+    certfile, keyfile = str(_settings.tls_certificate), str(_settings.tls_key)
+    do_handshake_on_connect = True
 
 # Room for long addresses of authorization requests, and no more.
 limit_request_line = 8190

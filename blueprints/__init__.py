@@ -15,6 +15,7 @@ from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.intake import intake
 from blueprints.api_description import api_description
 from blueprints.api_v4 import api_v4
+from blueprints.api_viewer import api_viewer
 from blueprints.applications import applications
 from blueprints.git import git
 from blueprints.health import health
@@ -36,6 +37,8 @@ from blueprints.projects.environments import environments
 from blueprints.projects.groups import groups
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
+from blueprints.registry.notifications import registry_notifications
+from blueprints.registry.tokens import registry_tokens
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.users import users
@@ -45,6 +48,7 @@ BLUEPRINTS = (
     # Pages
     home,  # /  /groups
     help_pages,  # /help/errors
+    api_viewer,  # /help/api…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}
@@ -77,8 +81,10 @@ BLUEPRINTS = (
     metadata,  # /.well-known/…
     openid,  # /oauth/{userinfo,introspect,discovery/keys}  /-/jwks  /-/pictures/…
     intake,  # /<project>/alerts/notify…
+    registry_notifications,  # /api/v4/container_registry_event/events
     api_v4,  # /api/v4/…
     api_description,  # /api/openapi.json
+    registry_tokens,  # /jwt/…
     git,  # /<project>.git/…
     health,  # /healthz  /readyz  /metrics
 )

@@ -13,7 +13,8 @@ from web.api.schemas.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
-from web.readiness import clock_warning, readiness_problem
+from web.readiness import certificate_warning, clock_warning, readiness_problem
+from web.server.tls import served_certificate
 from web.services import settings
 
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
@@ -44,8 +45,9 @@ def readyz() -> Response:
     """Return 200 if requests can be served: the database responds and its schema is current."""
     missing = readiness_problem()
     if missing is None:
-        remark = clock_warning()
-        return jsonify(status="ok", database="ok", **({"clock": remark} if remark else {}))
+        remarks = {"clock": clock_warning(), "certificate": certificate_warning()}
+        said = {name: remark for name, remark in remarks.items() if remark}
+        return jsonify(status="ok", database="ok", **said)
     response = jsonify(status="unavailable", database=missing)
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
     response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
@@ -62,5 +64,10 @@ def metrics() -> Response:
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     if not expected and not is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
-    counted = current_metrics(worker_seen_at=worker_seen_at(), audit_streams=audit_stream_metrics())
+    certificate = served_certificate()
+    counted = current_metrics(
+        worker_seen_at=worker_seen_at(),
+        certificate_expires_at=certificate.expires_at if certificate else None,
+        audit_streams=audit_stream_metrics(),
+    )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -32,6 +32,7 @@ class CredentialType(StrEnum):
     SIGN_IN = "gbi-"
     PUSHED_REQUEST = "gbq-"
     REGISTRATION = "gbg-"
+    REGISTRY_NOTIFICATIONS = "gbn-"
 
 
 class UndecipherableError(Exception):

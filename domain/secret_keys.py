@@ -14,7 +14,15 @@ from domain.database.upsert import insert_into
 from domain.errors import DomainError
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs.hosts import SILENCE
-from models import AuditKey, AuditStream, Integration, SecretKeyUse, SigningKey, TotpDevice
+from models import (
+    AuditKey,
+    AuditStream,
+    Integration,
+    RegistryKey,
+    SecretKeyUse,
+    SigningKey,
+    TotpDevice,
+)
 
 #: The number of secrets of each kind that are tried.
 _SAMPLE = 20
@@ -97,6 +105,7 @@ def _encrypted(session: Session) -> Iterable[str]:
         select(TotpDevice.seed_ciphertext).order_by(TotpDevice.id.desc()),
         select(AuditKey.ciphertext),
         select(AuditStream.secret_ciphertext).order_by(AuditStream.id.desc()),
+        select(RegistryKey.private_ciphertext).order_by(RegistryKey.id.desc()),
     )
     for sample in samples:
         yield from session.scalars(sample.limit(_SAMPLE))

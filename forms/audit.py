@@ -1,15 +1,17 @@
 """The filter form of the audit log."""
 
 from datetime import UTC, date, datetime, time, timedelta
+from ipaddress import ip_address
 
 from flask import request
 from wtforms import SelectField, StringField
-from wtforms.validators import Length, Optional
+from wtforms.validators import Length, Optional, ValidationError
 
 from domain.audit.log import KINDS, EventFilter
 from forms.access_token import DayField
 from forms.base import Form, without_edges
 
+_LONGEST = Length(max=255, message="This has at most 255 characters.")
 _A_NAME = Length(max=255, message="A user name has at most 255 characters.")
 
 
@@ -19,6 +21,8 @@ class AuditFilterForm(Form):
     kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
     actor = StringField("Done by", filters=[without_edges], validators=[Optional(), _A_NAME])
     user = StringField("Account", filters=[without_edges], validators=[Optional(), _A_NAME])
+    target = StringField("About", filters=[without_edges], validators=[Optional(), _LONGEST])
+    address = StringField("IP address", filters=[without_edges], validators=[Optional()])
     since = DayField("From", validators=[Optional()])
     until = DayField("Until", validators=[Optional()])
 
@@ -26,15 +30,30 @@ class AuditFilterForm(Form):
         """Read the values from the query, without CSRF protection."""
         super().__init__(formdata=request.args, meta={"csrf": False})
 
+    def validate_address(self, field: StringField) -> None:
+        """Check that this is an IP address."""
+        try:
+            _as_stored(field.data or "")
+        except ValueError as error:
+            message = "Enter an IP address such as 192.0.2.1."
+            raise ValidationError(message) from error
+
     def wanted(self) -> EventFilter:
         """Return the filter; the last day is included."""
         return EventFilter(
             kind=self.kind.data or "",
             actor=self.actor.data or "",
             user=self.user.data or "",
+            target=self.target.data or "",
+            address=_as_stored(self.address.data or ""),
             since=_midnight(self.since.data),
             until=_midnight(self.until.data, timedelta(days=1)),
         )
+
+
+def _as_stored(address: str) -> str:
+    """Return an IP address in its one spelling; raise ValueError for another text."""
+    return str(ip_address(address)) if address else ""
 
 
 def _midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:

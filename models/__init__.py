@@ -9,6 +9,7 @@ from models.audit_seal import AuditKey, AuditSeal
 from models.audit_stream import AuditStream, AuditStreamEntry
 from models.authorization import Authorization, Consent
 from models.base import Base
+from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
@@ -20,6 +21,13 @@ from models.mail import Mail
 from models.member import Invitation, Member
 from models.namespace import Group, Project
 from models.pushed_request import PushedRequest, SeenProof
+from models.registry import (
+    RegistryKey,
+    RegistryManifest,
+    RegistryRemoval,
+    RegistryRepository,
+    RegistryTag,
+)
 from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.signing_key import SigningKey
 from models.token import AccessToken, PersonalAccessToken
@@ -44,8 +52,10 @@ __all__ = [
     "Authorization",
     "Base",
     "Bot",
+    "CommitStatus",
     "Consent",
     "Delivery",
+    "Deployment",
     "DeviceAuthorization",
     "Environment",
     "Group",
@@ -61,8 +71,15 @@ __all__ = [
     "Passkey",
     "PersonalAccessToken",
     "Project",
+    "ProjectRelease",
     "PushedRequest",
     "RecoveryCode",
+    "RegistryKey",
+    "RegistryManifest",
+    "RegistryRemoval",
+    "RegistryRepository",
+    "RegistryTag",
+    "ReleaseLink",
     "SchemaSupport",
     "SecretKeyUse",
     "SeenProof",

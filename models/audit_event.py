@@ -42,4 +42,6 @@ class AuditEvent(Base):
         Index("ix_audit_events_user_id_id", "user_id", "id"),
         Index("ix_audit_events_actor_id_id", "actor_id", "id"),
         Index("ix_audit_events_kind_id", "kind", "id"),
+        Index("ix_audit_events_subject_id", "subject", "id"),
+        Index("ix_audit_events_address_id", "address", "id"),
     )

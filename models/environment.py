@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -18,6 +18,8 @@ class Environment(Base):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
+    #: Where it runs.
+    external_url: Mapped[str | None] = mapped_column(Text)
     name_key: Mapped[str | None] = folded()
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)

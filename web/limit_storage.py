@@ -1,11 +1,14 @@
 """Where Flask-Limiter counts: in this process, or in the shared store of RATELIMIT_STORAGE_URI."""
 
+from pathlib import Path
+from ssl import TLSVersion
 from threading import Lock
 from typing import Any
 
 from limits.storage import Storage
 
 from domain.clock import system_clock
+from domain.encryption.outgoing import OUTGOING_SUITES
 
 _IN_MEMORY = "memory://"
 #: Timeout of a shared store in seconds.
@@ -81,13 +84,16 @@ class ProcessStorage(Storage):
             self._counts.pop(key, None)
 
 
-def storage_configuration(storage_uri: str) -> dict[str, Any]:
+def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None) -> dict[str, Any]:
     """Return Flask-Limiter's configuration of the store at RATELIMIT_STORAGE_URI."""
     if storage_uri == _IN_MEMORY:
         return {"RATELIMIT_STORAGE_URI": f"{ProcessStorage.STORAGE_SCHEME[0]}://"}
     return {
         "RATELIMIT_STORAGE_URI": storage_uri,
-        "RATELIMIT_STORAGE_OPTIONS": _timeouts(storage_uri),
+        "RATELIMIT_STORAGE_OPTIONS": {
+            **_timeouts(storage_uri),
+            **_tls_options(storage_uri, trusted_ca_file),
+        },
         # While the store is away each process counts for itself: wider limits, but limits. Of the
         # requests that find out together one falls back, and the others go uncounted.
         "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": True,
@@ -108,3 +114,15 @@ def _timeouts(storage_uri: str) -> dict[str, Any]:
     if scheme == "memcached":
         return {"timeout": _PATIENCE, "connect_timeout": _PATIENCE}
     return {}
+
+
+def _tls_options(storage_uri: str, trusted_ca_file: Path | None) -> dict[str, Any]:
+    """Return the options of redis-py for TLS 1.2 or higher without weak keys."""
+    if not storage_uri.startswith("rediss:"):
+        return {}
+    options: dict[str, Any] = {
+        "ssl_min_version": TLSVersion.TLSv1_2,
+        "ssl_ciphers": OUTGOING_SUITES,
+        "ssl_check_hostname": True,
+    }
+    return options | ({"ssl_ca_certs": str(trusted_ca_file)} if trusted_ca_file else {})

@@ -1,6 +1,6 @@
 """Prometheus metrics, aggregated over all web processes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -35,6 +35,11 @@ _TRANSFERS = Counter(
     "gatebell_git_transfers_total",
     "Requests of Git by service and outcome: done, failed, timed out, bad body, cut off.",
     ("service", "outcome"),
+)
+_REGISTRY_EVENTS = Counter(
+    "gatebell_registry_events_total",
+    "Events of the container registry: stored, ignored, or of an unknown_project.",
+    ("outcome",),
 )
 
 #: Methods with a label of their own; all others count as "other".
@@ -110,12 +115,23 @@ def count_git_transfer(service: str, outcome: str) -> None:
         _TRANSFERS.labels(service, outcome).inc()
 
 
+def count_registry_events(outcomes: Mapping[str, int]) -> None:
+    """Count events of the container registry by outcome."""
+    for outcome, count in outcomes.items():
+        if _Counting.is_on and count:
+            _REGISTRY_EVENTS.labels(outcome).inc(count)
+
+
 def current_metrics(
-    *, worker_seen_at: datetime | None, audit_streams: Sequence[AuditStreamMetrics] = ()
+    *,
+    worker_seen_at: datetime | None,
+    certificate_expires_at: datetime | None = None,
+    audit_streams: Sequence[AuditStreamMetrics] = (),
 ) -> bytes:
     """Return all metrics in the text format of Prometheus.
 
-    The last worker heartbeat and the destinations of the audit log are the database's.
+    The last worker heartbeat and the destinations of the audit log are the database's; the end of
+    the TLS certificate is this process's.
     """
     registry = CollectorRegistry()
     try:
@@ -123,23 +139,30 @@ def current_metrics(
         counted = generate_latest(registry)
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
-    stored = (_SeenWorker(worker_seen_at), _AuditStreams(audit_streams))
-    return counted + b"".join(generate_latest(each) for each in stored)
+    found = (_Times(worker_seen_at, certificate_expires_at), _AuditStreams(audit_streams))
+    return counted + b"".join(generate_latest(each) for each in found)
 
 
 @dataclass(frozen=True)
-class _SeenWorker(Collector):
-    """A collector that reads the last worker heartbeat from the database at each scrape."""
+class _Times(Collector):
+    """A collector of times that are found out at each scrape."""
 
-    seen_at: datetime | None
+    worker_seen_at: datetime | None
+    certificate_expires_at: datetime | None
 
     def collect(self) -> Iterator[Metric]:
-        """Return the time of the last worker heartbeat, if any."""
-        if self.seen_at is not None:
+        """Return the last worker heartbeat and the end of the TLS certificate, if any."""
+        if self.worker_seen_at is not None:
             yield GaugeMetricFamily(
                 "gatebell_worker_last_seen_timestamp_seconds",
                 "When a background worker was last heard of; each leaves the time once a minute.",
-                value=self.seen_at.timestamp(),
+                value=self.worker_seen_at.timestamp(),
+            )
+        if self.certificate_expires_at is not None:
+            yield GaugeMetricFamily(
+                "gatebell_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate expires that the web server shows.",
+                value=self.certificate_expires_at.timestamp(),
             )
 
 

@@ -10,6 +10,7 @@ from domain.secret_keys import missing_fingerprints
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import SchemaState, schema_state
 from web.extensions import db
+from web.server.tls import served_certificate
 from web.services import now, services
 
 _log = logging.getLogger("gatebell.readiness")
@@ -60,3 +61,9 @@ def clock_warning() -> str | None:
     except SQLAlchemyError:
         return None
     return in_words(lead) if lead is not None and is_too_much(lead) else None
+
+
+def certificate_warning() -> str | None:
+    """Return a sentence if the certificate of our TLS ends soon or has ended, or None."""
+    certificate = served_certificate()
+    return certificate.expiry_warning() if certificate else None

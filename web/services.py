@@ -18,6 +18,7 @@ from domain.alerts.receiving.refusals import RefusalSampler
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
+from domain.registry.connection import RegistryPolicy
 from domain.repositories.program import Git
 from models import InstanceSetting
 from web.database.connections import KeptConnections
@@ -130,3 +131,8 @@ def git() -> Git:
 def sign_in_limits() -> SignInLimits:
     """Return the limits on sign-in attempts."""
     return services().live_settings.derived(policies.sign_in_limits)
+
+
+def registry_policy() -> RegistryPolicy:
+    """Return where the container registry is, and what its tokens have in common."""
+    return services().live_settings.derived(policies.registry_policy)

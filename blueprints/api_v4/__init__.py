@@ -8,9 +8,13 @@ from blueprints.api_v4.alert_mappings import alert_mappings
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
+from blueprints.api_v4.commit_statuses import commit_statuses
+from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
+from blueprints.api_v4.registry_repositories import registry_repositories
+from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.users import users
 from web.http.cors import SIMPLE_HEADERS, CorsPolicy
@@ -42,8 +46,12 @@ api_v4.register_blueprint(applications)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(environments)
+api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)
 api_v4.register_blueprint(alert_activity)
+api_v4.register_blueprint(deployments)
+api_v4.register_blueprint(commit_statuses)
+api_v4.register_blueprint(releases)
 api_v4.register_blueprint(alert_integrations)
 api_v4.register_blueprint(alert_integration_keys)
 api_v4.register_blueprint(alert_mappings)

@@ -7,7 +7,12 @@ from domain.alerts.environments import EnvironmentFilter
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from web.api.operations import Found, operation
-from web.api.schemas.environments import Environment, EnvironmentBody, EnvironmentQuery
+from web.api.schemas.environments import (
+    Environment,
+    EnvironmentBody,
+    EnvironmentChange,
+    EnvironmentQuery,
+)
 from web.extensions import db
 from web.services import now
 
@@ -43,8 +48,19 @@ def show(project: ProjectView, environment_id: int) -> Environment:
 @operation("environments.create", body=EnvironmentBody, returns=Environment, status=201)
 def create(project: ProjectView, body: EnvironmentBody) -> Environment:
     """Create an environment."""
+    session = db.session()
+    made = domain.create_environment(project.id, body.name, session=session, now=now())
     return Environment.of(
-        domain.create_environment(project.id, body.name, session=db.session(), now=now())
+        domain.set_external_url(project.id, made.id, body.external_url, session=session)
+    )
+
+
+@environments.put("/<int:environment_id>")
+@operation("environments.edit", body=EnvironmentChange, returns=Environment)
+def edit(project: ProjectView, environment_id: int, body: EnvironmentChange) -> Environment:
+    """Change where an environment runs."""
+    return Environment.of(
+        domain.set_external_url(project.id, environment_id, body.external_url, session=db.session())
     )
 
 

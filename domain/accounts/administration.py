@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.accounts.passwords import HashCost, PasswordRules, hash_password
@@ -18,6 +19,8 @@ from domain.accounts.users import (
     HUMAN,
     NewUser,
     UserView,
+    check_name,
+    checked_email,
     create_user,
     forget_failed_sign_ins,
     view_of,
@@ -41,6 +44,15 @@ class AccountDetails:
     #: Display name; the user name if empty.
     name: str = ""
     is_admin: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountChange:
+    """What an administrator changes of an account; None leaves a field as it is."""
+
+    name: str | None = None
+    email: str | None = None
+    is_admin: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +91,18 @@ def create_account(
     Raises InvalidError or ConflictError with the name of the field.
     """
     password = generate_password(details.username)
+    rules_for_made_up = replace(rules, minimum=len(password))
+    user = create_account_with(password, details, session=session, now=now, rules=rules_for_made_up)
+    return IssuedPassword(user=user, password=password)
+
+
+def create_account_with(
+    password: str, details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
+) -> UserView:
+    """Create an account with a password that has to be changed at the first sign-in.
+
+    Raises InvalidError or ConflictError with the name of the field.
+    """
     new = NewUser(
         username=details.username,
         email=details.email,
@@ -87,9 +111,42 @@ def create_account(
         is_admin=details.is_admin,
         must_change_password=True,
     )
-    rules_for_made_up = replace(rules, minimum=len(password))
-    user = create_user(new, session=session, now=now, rules=rules_for_made_up)
-    return IssuedPassword(user=user, password=password)
+    return create_user(new, session=session, now=now, rules=rules)
+
+
+def change_account(
+    user_id: int, wanted: AccountChange, *, by: int | None, session: Session
+) -> tuple[str, ...]:
+    """Change an account, and return the names of the fields that are different now.
+
+    Raises NotFoundError, InvalidError, and ConflictError for a bot, for the last administrator, and
+    for one's own e-mail address and role: an address opens an account, so that changing one's own
+    needs the password.
+    """
+    user = _get_row(user_id, session=session)
+    _refuse_bot(user)
+    before = {"name": user.name, "email": user.email, "is_admin": user.is_admin}
+    _change_names(user, wanted, by=by, session=session)
+    if wanted.is_admin and not user.is_admin:
+        make_administrator(user_id, session=session)
+    if wanted.is_admin is False and user.is_admin:
+        unmake_administrator(user_id, by=by, session=session)
+    return tuple(field for field, value in before.items() if getattr(user, field) != value)
+
+
+def _change_names(user: User, wanted: AccountChange, *, by: int | None, session: Session) -> None:
+    """Change the display name and the e-mail address."""
+    name = user.name if wanted.name is None else wanted.name
+    check_name(name)
+    email = user.email if wanted.email is None else checked_email(wanted.email)
+    if email != user.email:
+        _refuse_oneself(user.id, by, "Change your own e-mail address in your settings.")
+    try:
+        with session.begin_nested():
+            user.name, user.email = name, email
+    except IntegrityError as error:
+        message = "Another user has this e-mail address."
+        raise ConflictError(message, field="email") from error
 
 
 def lock(user_id: int, *, by: int | None, session: Session) -> UserView:

@@ -1,6 +1,6 @@
-"""Lists, search and counts of accounts for administrators."""
+"""Lists, search and counts of accounts: for administrators, and of people for each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.administration import get_account
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
 from domain.clock import written
-from domain.database.paging import Page, Slice, fetch_page
+from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
 from models import Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
@@ -76,6 +76,34 @@ class AccountFilter:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UserFilter:
+    """Which users a list of the API has; what is None does not matter."""
+
+    username: str | None = None
+    #: Words; as in `AccountFilter`, but only administrators search e-mail addresses.
+    search: str = ""
+    is_active: bool | None = None
+    is_human: bool | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    #: For administrators.
+    is_admin: bool | None = None
+    has_second_factor: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicUser:
+    """What all users may know of another."""
+
+    id: int
+    username: str
+    name: str
+    is_bot: bool
+    is_active: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class AccountCounts:
     """The number of accounts of each kind; `people` does not include bots."""
 
@@ -114,12 +142,16 @@ def page_of_accounts(wanted: AccountFilter, part: Slice, *, session: Session) ->
     return fetch_page(statement, User.id, part, session=session, view=_account)
 
 
-def _words(search: str) -> list[ColumnElement[bool]]:
-    columns = (
-        searchable(User.username, User.username_key),
-        searchable(User.name, User.name_key),
-        searchable(User.email, User.email_key),
-    )
+_PUBLIC_NAMES = (
+    searchable(User.username, User.username_key),
+    searchable(User.name, User.name_key),
+)
+_ALL_NAMES = (*_PUBLIC_NAMES, searchable(User.email, User.email_key))
+
+
+def _words(
+    search: str, columns: Sequence[ColumnElement[str]] = _ALL_NAMES
+) -> list[ColumnElement[bool]]:
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
         for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
@@ -140,6 +172,87 @@ def _account(row: Row[*tuple[Any, ...]]) -> Account:
         created_at=user.created_at,
         last_sign_in_at=user.last_sign_in_at,
         has_second_factor=row.has_second_factor,
+    )
+
+
+def list_accounts(wanted: UserFilter, part: ListPart, *, session: Session) -> Listed[Account]:
+    """Return a part of all accounts but erased ones, for administrators."""
+    statement = _ACCOUNTS.where(
+        User.kind != ERASED, *_conditions(wanted), *_words(wanted.search, _ALL_NAMES)
+    )
+    found = fetch_part(statement, {"id": User.id}, part, session=session)
+    return Listed(
+        items=tuple(_account(row) for row in found.items),
+        total=found.total,
+        next_cursor=found.next_cursor,
+    )
+
+
+def list_public_users(
+    wanted: UserFilter, part: ListPart, *, session: Session
+) -> Listed[PublicUser]:
+    """Return a part of the people with an active account, for all users."""
+    statement = select(User).where(
+        _IS_PUBLIC, *_conditions(wanted), *_words(wanted.search, _PUBLIC_NAMES)
+    )
+    found = fetch_part(statement, {"id": User.id}, part, session=session)
+    return Listed(
+        items=tuple(_public(row[0]) for row in found.items),
+        total=found.total,
+        next_cursor=found.next_cursor,
+    )
+
+
+def find_public_user(user_id: int, *, session: Session) -> PublicUser | None:
+    """Return a person with an active account, or None."""
+    if user_id > LARGEST_ID:
+        return None
+    user = session.scalar(select(User).where(User.id == user_id, _IS_PUBLIC))
+    return _public(user) if user else None
+
+
+def get_public_user(user_id: int, *, session: Session) -> PublicUser:
+    """Return what is public of any account, or raise NotFoundError."""
+    get_account(user_id, session=session)
+    return _public(session.get_one(User, user_id))
+
+
+#: Bots are not for everybody: their names are those of tokens of private projects as well.
+_IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
+
+
+#: By the name of the field of UserFilter.
+_CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
+    "username": lambda wanted: User.username_key == fold(wanted),
+    "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
+    "is_human": lambda wanted: _is(_IS_HUMAN, wanted),
+    "created_after": lambda wanted: User.created_at >= wanted,
+    "created_before": lambda wanted: User.created_at <= wanted,
+    "is_admin": lambda wanted: _is(_IS_ADMINISTRATOR, wanted),
+    "has_second_factor": lambda wanted: _is(_has_second_factor(), wanted),
+}
+
+
+def _conditions(wanted: UserFilter) -> list[ColumnElement[bool]]:
+    return [
+        condition(value)
+        for name, condition in _CONDITIONS.items()
+        if (value := getattr(wanted, name)) is not None
+    ]
+
+
+def _is(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
+    return condition if wanted else not_(condition)
+
+
+def _public(user: User) -> PublicUser:
+    return PublicUser(
+        id=user.id,
+        username=user.username,
+        name=user.name,
+        is_bot=user.kind == BOT,
+        is_active=user.state == ACTIVE,
+        created_at=user.created_at,
     )
 
 

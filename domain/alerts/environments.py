@@ -42,6 +42,8 @@ class EnvironmentView:
     id: int
     name: str
     created_at: datetime
+    #: Where it runs, if that was told.
+    external_url: str | None = None
     #: Exact up to COUNT_LIMIT; a larger value means that there are at least that many.
     open_alerts: int = 0
 
@@ -98,11 +100,13 @@ def _suffix(name: str) -> str:
     return digits
 
 
-def _view(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
+def view_of(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
+    """Return the view of a row."""
     return EnvironmentView(
         id=environment.id,
         name=environment.name,
         created_at=environment.created_at,
+        external_url=environment.external_url,
         open_alerts=open_alerts,
     )
 
@@ -147,7 +151,7 @@ def list_environments(
     if after:
         statement = statement.where(Environment.name > storable(after))
     rows = session.execute(statement.limit(size + 1)).all()
-    items = tuple(_view(*row) for row in rows[:size])
+    items = tuple(view_of(*row) for row in rows[:size])
     return Page(items=items, next_before=items[-1].name if len(rows) > size else None)
 
 
@@ -160,7 +164,7 @@ def numbered_environments(
         select(Environment).where(*conditions).order_by(Environment.id).offset(offset).limit(limit)
     )
     total = session.scalar(select(func.count()).select_from(Environment).where(*conditions))
-    return [_view(row) for row in rows], total or 0
+    return [view_of(row) for row in rows], total or 0
 
 
 def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
@@ -179,7 +183,7 @@ def reference_to(project_id: int, name: str, *, session: Session) -> str | None:
     found = session.execute(
         select(Environment).where(Environment.project_id == project_id, Environment.name == name)
     ).scalar_one_or_none()
-    return _view(found).reference if found else None
+    return view_of(found).reference if found else None
 
 
 def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
@@ -203,7 +207,7 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
     if row is None:
         message = "Environment not found in this project."
         raise NotFoundError(message)
-    return _view(*row)
+    return view_of(*row)
 
 
 def create_environment(
@@ -224,7 +228,18 @@ def create_environment(
     except IntegrityError as error:
         message = f"The environment {kept} already exists."
         raise ConflictError(message, field="name") from error
-    return _view(made)
+    return view_of(made)
+
+
+def set_external_url(
+    project_id: int, environment_id: int, url: str | None, *, session: Session
+) -> EnvironmentView:
+    """Set or remove the address where an environment runs; raise NotFoundError."""
+    view = get_numbered_environment(project_id, environment_id, session=session)
+    row = session.get_one(Environment, view.id)
+    row.external_url = url or None
+    session.flush()
+    return view_of(row, view.open_alerts)
 
 
 def delete_environment(project_id: int, environment_id: int, *, session: Session) -> str:

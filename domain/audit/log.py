@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
 from domain.clock import written
-from domain.database.paging import Page, Slice
+from domain.database.paging import Listed, ListPart, Page, Slice, fetch_part
 from domain.errors import NotFoundError
 from models import AuditEvent, User
 from models.folding import fold
@@ -39,7 +39,12 @@ class EventFilter:
     #: User names, in any case.
     actor: str = ""
     user: str = ""
+    actor_id: int | None = None
     user_id: int | None = None
+    #: The object of the action, such as the path of a project or the name of a token.
+    target: str = ""
+    #: The IP address that the action came from.
+    address: str = ""
     #: Inclusive start and exclusive end.
     since: datetime | None = None
     until: datetime | None = None
@@ -121,11 +126,23 @@ def _id_of(username: str) -> ColumnElement[int]:
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
+def _is_about(target: str) -> ColumnElement[bool]:
+    wanted = target.replace("\x00", "\ufffd")
+    # Events of integrations name their project beside the integration.
+    in_project = (AuditEvent.kind == EventKind.INTEGRATION_CHANGED.value) & (
+        AuditEvent.details["project"].as_string() == wanted
+    )
+    return or_(AuditEvent.subject == wanted, in_project)
+
+
 #: The condition for each field of a filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
     "actor": lambda name: AuditEvent.actor_id == _id_of(name),
     "user": lambda name: AuditEvent.user_id == _id_of(name),
+    "actor_id": lambda actor_id: AuditEvent.actor_id == actor_id,
+    "target": _is_about,
+    "address": lambda address: AuditEvent.address == address,
     "user_id": lambda user_id: AuditEvent.user_id == user_id,
     "since": lambda moment: AuditEvent.created_at >= moment,
     "until": lambda moment: AuditEvent.created_at < moment,
@@ -166,19 +183,14 @@ def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Pag
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class EventList:
-    """A page of the audit log and the total number of events."""
-
-    items: tuple[EventView, ...]
-    total: int
+#: What a list of the API can be ordered by.
+_ORDERS = {"id": AuditEvent.id}
 
 
-def list_events(wanted: EventFilter, *, offset: int, limit: int, session: Session) -> EventList:
-    """Return a page of the audit log by offset, for the API."""
-    statement = _statement(wanted).order_by(AuditEvent.id.desc()).offset(offset).limit(limit)
-    total = session.scalar(select(func.count(AuditEvent.id)).where(*_conditions(wanted)))
-    return EventList(items=_views(session.execute(statement).all()), total=total or 0)
+def list_events(wanted: EventFilter, part: ListPart, *, session: Session) -> Listed[EventView]:
+    """Return a part of the audit log for the API, by numbers or by key."""
+    found = fetch_part(_statement(wanted), _ORDERS, part, session=session)
+    return Listed(items=_views(found.items), total=found.total, next_cursor=found.next_cursor)
 
 
 def get_event(event_id: int, *, session: Session) -> EventView:
@@ -190,8 +202,9 @@ def get_event(event_id: int, *, session: Session) -> EventView:
     return _views([row])[0]
 
 
-def _views(rows: Sequence[Row[AuditEvent, str]]) -> tuple[EventView, ...]:
-    return tuple(view_of(event, username) for event, username in rows)
+def _views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
+    # A list by key has a third column.
+    return tuple(view_of(row[0], row[1]) for row in rows)
 
 
 def view_of(event: AuditEvent, username: str | None) -> EventView:

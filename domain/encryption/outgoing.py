@@ -10,7 +10,7 @@ from domain.encryption.key_strength import RefusedKeyError, check_key
 
 #: OpenSSL's level 2: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 and no MD5.
 SECURITY_LEVEL = "@SECLEVEL=2"
-_SUITES = (
+OUTGOING_SUITES = (
     f"{SECURITY_LEVEL}:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 )
 
@@ -55,6 +55,6 @@ def outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
     if trusted_ca_file is not None:
         context.load_verify_locations(trusted_ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(_SUITES)
+    context.set_ciphers(OUTGOING_SUITES)
     context.sslsocket_class = _CheckedSocket
     return context

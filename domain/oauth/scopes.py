@@ -16,6 +16,8 @@ class Scope:
     #: False for a scope that opens nothing here yet. It is accepted, because clients of the API
     #: ask for it, but neither offered on pages nor named in the metadata.
     is_offered: bool = True
+    #: False for a scope of access tokens alone, which no application can ask for.
+    is_for_applications: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +81,14 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="read_registry",
         title="Read your container images",
-        description="Pull images from a container registry.",
-        is_offered=False,
+        description="Pull images from the container registry.",
+        is_for_applications=False,
     ),
     Scope(
         name="write_registry",
         title="Change your container images",
-        description="Pull and push images of a container registry.",
-        is_offered=False,
+        description="Pull, push and delete images in the container registry.",
+        is_for_applications=False,
     ),
     Scope(
         name="read_alerts",
@@ -110,11 +112,15 @@ BY_NAME = {scope.name: scope for scope in SCOPES}
 #: Scopes that every application may request.
 FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
 #: Scopes that an application can be registered for.
-REGISTRABLE = tuple(scope.name for scope in SCOPES if not scope.is_free and scope.is_offered)
-#: They are for Git's kin, which shows tokens of people and never those of applications.
-NOT_FOR_APPLICATIONS = frozenset({"read_registry", "write_registry"})
+REGISTRABLE = tuple(
+    scope.name
+    for scope in SCOPES
+    if not scope.is_free and scope.is_offered and scope.is_for_applications
+)
+#: Scopes that only access tokens of people, projects and groups have.
+NOT_FOR_APPLICATIONS = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
 #: The supported scopes of the metadata.
-OFFERED = tuple(scope.name for scope in SCOPES if scope.is_offered)
+OFFERED = tuple(scope.name for scope in SCOPES if scope.is_offered and scope.is_for_applications)
 _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 

@@ -152,7 +152,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     found = select(Group).where(Group.path_key == fold(path), sees_group(viewer))
     group = session.scalar(found)
     if group is None:
-        message = "Page not found, or you do not have access."
+        message = "Group not found, or you do not have access."
         raise NotFoundError(message)
     return Permissions(viewer, session=session).group(group)
 

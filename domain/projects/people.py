@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import BOT, ERASED
+from domain.database.paging import LARGEST_ID
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
 from domain.projects.views import Viewer
@@ -54,11 +55,11 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     message = "There is nobody of this name with whom you share a group or a project."
     if user is None:
         raise NotFoundError(message)
-    theirs, is_you = _memberships(user.id, viewer, session=session), user.id == viewer.user_id
+    is_you = user.id == viewer.user_id
     sees_all = is_you or viewer.is_admin
+    theirs = _memberships(user.id, viewer, session=session)
     if not sees_all:
-        mine = _memberships(viewer.user_id or 0, viewer, session=session)
-        theirs = tuple(each for each in theirs if any(map(each.is_common, mine)))
+        theirs = _common(theirs, viewer, session=session)
     if not (theirs or sees_all):
         raise NotFoundError(message)
     return PersonView(
@@ -71,6 +72,22 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
         created_at=user.created_at,
         memberships=theirs,
     )
+
+
+def is_known(user_id: int, viewer: Viewer, *, session: Session) -> bool:
+    """Return whether somebody is the viewer, or shares a group or project with them."""
+    if user_id > LARGEST_ID:
+        return False
+    theirs = _memberships(user_id, viewer, session=session)
+    return user_id == viewer.user_id or bool(_common(theirs, viewer, session=session))
+
+
+def _common(
+    theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
+) -> tuple[Membership, ...]:
+    """Return those memberships that apply where the viewer is a member as well."""
+    mine = _memberships(viewer.user_id or 0, viewer, session=session)
+    return tuple(each for each in theirs if any(map(each.is_common, mine)))
 
 
 def _memberships(user_id: int, viewer: Viewer, *, session: Session) -> tuple[Membership, ...]:

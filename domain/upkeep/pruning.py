@@ -9,6 +9,12 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.idempotency import KEPT_FOR
+from domain.registry.forgetting import (
+    is_forgotten_manifest,
+    is_forgotten_repository,
+    is_forgotten_tag,
+    is_former_key,
+)
 from models import (
     AccessToken,
     Alert,
@@ -25,6 +31,10 @@ from models import (
     Member,
     PersonalAccessToken,
     PushedRequest,
+    RegistryKey,
+    RegistryManifest,
+    RegistryRepository,
+    RegistryTag,
     SeenProof,
     SignIn,
     SigningKey,
@@ -114,6 +124,15 @@ def prune(
         ),
         # By then no token that they signed is accepted, even as an id_token_hint.
         "signing_keys": _remove(SigningKey.id, SigningKey.retired_at < dead, session, between),
+        # In this order: a tag is known to be gone by its manifest or its repository.
+        "registry_tags": _remove(RegistryTag.id, is_forgotten_tag(now), session, between),
+        "registry_manifests": _remove(
+            RegistryManifest.id, is_forgotten_manifest(now), session, between
+        ),
+        "registry_repositories": _remove(
+            RegistryRepository.id, is_forgotten_repository(now), session, between
+        ),
+        "registry_keys": _remove(RegistryKey.id, is_former_key(now), session, between),
         "authorizations": _remove(
             Authorization.id,
             (Authorization.code_expires_at < dead) & ~has_tokens,

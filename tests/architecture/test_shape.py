@@ -20,6 +20,7 @@ COMMITTERS = {
     "web/http/audit_events.py",  # what happens after the transaction of the request
     "web/commands/transaction.py",
     "web/jobs/maintenance.py",
+    "web/jobs/registry.py",
     "web/database/queue_tables.py",
     "web/database/sqlite.py",  # where the driver is told
 }

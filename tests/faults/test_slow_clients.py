@@ -198,8 +198,13 @@ def test_where_all_places_are_taken_whoever_is_silent_makes_room(
 )
 def test_half_a_handshake_holds_up_nobody(tmp_path: Path, crowd: int) -> None:
     certificate = str(make_certificate(tmp_path))
-    tls = ("--certfile", certificate, "--keyfile", certificate)
-    with running_plain_server(tmp_path, *tls, REQUEST_TIMEOUT_SECONDS="2") as server:
+    with running_plain_server(
+        tmp_path,
+        TLS_CERTIFICATE=certificate,
+        TLS_KEY=certificate,
+        BASE_URL="https://localhost",
+        REQUEST_TIMEOUT_SECONDS="2",
+    ) as server:
         url = f"https://127.0.0.1:{server.port}/short"
         assert requests.get(url, verify=certificate, timeout=30).text == "short"  # it runs
         with silent(server.port, crowd, said=half_a_handshake()[:50]) as clients:

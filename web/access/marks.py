@@ -105,6 +105,8 @@ open_to_anyone = Mark(access="anyone")
 checks_its_client = Mark(access="an OAuth client")
 #: The receiver checks: the view compares an integration's key.
 checks_its_key = Mark(access="a sender with an integration key")
+#: The view compares the secret of the registry's configuration.
+checks_registry_secret = Mark(access="the container registry, with its secret")
 
 
 def _to_sign_in() -> ResponseReturnValue:

@@ -110,7 +110,9 @@ by_integration = Limit(lambda each: each.alert_rate_limit, "alerts", lambda: str
 def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
     """Return the configuration of Flask-Limiter."""
     return {
-        **storage_configuration(settings_at_start.ratelimit_storage_uri),
+        **storage_configuration(
+            settings_at_start.ratelimit_storage_uri, settings_at_start.trusted_ca_file
+        ),
         "RATELIMIT_KEY_PREFIX": _PREFIX,
         # All rates of a limit count, also those after the first one that is used up.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,

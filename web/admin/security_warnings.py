@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from sqlalchemy.engine import make_url
+
 from web.admin.setting_views import title_of
 from web.settings.reader import Settings
 
@@ -36,6 +38,18 @@ def _is_on_loopback(url: str) -> bool:
         return False
 
 
+def _is_database_unverified(settings: Settings) -> bool:
+    """Return whether the connection to a database elsewhere may be read or redirected."""
+    url = make_url(settings.database_url)
+    is_elsewhere = bool(url.host) and not _is_on_loopback(f"//{url.host}")
+    return is_elsewhere and url.query.get("sslmode") != "verify-full"
+
+
+def _is_store_in_the_clear(settings: Settings) -> bool:
+    url = settings.ratelimit_storage_uri
+    return url.startswith("redis:") and not _is_on_loopback(url)
+
+
 def _is_in_the_clear(settings: Settings) -> bool:
     return settings.base_url.startswith("http:") and not _is_on_loopback(settings.base_url)
 
@@ -45,6 +59,16 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
         "base_url",
         _is_in_the_clear,
         "begins with http: passwords, codes and tokens are sent unencrypted.",
+    ),
+    (
+        "database_url",
+        _is_database_unverified,
+        "has no sslmode=verify-full: the connection may be unencrypted, or lead to an impostor.",
+    ),
+    (
+        "ratelimit_storage_uri",
+        _is_store_in_the_clear,
+        "begins with redis: the password and the counters are sent unencrypted; rediss: encrypts.",
     ),
     (
         "access_token_lifetime_seconds",

@@ -44,8 +44,10 @@ from web.api.parameters import all_parameters
 from web.api.permissions import PERMISSIONS, Permission, Place
 from web.api.schemas.base import (
     Body,
+    Done,
     KeysetQuery,
     OffsetQuery,
+    PagedQuery,
     Query,
     Resource,
     SecretResource,
@@ -58,6 +60,8 @@ from web.http.json_responses import written_json_response
 from web.services import now
 
 Item = TypeVar("Item", bound=BaseModel)
+#: A resource, a union of some, or `true` where clients wait for that.
+Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
 
@@ -97,7 +101,7 @@ class Arguments(NamedTuple):
     query: type[Query] | None
     body: type[Body] | None
     #: None for no content, or for a response that the view makes itself.
-    returns: type[Resource] | UnionType | None
+    returns: Returns | None
     is_list: bool
     status: int
     #: The rate limit beside that of all requests.
@@ -121,7 +125,7 @@ def operation(
     *,
     query: type[Query] | None = None,
     body: type[Body] | None = None,
-    returns: type[Resource] | UnionType | None = None,
+    returns: Returns | None = None,
     status: int = HTTPStatus.OK,
     limit: Family | None = None,
 ) -> Operation:
@@ -267,7 +271,7 @@ def _response(arguments: Arguments, returned: Any, query: Query | None) -> Respo
     if returned is None:
         return Response(status=HTTPStatus.NO_CONTENT)
     items = returned.items if isinstance(returned, Found) else returned
-    writer = _writer(arguments.returns, is_list=isinstance(returned, Found))
+    writer = _writer(cast("Any", arguments.returns), is_list=isinstance(returned, Found))
     content = writer.dump_json(items)
     response = written_json_response(content, arguments.status)
     response.headers.update(_own_headers(returned, query))
@@ -290,7 +294,9 @@ def _own_headers(returned: Any, query: Query | None) -> Mapping[str, str]:
 def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         return offset_headers(query.page, query.size, total=found.total)
-    return cursor_headers(found.next_cursor)
+    # A list with both kinds of pages can have chosen this one without being asked for it.
+    kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
+    return cursor_headers(found.next_cursor, **kind)
 
 
 def _make_conditional(response: Response, content: bytes) -> None:

@@ -8,6 +8,7 @@ from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
 from web.commands.prune import prune_command
+from web.commands.registry import registry
 from web.commands.secrets import secrets
 from web.commands.settings import instance_settings
 from web.commands.tokens import tokens
@@ -23,6 +24,7 @@ _COMMANDS = (
     tokens,
     keys,
     audit,
+    registry,
     secrets,
     instance_settings,
     prune_command,

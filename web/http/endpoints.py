@@ -37,6 +37,8 @@ class ErrorFormat(Enum):
     OAUTH = "oauth"
     #: A sentence, which Git shows.
     TEXT = "text"
+    #: Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
+    REGISTRY = "registry"
 
 
 #: How URLs of interfaces begin, besides those of their views.

@@ -37,6 +37,9 @@ from domain.errors import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.registry.access import RegistryCredentialsError
+from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
+from domain.registry.notifications import NotificationSecretError
 from domain.repositories.errors import (
     CredentialsNeededError,
     DiskNearlyFullError,
@@ -60,6 +63,10 @@ _DATABASE_RETRY_AFTER = 2
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
     (WrongKeyError, 401),
+    (RegistryCredentialsError, 401),
+    (NotificationSecretError, 401),
+    (RegistryUnavailableError, 503),
+    (RegistryRefusedError, 502),
     (DisabledReceiverError, 403),
     (NotJsonError, 415),
     (UnreadableBody, 400),
@@ -86,6 +93,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
+    RegistryCredentialsError: {"WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"'},
+    NotificationSecretError: {"WWW-Authenticate": 'Bearer realm="Gatebell"'},
     WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
@@ -110,6 +119,17 @@ _OAUTH_CODES = {
     415: "invalid_request",
     429: "temporarily_unavailable",
     503: "temporarily_unavailable",
+}
+
+_REGISTRY_CODES = {
+    400: "UNSUPPORTED",
+    401: "UNAUTHORIZED",
+    403: "DENIED",
+    404: "UNSUPPORTED",
+    405: "UNSUPPORTED",
+    422: "UNSUPPORTED",
+    429: "TOOMANYREQUESTS",
+    503: "UNAVAILABLE",
 }
 
 #: Texts of error pages for errors without a message.
@@ -158,13 +178,15 @@ def _answer_known(error: Exception) -> Response:
     if is_of_parameter and error_format() is ErrorFormat.API:
         # What the API says of parameters.
         return _json({"error": str(error), **_details_of(error)}, 400, headers)
+    if is_of_parameter and error_format() is ErrorFormat.REGISTRY:
+        return _registry(400, str(error), headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
-    if isinstance(error, TooManyAttemptsError | RepositoryBusyError):
+    if isinstance(error, TooManyAttemptsError | RepositoryBusyError | RegistryUnavailableError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return {"WWW-Authenticate": _challenge(error)}
@@ -205,6 +227,11 @@ def _details_of(error: Exception) -> dict[str, Any]:
 
 def _is_of_api_body() -> bool:
     return error_format() is ErrorFormat.API and request.method not in {"GET", "HEAD"}
+
+
+def refusal(error: DomainError) -> Response:
+    """Return the response for an error, for views that have to return it to commit."""
+    return _answer(status_of(error), str(error), _headers_of(error), extra=_details_of(error))
 
 
 def bearer_refusal(error: BearerRefusedError) -> Response:
@@ -299,6 +326,8 @@ def _answer(
             return _oauth(status, sentence, headers)
         case ErrorFormat.TEXT:
             return _text(status, sentence, headers)
+        case ErrorFormat.REGISTRY:
+            return _registry(status, sentence, headers)
         case ErrorFormat.API | ErrorFormat.MESSAGE:
             body = {"message": _message(status, sentence), **(extra or {})}
             return _json(body, status, headers)
@@ -313,6 +342,13 @@ def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Res
     code = _OAUTH_CODES.get(status, "server_error")
     text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
     body = explained({"error": code, "error_description": text})
+    return _json(body, status, {**headers, "Cache-Control": "no-store"})
+
+
+def _registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    """Render an error as clients of Docker's registry show it (HTTP API V2, Errors)."""
+    text = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
     return _json(body, status, {**headers, "Cache-Control": "no-store"})
 
 

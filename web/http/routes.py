@@ -7,6 +7,7 @@ from typing import Any
 from flask import Flask, current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import (
+    BaseConverter,
     IntegerConverter,
     Map,
     MapAdapter,
@@ -73,6 +74,12 @@ class RepositoryConverter(NamesConverter):
     regex = rf"{NamesConverter.regex}(?<=\.git)"
 
 
+class ShaConverter(BaseConverter):
+    """Converter for the id of a commit: SHA-1 or SHA-256, in full."""
+
+    regex = "(?:[0-9a-f]{40}|[0-9a-f]{64})"
+
+
 class RowIdConverter(IntegerConverter):
     """Converter for row ids; larger numbers than the databases can store give 404."""
 
@@ -101,7 +108,8 @@ def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool
 
 
 def add_path_converters(app: Flask) -> None:
-    """Add the converters `<names:…>`, `<repository:…>` and the limited `<int:…>`."""
+    """Add the converters `<names:…>`, `<repository:…>`, `<sha:…>` and the limited `<int:…>`."""
     app.url_map.converters["names"] = NamesConverter
     app.url_map.converters["repository"] = RepositoryConverter
+    app.url_map.converters["sha"] = ShaConverter
     app.url_map.converters["int"] = RowIdConverter

@@ -26,6 +26,7 @@ from web.jobs.heartbeat import start_heartbeat
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
 from web.jobs.periodic_jobs import once_per_period
+from web.jobs.registry import run_registry_removals
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
@@ -98,6 +99,11 @@ def add_mail_tasks(
     queue.periodic_task(crontab(minute="*"), name="send_mail")(send)
 
 
+def add_registry_task(queue: Huey, *, remove: Callable[[], None]) -> None:
+    """Register the task that deletes in the container registry; each worker claims its removals."""
+    queue.periodic_task(crontab(minute="*"), name="remove_from_registry")(remove)
+
+
 def main() -> None:
     """Run the worker until it is told to stop, and finish the current tasks."""
     keep_what_is_loaded()
@@ -114,12 +120,17 @@ def main() -> None:
     for handler in logging.getLogger().handlers:
         handler.addFilter(BriefOutages())
     log_audit_events()
-    add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
-    add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
-    add_worker_heartbeat(queue, settings)
+    _add_all_tasks(queue, settings)
     with AuditStreaming(settings) as streaming:
         streaming.start()
         _work(queue, settings)
+
+
+def _add_all_tasks(queue: Huey, settings: Settings) -> None:
+    add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
+    add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
+    add_registry_task(queue, remove=run_registry_removals)
+    add_worker_heartbeat(queue, settings)
 
 
 def _work(queue: Huey, settings: Settings) -> None:

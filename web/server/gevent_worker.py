@@ -7,11 +7,12 @@ listen backlog before it stops, and answers malformed requests in JSON.
 
 import os
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from errno import ECONNRESET
 from functools import partial
 from http import HTTPStatus
-from socket import SHUT_RD
+from socket import AF_UNIX, SHUT_RD
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -31,13 +32,13 @@ from gunicorn.http.errors import (
     ParseException,
     UnsupportedTransferCoding,
 )
-from gunicorn.sock import ssl_context
 from gunicorn.workers.base import Worker
 from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
 from web.server.early_signals import release_signals
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
+from web.server.tls import ServedCertificate, handshake_failure, served_certificate, shake_hands
 
 #: With fewer free connections than this, the longest idle one is closed.
 _FREE_CONNECTIONS = 10
@@ -62,21 +63,7 @@ _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HT
 
 
 class Listener(StreamServer):
-    """A listener with a deadline for TLS handshakes."""
-
-    def __init__(self, *args: Any, patience: float, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._patience = patience
-
-    def wrap_socket_and_handle(self, client_socket: Any, address: Any) -> None:
-        """Serve a TLS client if the handshake completes in time."""
-        try:
-            with gevent.Timeout(self._patience, TimeoutError()):
-                client = self.wrap_socket(client_socket, **self.ssl_args)  # type: ignore[misc, arg-type]
-        except OSError:
-            return
-        with client:
-            self.handle(client, address)
+    """A listener that serves its backlog before it closes."""
 
     def accept_waiting_and_close(self) -> None:
         """Accept the connections in the backlog, then close the listener."""
@@ -150,6 +137,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._current = local()
         #: Idle connections and when they are closed, the longest idle first.
         self._idle: dict[Any, float] = {}
+        #: Greenlets in the middle of a TLS handshake, the oldest first.
+        self._handshakes: dict[Any, None] = {}
         self._connections = Pool(self.worker_connections)
         self._stop_requested = Event()
 
@@ -177,6 +166,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         while self.alive:
             self.notify()
             self._close_idle(monotonic())
+            self._look_after_certificate()
             self._stop_requested.wait(1.0)
         for listener_server in listeners:
             listener_server.accept_waiting_and_close()
@@ -240,11 +230,10 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     def _open(self, listener: Any) -> Listener:
         # The last connections are served after the listener was closed and has no name.
         handle = partial(self.handle, _ListenerName(listener.getsockname()))
-        patience = self.request_seconds
-        tls = {"ssl_context": ssl_context(self.cfg)} if self.cfg.is_ssl else {}
-        listener_server = Listener(
-            listener, handle=handle, spawn=self._connections, patience=patience, **tls
-        )
+        certificate = served_certificate()
+        if certificate is not None and listener.family != AF_UNIX:
+            handle = partial(self._handle_tls, certificate, handle)
+        listener_server = Listener(listener, handle=handle, spawn=self._connections)
         listener_server.max_accept = 1 if self.cfg.workers > 1 else listener_server.max_accept
         listener_server.start()
         return listener_server
@@ -266,9 +255,47 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         is_buffered = last is not None and bool(last.unreader.buf.getvalue())
         return is_buffered or (isinstance(client, ssl.SSLSocket) and client.pending() > 0)
 
-    def _wait_for_data(self, client: Any, seconds: float) -> None:
-        if self._connections.free_count() < _FREE_CONNECTIONS and self._idle:
+    def _handle_tls(
+        self,
+        certificate: ServedCertificate,
+        handle: Callable[..., None],
+        client: Any,
+        address: Any,
+    ) -> None:
+        """Serve a TLS client if the handshake completes in time."""
+        own = gevent.getcurrent()
+        self._make_room()
+        self._handshakes[own] = None
+        try:
+            with gevent.Timeout(self.request_seconds, TimeoutError()):
+                secured = shake_hands(client, certificate)
+        except OSError as error:
+            reason = handshake_failure(error)
+            self.log.info("No TLS connection with %s: %s", (address or [""])[0], reason)
+            return
+        finally:
+            del self._handshakes[own]
+        with secured:
+            handle(secured, address)
+
+    def _look_after_certificate(self) -> None:
+        """Take over a renewed certificate, and warn of the end of one."""
+        certificate = served_certificate()
+        if certificate is not None:
+            certificate.refresh()
+            certificate.warn()
+
+    def _make_room(self) -> None:
+        """If nearly all connections are taken, close one that waits for its client."""
+        if self._connections.free_count() >= _FREE_CONNECTIONS:
+            return
+        if self._handshakes:
+            next(iter(self._handshakes)).kill(block=False)
+        elif self._idle:
             _shut_down_reading(next(iter(self._idle)))
+
+    def _wait_for_data(self, client: Any, seconds: float) -> None:
+        self._make_room()
         self._idle[client] = monotonic() + seconds
         try:
             wait_read(client.fileno())

@@ -1,11 +1,12 @@
 """`make run`: prepares the database and runs the web server and the worker."""
 
 import socket
+import ssl
 import sys
 from contextlib import closing
 from errno import EADDRINUSE
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Thread
 from time import monotonic, sleep
 
@@ -22,6 +23,7 @@ from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
 from web.server.bootstrap import Credentials, ensure_first_administrator
 from web.server.supervisor import Program, Supervisor
+from web.server.tls import CertificateFilesError, open_certificate
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
 #: Seconds beyond GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
@@ -37,9 +39,10 @@ def main() -> None:
     try:
         settings = settings_from_environment()
         configure_logging(settings)
+        open_certificate(settings)
         _check_that_the_port_is_free(settings)
         prepare(settings)
-    except (SettingsError, CannotStartError) as error:
+    except (SettingsError, CannotStartError, CertificateFilesError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(_WRONG_SETTING)
     Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
@@ -128,11 +131,20 @@ def _answers(settings: Settings) -> bool:
     # Every interface includes the loopback one.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - compared, not bound
     try:
-        with closing(HTTPConnection(host, settings.port, timeout=2)) as connection:
+        with closing(_connection(settings, host)) as connection:
             connection.request("GET", "/healthz")
             return connection.getresponse().status == HTTPStatus.OK
     except (OSError, HTTPException):
         return False
+
+
+def _connection(settings: Settings, host: str) -> HTTPConnection:
+    if settings.tls_certificate is None:
+        return HTTPConnection(host, settings.port, timeout=2)
+    # It is ourselves that we ask, and by an address that the certificate need not name.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return HTTPSConnection(host, settings.port, timeout=2, context=context)
 
 
 def _say(text: str) -> None:

@@ -150,9 +150,26 @@ def base_url() -> Kind[str]:
     )
 
 
+def origin() -> Kind[str]:
+    """Allow an http(s) URL of a host, and cut its trailing slash."""
+
+    def read(text: str) -> str:
+        url = base_url().read(text)
+        if urlsplit(url).path:
+            raise ValueError(text)
+        return url
+
+    return Kind(read, "an http or https URL with a host and perhaps a port, and nothing else")
+
+
 def directory() -> Kind[Path]:
     """Allow a path, and make it absolute."""
     return Kind(_absolute, "the path of a directory")
+
+
+def file() -> Kind[Path | None]:
+    """Allow a path, and make it absolute; whoever opens the file says if that fails."""
+    return Kind(_absolute, "the path of a file")
 
 
 def _absolute(text: str) -> Path:
@@ -177,6 +194,10 @@ def authorities_file() -> Kind[Path | None]:
     return Kind(read, "the path of a readable PEM file with certificates whose keys are not weak")
 
 
+#: What libpq would take for TLS below 1.2; its default is 1.2.
+_OLD_PROTOCOLS = frozenset({"TLSv1", "TLSv1.1", ""})
+
+
 def database_url() -> Kind[str]:
     """Allow SQLAlchemy URLs of SQLite files and Postgres databases."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
@@ -190,6 +211,8 @@ def database_url() -> Kind[str]:
         # An in-memory database would be separate in each process.
         is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
         if url.drivername not in drivers or is_in_memory:
+            raise ValueError(text)
+        if url.query.get("ssl_min_protocol_version") in _OLD_PROTOCOLS:
             raise ValueError(text)
         # Otherwise a part of the password would be taken for the host and appear in messages.
         if url.drivername != "sqlite" and _has_stray_password(url, text):

@@ -1,6 +1,7 @@
 """The domain's policies from the settings."""
 
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
@@ -11,6 +12,8 @@ from domain.oauth.context import (
     PushPolicy,
     RegistrationPolicy,
 )
+from domain.registry.connection import RegistryPolicy
+from domain.registry.tokens import TokenPolicy
 from domain.repositories.program import Git
 from web.settings.password_rules import hash_cost
 from web.settings.reader import Settings
@@ -79,4 +82,17 @@ def sign_in_limits(current: Settings) -> SignInLimits:
         second_factor_per_account=current.second_factor_attempts_per_account,
         window=timedelta(seconds=current.sign_in_attempts_window_seconds),
         cost=hash_cost(current),
+    )
+
+
+def registry_policy(current: Settings) -> RegistryPolicy:
+    """Return where the container registry is, and what its tokens have in common."""
+    return RegistryPolicy(
+        host=urlsplit(current.registry_url).netloc or None,
+        api_url=current.registry_api_url or current.registry_url,
+        tokens=TokenPolicy(
+            issuer=current.base_url,
+            lifetime=timedelta(seconds=current.registry_token_lifetime_seconds),
+        ),
+        trusted_ca_file=current.trusted_ca_file,
     )

@@ -58,9 +58,17 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(values["database_url"], values["instance_path"])
+    _check_tls(values)
     if "base_url" not in values:
-        values["base_url"] = _listening_url(values.get("host", Settings.host), values.get("port"))
+        values["base_url"] = _listening_url(values)
     return Settings(**values)
+
+
+def _check_tls(values: Mapping[str, Any]) -> None:
+    if ("tls_certificate" in values) != ("tls_key" in values):
+        raise SettingsError("TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing.")
+    if "tls_certificate" in values and values.get("base_url", "").startswith("http:"):
+        raise SettingsError("BASE_URL must begin with https: because TLS_CERTIFICATE is set.")
 
 
 def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
@@ -185,7 +193,9 @@ def _kept_secret_key(instance_path: Path) -> str:
         raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error
 
 
-def _listening_url(host: str, port: int | None) -> str:
+def _listening_url(values: Mapping[str, Any]) -> str:
+    host, port = values.get("host", Settings.host), values.get("port", Settings.port)
     # The wildcard address cannot be connected to.
     name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
-    return f"http://{f'[{name}]' if ':' in name else name}:{port or Settings.port}"
+    scheme = "https" if "tls_certificate" in values else "http"
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}"

@@ -19,6 +19,7 @@ _FIRST = {
     "alert_body_limit_bytes": "Alerts",
     "api_rate_limit": "Rate limits",
     "generic_alert_fingerprinting": "Alerts",
+    "registry_url": "Container registry",
     "mail_url": "Mail",
     "audit_event_keep_days": "Interfaces and records",
     "form_body_limit_bytes": "Interfaces and records",

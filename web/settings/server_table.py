@@ -23,6 +23,15 @@ class ServerSettings:
         kinds.base_url(),
         "Public URL of the service; also the issuer.",
     )
+    tls_certificate: Path | None = fixed(  # noqa: RUF009 - makes a field
+        None,
+        kinds.file(),
+        "Certificate of the web server with its chain, in PEM; with it the service speaks TLS on "
+        "PORT. A renewed file is taken over while the service runs.",
+    )
+    tls_key: Path | None = fixed(  # noqa: RUF009 - makes a field
+        None, kinds.file(), "Private key of TLS_CERTIFICATE, in PEM."
+    )
     trusted_proxies: int = fixed(
         0,
         kinds.whole_number(0, 10),

@@ -249,6 +249,17 @@ class Settings(ServerSettings):
         "Rejected webhooks of one integration and status logged per minute; others are counted.",
     )
 
+    registry_url: str = fixed("", kinds.origin(), "URL of the container registry for its users.")
+    registry_api_url: str = fixed(
+        "", kinds.origin(), "URL of the registry for this service itself; if empty, REGISTRY_URL."
+    )
+    registry_notification_secrets: tuple[str, ...] = secret(
+        (), kinds.long_secrets(), "Secrets of its notifications; if empty, made from SECRET_KEY."
+    )
+    registry_token_lifetime_seconds: int = live(
+        300, kinds.whole_number(60, 3_600, "seconds"), "Lifetime of a token for the registry."
+    )
+
     audit_event_keep_days: int = live(
         365,
         kinds.whole_number(1, 36_500, "days"),

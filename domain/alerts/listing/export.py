@@ -1,10 +1,8 @@
 """Exports a filtered list of alerts as JSON or CSV, in chunks of constant memory."""
 
-import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from io import StringIO
 
 from sqlalchemy.orm import Session
 
@@ -12,6 +10,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import AlertRow, AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, SortOrder, read_cursor
 from domain.clock import written
+from domain.csv_lines import csv_line
 
 #: The number of rows in memory at once.
 _CHUNK = 500
@@ -20,11 +19,6 @@ _COLUMNS = (
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
     "raised_from",
 )
-#: Spreadsheets run a cell that begins with one of these as a formula; East Asian ones accept the
-#: fullwidth forms as well.
-_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-#: Some programs split a cell at these characters.
-_BREAKS = frozenset("\t\r\n")
 
 
 def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
@@ -38,10 +32,10 @@ def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Itera
 
 def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
-    yield _line(_COLUMNS)
+    yield csv_line(_COLUMNS)
     for row in _all_rows(wanted, order, session=session):
         values = _values(row) | {"hosts": " ".join(row.hosts)}
-        yield _line([_harmless(value) for value in values.values()])
+        yield csv_line(values.values())
 
 
 def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[AlertRow]:
@@ -82,23 +76,3 @@ def _values(row: AlertRow) -> dict[str, object]:
 
 def _time(moment: datetime | None) -> str | None:
     return written(moment) if moment else None
-
-
-def _harmless(value: object) -> object:
-    """Return a cell, with an apostrophe in front if a spreadsheet would run it."""
-    if isinstance(value, str) and _is_formula(value):
-        return f"'{value}"
-    return "" if value is None else value
-
-
-def _is_formula(text: str) -> bool:
-    """Return whether the first visible character begins a formula."""
-    seen = (each for each in text if each.isprintable() and not each.isspace())
-    return text[:1] in _BREAKS or next(seen, "") in _FORMULA
-
-
-def _line(values: Iterable[object]) -> str:
-    line = StringIO()
-    # Quote every cell: with some locales a spreadsheet splits at semicolons.
-    csv.writer(line, quoting=csv.QUOTE_ALL).writerow(values)
-    return line.getvalue()

@@ -68,12 +68,12 @@ SCOPE_WORDS = {
         ScopeView(
             name="read_registry",
             title="Read container images",
-            description="Pull images from a container registry.",
+            description="Pull images from the container registry.",
         ),
         ScopeView(
             name="write_registry",
             title="Change container images",
-            description="Pull and push images of a container registry.",
+            description="Pull, push and delete images in the container registry.",
         ),
         ScopeView(
             name="read_alerts",

@@ -33,9 +33,10 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "secret_id": 1,
         "section": "feature-flags",
         "name": "tier",
+        "extension": "csv",
     }
     found = [
-        re.sub(r"<(?:\w+:)?(\w+)>", lambda part: str(there[part[1]]), each.rule)
+        re.sub(r"<(?:[^>:]+:)?(\w+)>", lambda part: str(there[part[1]]), each.rule)
         for each in listed_addresses()
         if each.method == method and each.rule.startswith("/admin")
     ]
@@ -66,7 +67,8 @@ def test_an_administrator_opens_every_page(gatebell: LiveGatebell) -> None:
         page = at_work(gatebell).get(gatebell.url + path)
         return page.status_code, "Administration" in page.text
 
-    assert those_not((200, True), ask, administrations(gatebell, "GET")) == {}
+    pages = [each for each in administrations(gatebell, "GET") if "/export." not in each]
+    assert those_not((200, True), ask, tuple(pages)) == {}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -1,15 +1,13 @@
 """Reading the audit log: the API, the administration's page, and one's own activity."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import requests
 from sqlalchemy import delete, select
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
+from domain.audit.events import EventKind
 from models import AuditEvent, SignIn
 from tests.support.accounts.people import (
     Person,
@@ -21,65 +19,15 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.accounts.personal_tokens import make_token
-from tests.support.database.audit_log import event_about
+from tests.support.database.audit_log import API, PAGE, Write, event_about
+from tests.support.database.audit_log import get_events as get
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, forms_in, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
-API = "/api/v4/audit_events"
-PAGE = "/admin/audit"
 ACTIVITY = "/-/user_settings/activity"
 NASTY = "<script>alert(1)</script> {{7*7}} \N{RIGHT-TO-LEFT OVERRIDE}x"
-
-Write = Callable[..., str]
-
-
-@pytest.fixture
-def admin(gatebell: LiveGatebell) -> Person:
-    return make_user(gatebell, name="root", admin=True)
-
-
-@pytest.fixture
-def write(gatebell: LiveGatebell) -> Write:
-    """Writes an event about somebody and returns its subject, which no other event has."""
-
-    def write(person: Person, *, at: datetime | None = None, **changes: Any) -> str:
-        subject = changes.pop("subject", None) or unique("thing")
-        with database_of(gatebell) as session:
-            user = get_user(person.username, session=session)
-            actor = changes.pop("actor", Actor(id=user.id, name=user.username))
-            event = Event(
-                **{
-                    "kind": EventKind.TOKEN_REVOKED,
-                    "user_id": user.id,
-                    "subject": subject,
-                    **changes,
-                }
-            )
-            source = EventSource(actor=actor, address="192.0.2.1", user_agent="Lynx/2.9")
-            store_event(event, source, session=session, now=at or now())
-        return subject
-
-    return write
-
-
-def get(
-    gatebell: LiveGatebell,
-    person: Person,
-    path: str = "",
-    *,
-    scopes: str = "read_api",
-    **query: Any,
-) -> requests.Response:
-    token = make_token(gatebell, person, scopes=scopes).clear
-    return requests.get(
-        f"{gatebell.url}{API}{path}",
-        params=query,
-        headers={"PRIVATE-TOKEN": token},
-        timeout=30,
-    )
 
 
 @pytest.mark.both_databases
@@ -155,6 +103,10 @@ def test_the_api_says_what_it_cannot_read(gatebell: LiveGatebell, admin: Person)
         ("entity_type", "Robot"),
         ("entity_id", "1e9"),
         ("entity_id", "9" * 30),
+        ("event_name", "no.such"),
+        ("ip_address", "localhost"),
+        ("target", "x" * 256),
+        ("author", "\x00"),
     ):
         answer = get(gatebell, admin, **{name: value})
         assert answer.status_code == 400, (name, value, answer.text)

@@ -134,7 +134,7 @@ def test_the_release_is_told_to_those_with_a_token(gatebell: LiveGatebell, path:
 
 
 @pytest.mark.spec("M1")
-@pytest.mark.parametrize("path", ["", "users", "user/", "nothing/here", "user/1"])
+@pytest.mark.parametrize("path", ["", "user/", "nothing/here", "user/1"])
 def test_what_does_not_exist_is_not_found_in_json(gatebell: LiveGatebell, path: str) -> None:
     answer = ask(gatebell, path)
     assert answer.status_code == 404

@@ -39,7 +39,7 @@ def test_an_unknown_address_is_not_found_whatever_the_method(
 
 
 def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:
-    answer = machine(gatebell).put(f"{gatebell.url}/api/v4/user")
+    answer = machine(gatebell).put(f"{gatebell.url}/api/v4/version")
     assert answer.status_code == 405
     assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
 

@@ -99,6 +99,8 @@ def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) ->
         ({"api_rate_limit": ""}, "api_rate_limit"),
         ({"oauth_rate_limit": ""}, "oauth_rate_limit"),
         ({"log_level": "DEBUG"}, "log_level"),
+        ({"database_url": "postgresql+psycopg://db.example/x?sslmode=require"}, "database_url"),
+        ({"ratelimit_storage_uri": "redis://:secret@store.example"}, "ratelimit_storage_uri"),
         ({"metrics_networks": "0.0.0.0/0"}, "metrics_networks"),
     ],
 )
@@ -109,6 +111,25 @@ def test_a_door_that_is_open_is_named(
     assert list(security_warnings(safe)) == []
     found = [each.setting for each in security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
     assert risk in found
+
+
+@pytest.mark.spec("L6")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"database_url": "postgresql+psycopg://db.example/x?sslmode=verify-full"},
+        {"database_url": "postgresql+psycopg://127.0.0.1/x"},
+        {"database_url": "postgresql+psycopg:///x?host=/run/postgresql"},
+        {"ratelimit_storage_uri": "rediss://:secret@store.example"},
+        {"ratelimit_storage_uri": "redis://localhost"},
+    ],
+    ids=lambda changes: next(iter(changes.values())),
+)
+def test_connections_that_are_encrypted_or_stay_here_are_no_risk(
+    settings: Settings, changes: dict[str, str]
+) -> None:
+    safe = replace(settings, web_concurrency=1, base_url="http://127.0.0.1:8000")
+    assert list(security_warnings(replace(safe, **changes))) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000"])

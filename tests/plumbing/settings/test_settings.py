@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from tests.support.service.certificates import rsa_key, write_certificate
 from web.settings.kinds import OWN_FIRST_PARTS
 from web.settings.reader import (
     Settings,
@@ -84,6 +85,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
         ("DATABASE_URL", "postgresql://alice:@hunter2@db/gatebell"),
         ("DATABASE_URL", "postgresql://alice:pa@hunter2/x?y#z@db/gatebell"),
         ("DATABASE_URL", "postgresql://alice:p@db:hunter2/gatebell"),
+        ("DATABASE_URL", "postgresql://a:hunter2@db/x?ssl_min_protocol_version=TLSv1.1"),
         ("SECRET_KEY", "hunter2"),
         ("SECRET_KEY_FALLBACKS", "hunter2"),
     ],
@@ -92,6 +94,30 @@ def test_a_wrong_secret_is_named_but_not_shown(tmp_path: Path, variable: str, te
     sentence = sentence_for(tmp_path, **{variable: text})
     assert sentence.startswith(f"{variable} must be ")
     assert "hunter2" not in sentence
+
+
+@pytest.mark.spec("L6")
+def test_tls_needs_both_files_and_a_base_url_that_begins_with_https(tmp_path: Path) -> None:
+    files = {"TLS_CERTIFICATE": "/tls/chain.pem", "TLS_KEY": "/tls/key.pem"}
+    settings = settings_with(tmp_path, **files, HOST="::", PORT="8443")
+    assert settings.base_url == "https://localhost:8443"
+    assert settings.tls_key == Path("/tls/key.pem")
+    for name, file in files.items():
+        sentence = sentence_for(tmp_path, **{name: file})
+        assert sentence == "TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing."
+    sentence = sentence_for(tmp_path, **files, BASE_URL="http://gate.example")
+    assert sentence == "BASE_URL must begin with https: because TLS_CERTIFICATE is set."
+
+
+@pytest.mark.spec("L6")
+def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
+    good = write_certificate(tmp_path / "good.pem", rsa_key(2048))
+    assert settings_with(tmp_path, TRUSTED_CA_FILE=str(good)).trusted_ca_file == good
+    weak, empty = write_certificate(tmp_path / "weak.pem", rsa_key(1024)), tmp_path / "empty"
+    empty.touch()
+    for file in (weak, empty, tmp_path / "missing", tmp_path):
+        sentence = sentence_for(tmp_path, TRUSTED_CA_FILE=str(file))
+        assert sentence.startswith("TRUSTED_CA_FILE must be the path of a readable PEM file")
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

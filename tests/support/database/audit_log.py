@@ -1,13 +1,24 @@
 """What the audit log of a running service holds."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import requests
 from sqlalchemy import func, select
 
-from domain.audit.events import EventKind
+from domain.accounts.users import get_user
+from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
 from domain.audit.log import EventFilter, EventView, page_of_events
 from domain.database.paging import Slice
 from models import AuditEvent
-from tests.support.accounts.people import Person, database_of
+from tests.support.accounts.people import Person, database_of, now, unique
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
+
+API = "/api/v4/audit_events"
+PAGE = "/admin/audit"
 
 
 def events_about(
@@ -38,3 +49,43 @@ def count_events(gatebell: LiveGatebell) -> int:
     """Return how many events there are in all."""
     with database_of(gatebell) as session:
         return session.scalar(select(func.count(AuditEvent.id))) or 0
+
+
+#: Writes an event about somebody and returns its subject, which no other event has.
+Write = Callable[..., str]
+
+
+def write_event(
+    gatebell: LiveGatebell, person: Person, *, at: datetime | None = None, **changes: Any
+) -> str:
+    """Write an event about somebody and return its subject, which no other event has."""
+    subject = changes.pop("subject", None) or unique("thing")
+    with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        actor = changes.pop("actor", Actor(id=user.id, name=user.username))
+        source = changes.pop("source", None)
+        event = Event(
+            **{"kind": EventKind.TOKEN_REVOKED, "user_id": user.id, "subject": subject, **changes}
+        )
+        source = source or EventSource(address="192.0.2.1", user_agent="Lynx/2.9")
+        source = replace(source, actor=actor)
+        store_event(event, source, session=session, now=at or now())
+    return subject
+
+
+def get_events(
+    gatebell: LiveGatebell,
+    person: Person,
+    path: str = "",
+    *,
+    scopes: str = "read_api",
+    **query: Any,
+) -> requests.Response:
+    """Ask the API for events with a new token of somebody."""
+    token = make_token(gatebell, person, scopes=scopes).clear
+    return requests.get(
+        f"{gatebell.url}{API}{path}",
+        params=query,
+        headers={"PRIVATE-TOKEN": token},
+        timeout=30,
+    )

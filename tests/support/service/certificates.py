@@ -21,8 +21,10 @@ def make_certificate(directory: Path) -> Path:
     return write_certificate(directory / "mail.pem", ec.generate_private_key(ec.SECP256R1()))
 
 
-def write_certificate(file: Path, key: Key, *, host: str = "127.0.0.1", days: float = 30) -> Path:
-    """Write a key and its own certificate into one file; it was valid until `days` from now."""
+def write_certificate(
+    file: Path, key: Key, *, host: str = "127.0.0.1", days: float = 30, begins: float = -400
+) -> Path:
+    """Write a key and its own certificate into one file; it is valid for these days from now."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell tests")])
     now = datetime.now(UTC)
     certificate = (
@@ -31,7 +33,7 @@ def write_certificate(file: Path, key: Key, *, host: str = "127.0.0.1", days: fl
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=400))
+        .not_valid_before(now + timedelta(days=begins))
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([_name(host)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

@@ -3,17 +3,18 @@
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import requests
 from flask import Flask
@@ -66,7 +67,7 @@ class LiveGatebell:
         self.instance_path = instance_path
         self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
         self.port = _free_port()
-        self.url = f"http://{host}:{self.port}"
+        self.url = f"{'https' if 'TLS_CERTIFICATE' in settings else 'http'}://{host}:{self.port}"
         # On Postgres one has to be given; on SQLite `make run` makes one.
         key = {"SECRET_KEY": SECRET_KEY} if database_url or only else {}
         self.environment = _environment_without_settings() | {
@@ -162,6 +163,8 @@ class LiveGatebell:
         """Return a client with cookies of its own, like a browser that was just opened."""
         session = requests.Session()
         session.trust_env = False  # no proxy between us
+        if certificate := self.environment.get("TLS_CERTIFICATE"):
+            session.verify = certificate
         self._sessions.append(session)
         return session
 
@@ -209,7 +212,7 @@ class LiveGatebell:
     def _answers(self) -> bool:
         # Without `requests`: asking it a hundred times takes as long as half of the start.
         place = urlsplit(self.url)
-        connection = HTTPConnection(place.netloc, timeout=5)
+        connection = _connection(place, timeout=5)
         try:
             connection.request("GET", f"{place.path}/healthz")
             return connection.getresponse().status == HTTPStatus.OK
@@ -241,6 +244,14 @@ def close_app(app: Flask) -> None:
         services().connections.close()
         db.session.remove()
         db.engine.dispose()
+
+
+def _connection(place: SplitResult, *, timeout: float) -> HTTPConnection:
+    if place.scheme == "http":
+        return HTTPConnection(place.netloc, timeout=timeout)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return HTTPSConnection(place.netloc, timeout=timeout, context=context)
 
 
 def _free_port() -> int:

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +25,12 @@ class PlainServer(NamedTuple):
 
 @contextmanager
 def running_plain_server(
-    directory: Path, *arguments: str, **settings: str
+    directory: Path, *arguments: str, listener: socket.socket | None = None, **settings: str
 ) -> Iterator[PlainServer]:
-    """Start it in one web process; connections wait until it is ready."""
+    """Start it in one web process, on a free port or a socket; connections wait until it is ready.
+
+    The port of another socket is 0.
+    """
     file, log = directory / "file", directory / "log"
     file.write_bytes(LONG)
     environment = {
@@ -38,8 +41,13 @@ def running_plain_server(
         FILE_VARIABLE: str(file),
         **settings,
     }
-    with socket.create_server(("127.0.0.1", 0)) as listener, log.open("ab") as written:
-        number, port = listener.fileno(), listener.getsockname()[1]
+    port = 0
+    with ExitStack() as opened:
+        written = opened.enter_context(log.open("ab"))
+        if listener is None:
+            listener = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+            port = listener.getsockname()[1]
+        number = listener.fileno()
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),

@@ -85,6 +85,19 @@ TOKENS = (
     "last_used_before",
 )
 NEW_TOKEN = ("name", "scopes", "scopes[]", "expires_at", "description", "access_level")
+USERS = (
+    *PAGES,
+    "username",
+    "search",
+    "active",
+    "blocked",
+    "humans",
+    "without_project_bots",
+    "created_after",
+    "created_before",
+    "admins",
+    "two_factor",
+)
 ALERTS = (
     *PAGES,
     "status",
@@ -94,6 +107,12 @@ ALERTS = (
     "service",
     "integration",
     "assignee",
+)
+
+
+EVENTS = (
+    *("entity_type", "entity_id", "event_name", "author_id", "author", "target", "ip_address"),
+    *("created_after", "created_before"),
 )
 
 
@@ -111,6 +130,7 @@ APPLICATIONS_AT = "/api/v4/applications"
 RESOURCE_TOKENS_AT = "/api/v4/{namespace}/access_tokens"
 ENVIRONMENTS_AT = "/api/v4/{project}/environments"
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
+REGISTRY_AT = "/api/v4/{project}/registry/repositories"
 INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
 DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
 EVENTS_AT = "/api/v4/audit_events"
@@ -145,6 +165,18 @@ ENDPOINTS = (
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
     Endpoint("api_v4.users.current", "GET", "/api/v4/user"),
+    Endpoint("api_v4.users.rename_current", "PUT", "/api/v4/user", ("name",)),
+    Endpoint("api_v4.users.index", "GET", "/api/v4/users", USERS),
+    Endpoint("api_v4.users.show", "GET", "/api/v4/users/{id}"),
+    Endpoint(
+        "api_v4.users.create",
+        "POST",
+        "/api/v4/users",
+        ("username", "email", "name", "password", "force_random_password", "admin"),
+    ),
+    Endpoint("api_v4.users.change", "PUT", "/api/v4/users/{id}", ("name", "email", "admin")),
+    Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
+    Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
     Endpoint(
         "api_v4.users.delete",
@@ -204,8 +236,9 @@ ENDPOINTS = (
         "api_v4.audit_events.index",
         "GET",
         EVENTS_AT,
-        (*PAGES, "entity_type", "entity_id", "created_after", "created_before"),
+        (*PAGES, *EVENTS),
     ),
+    Endpoint("api_v4.audit_events.download", "GET", f"{EVENTS_AT}/export.csv", EVENTS),
     Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
     Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
     Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),
@@ -228,6 +261,45 @@ ENDPOINTS = (
     Endpoint("api_v4.alert_activity.create_note", "POST", f"{ALERTS_AT}/{{id}}/notes", ("body",)),
     Endpoint("api_v4.alert_activity.index", "GET", f"{ALERTS_AT}/{{id}}/activity", PAGES),
     Endpoint("api_v4.alert_activity.occurrences", "GET", f"{ALERTS_AT}/{{id}}/occurrences", PAGES),
+    Endpoint(
+        "api_v4.registry_repositories.index", "GET", REGISTRY_AT, (*PAGES, "tags", "tags_count")
+    ),
+    Endpoint(
+        "api_v4.registry_repositories.index_of_group",
+        "GET",
+        "/api/v4/groups/{id}/registry/repositories",
+        (*PAGES, "tags", "tags_count"),
+    ),
+    Endpoint(
+        "api_v4.registry_repositories.show",
+        "GET",
+        "/api/v4/registry/repositories/{id}",
+        ("tags", "tags_count"),
+    ),
+    Endpoint("api_v4.registry_repositories.delete", "DELETE", f"{REGISTRY_AT}/{{id}}"),
+    Endpoint("api_v4.registry_repositories.tags", "GET", f"{REGISTRY_AT}/{{id}}/tags", PAGES),
+    Endpoint("api_v4.registry_repositories.tag", "GET", f"{REGISTRY_AT}/{{id}}/tags/v1"),
+    Endpoint("api_v4.registry_repositories.delete_tag", "DELETE", f"{REGISTRY_AT}/{{id}}/tags/v1"),
+    Endpoint(
+        "api_v4.registry_repositories.delete_tags",
+        "DELETE",
+        f"{REGISTRY_AT}/{{id}}/tags",
+        ("name_regex_delete", "name_regex", "name_regex_keep", "keep_n", "older_than"),
+    ),
+    Endpoint(
+        "registry_tokens.issue",
+        "GET",
+        "/jwt/auth",
+        ("service", "scope", "account", "client_id", "offline_token"),
+    ),
+    Endpoint(
+        "registry_tokens.issue_for_form",
+        "POST",
+        "/jwt/auth",
+        ("grant_type", "service", "scope", "username", "password", "client_id", "access_type"),
+    ),
+    Endpoint("registry_tokens.certificates", "GET", "/jwt/certificates"),
+    Endpoint("registry_notifications.receive", "POST", "/api/v4/container_registry_event/events"),
     Endpoint("api_v4.alert_integrations.index", "GET", INTEGRATIONS_AT, PAGES),
     Endpoint(
         "api_v4.alert_integrations.create",

@@ -8,11 +8,6 @@ from domain.oauth.scopes import SCOPES
 def security_schemes(base_url: str) -> dict[str, Any]:
     """Return the security schemes of the description."""
     scopes = {scope.name: scope.description for scope in SCOPES}
-    at_token_endpoint = {
-        "tokenUrl": f"{base_url}/oauth/token",
-        "refreshUrl": f"{base_url}/oauth/token",
-        "scopes": scopes,
-    }
     return {
         "oauth2": {
             "type": "oauth2",
@@ -24,9 +19,10 @@ def security_schemes(base_url: str) -> dict[str, Any]:
             "flows": {
                 "authorizationCode": {
                     "authorizationUrl": f"{base_url}/oauth/authorize",
-                    **at_token_endpoint,
+                    "tokenUrl": f"{base_url}/oauth/token",
+                    "refreshUrl": f"{base_url}/oauth/token",
+                    "scopes": scopes,
                 },
-                "password": at_token_endpoint,
             },
         },
         "access_token": _bearer(

@@ -13,11 +13,14 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
+    AnyUrl,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
+    RootModel,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -36,6 +39,7 @@ _LARGEST_PAGE = 100
 _USUAL_PAGE = 20
 #: So much of an unknown name is repeated in an error.
 _LONGEST_ECHO = 50
+_URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
 
 
 def _without_nul(text: str) -> str:
@@ -50,6 +54,17 @@ def _not_empty(value: Any) -> Any:
         message = "is empty"
         raise ValueError(message)
     return value
+
+
+def _web_url(text: str) -> str:
+    try:
+        scheme = _URL.validate_python(text).scheme if text else "https"
+    except ValueError:
+        scheme = ""
+    if scheme not in {"http", "https"}:
+        message = "must be a URL with http or https"
+        raise ValueError(message)
+    return text
 
 
 def _split(value: Any) -> Any:
@@ -72,6 +87,8 @@ def one_of(*words: str) -> WithJsonSchema:
 
 #: A text that both databases can store.
 Text = Annotated[str, AfterValidator(_without_nul)]
+#: A URL with http or https, or an empty text, which means none.
+WebUrl = Annotated[Text, AfterValidator(_web_url)]
 #: A text to search for.
 Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
 #: A text that is needed; where it is stored, its characters are checked.
@@ -215,6 +232,12 @@ class Resource(BaseModel):
     """What a response is made of."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class Done(RootModel[Literal[True]]):
+    """`true`, which clients written for GitLab wait for after some actions."""
+
+    model_config = ConfigDict(frozen=True)
 
 
 class SecretResource(Resource):

@@ -1,9 +1,11 @@
 """Environments of a project."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from domain.alerts.environments import EnvironmentView
-from web.api.schemas.base import Body, OffsetQuery, Resource, Search, Text, Time
+from web.api.schemas.base import Body, OffsetQuery, Resource, Search, Text, Time, WebUrl
 
 
 class EnvironmentQuery(OffsetQuery):
@@ -19,6 +21,13 @@ class EnvironmentBody(Body):
     """A new environment."""
 
     name: Text = ""
+    external_url: Annotated[WebUrl, Field(max_length=2048)] = ""
+
+
+class EnvironmentChange(Body):
+    """What changes in an environment."""
+
+    external_url: Annotated[WebUrl, Field(max_length=2048)] = Field(description="Empty for none.")
 
 
 class Environment(Resource):
@@ -38,7 +47,7 @@ class Environment(Resource):
             id=view.id,
             name=view.name,
             slug=view.slug,
-            external_url=None,
+            external_url=view.external_url,
             state="available",
             created_at=view.created_at,
         )

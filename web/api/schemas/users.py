@@ -1,14 +1,159 @@
 """Users, and the personal data of one."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
-from web.api.schemas.base import Body, Resource, Text, Time
+from domain.accounts import directory as domain
+from domain.accounts.administration import AccountChange, AccountDetails
+from domain.accounts.directory import PublicUser, UserFilter
+from domain.accounts.profiles import profile_path
+from domain.errors import QueryError
+from domain.oauth.openid.avatars import avatar_path
+from web.api.schemas.base import (
+    Body,
+    GivenTime,
+    PagedQuery,
+    RequiredText,
+    Resource,
+    Search,
+    SecretResource,
+    Text,
+    Time,
+)
+
+
+class UserQuery(PagedQuery):
+    """Which users a list has. From release 17.0 on its pages are by key, asked for or not."""
+
+    username: Text = ""
+    #: Words of the name or user name; for administrators of the e-mail address as well.
+    search: Search = ""
+    active: bool = False
+    blocked: bool = False
+    humans: bool = False
+    without_project_bots: bool = False
+    created_after: GivenTime | None = None
+    created_before: GivenTime | None = None
+    #: This and the next one are for administrators.
+    admins: bool = False
+    two_factor: Literal["enabled", "disabled"] | None = None
+
+    @property
+    def is_for_administrators(self) -> bool:
+        """Whether only administrators may ask this."""
+        return self.admins or self.two_factor is not None
+
+    @property
+    def counts_pages(self) -> bool:
+        """Whether numbered pages are asked for in so many words."""
+        is_named = "pagination" in self.model_fields_set and self.pagination != "keyset"
+        return self.page != 1 or is_named
+
+    @property
+    def wanted(self) -> UserFilter:
+        """The filter; raises QueryError for one that contradicts itself."""
+        if self.active and self.blocked:
+            message = "active, blocked are mutually exclusive"
+            raise QueryError(message, field="blocked")
+        return UserFilter(
+            username=self.username or None,
+            search=self.search,
+            is_active=self.active if self.active or self.blocked else None,
+            is_human=True if self.humans or self.without_project_bots else None,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            is_admin=self.admins or None,
+            has_second_factor=None if self.two_factor is None else self.two_factor == "enabled",
+        )
+
+
+class User(Resource):
+    """What all users may know of another."""
+
+    id: int
+    username: str
+    name: str
+    #: `blocked` for an account that an administrator locked.
+    state: Literal["active", "blocked"]
+    public_email: None
+    avatar_url: str
+    web_url: str
+    bot: bool
+    created_at: Time
+
+    @classmethod
+    def of(cls, view: PublicUser, *, base_url: str) -> "User":
+        """Present a user to all others."""
+        return cls(**_public_fields(view, base_url))
+
+
+class Account(User):
+    """What administrators know of a user."""
+
+    email: str
+    is_admin: bool
+    last_sign_in_at: Time | None
+    two_factor_enabled: bool
+
+    @classmethod
+    def of_account(cls, view: domain.Account, *, base_url: str) -> "Account":
+        """Present a user to administrators."""
+        return cls(**_account_fields(view, base_url))
+
+
+class NewAccount(Account, SecretResource):
+    """A new user with a password that the service made, which is shown once."""
+
+    generated_password: str
+
+    @classmethod
+    def with_password(cls, view: domain.Account, password: str, *, base_url: str) -> "NewAccount":
+        """Present a user whose password was made just now."""
+        return cls(**_account_fields(view, base_url), generated_password=password)
+
+
+class AccountBody(Body):
+    """A new user, who has to choose another password at the first sign-in."""
+
+    username: RequiredText
+    email: RequiredText
+    #: The user name if it is empty.
+    name: str = ""
+    #: One of the two.
+    password: RequiredText | None = None
+    force_random_password: bool = False
+    admin: bool = False
+
+    @property
+    def details(self) -> AccountDetails:
+        """The fields of the new account."""
+        return AccountDetails(
+            username=self.username, email=self.email, name=self.name, is_admin=self.admin
+        )
+
+
+class AccountChangeBody(Body):
+    """What changes of a user."""
+
+    name: RequiredText | None = None
+    email: RequiredText | None = None
+    admin: bool | None = None
+
+    @property
+    def change(self) -> AccountChange:
+        """The change; what is None stays as it is."""
+        return AccountChange(name=self.name, email=self.email, is_admin=self.admin)
+
+
+class NameBody(Body):
+    """A display name."""
+
+    name: RequiredText
 
 
 class CurrentUser(Resource):
-    """The user of a token. Profile.as_json in `domain/accounts/profiles.py` writes it."""
+    """The user of a token. `Profile.as_json` in `domain/accounts/profiles.py` writes it."""
 
     id: int
     username: str
@@ -36,3 +181,27 @@ class ErasureBody(Body):
     #: The user name or e-mail address of their next owner.
     applications_to: Text = ""
     delete_applications: bool = False
+
+
+def _public_fields(view: PublicUser | domain.Account, base_url: str) -> dict[str, Any]:
+    return {
+        "id": view.id,
+        "username": view.username,
+        "name": view.name,
+        "state": "active" if view.is_active else "blocked",
+        "public_email": None,
+        "avatar_url": f"{base_url}{avatar_path(view.name or view.username, view.id)}",
+        "web_url": f"{base_url}{profile_path(view.username)}",
+        "bot": view.is_bot,
+        "created_at": view.created_at,
+    }
+
+
+def _account_fields(view: domain.Account, base_url: str) -> dict[str, Any]:
+    return {
+        **_public_fields(view, base_url),
+        "email": view.email,
+        "is_admin": view.is_admin,
+        "last_sign_in_at": view.last_sign_in_at,
+        "two_factor_enabled": view.has_second_factor,
+    }

@@ -1,0 +1,167 @@
+"""/api/v4/…/registry/repositories: the container registry's repositories and tags."""
+
+from flask import Blueprint, Response
+
+from domain.accounts.roles import Role
+from domain.audit.events import Event, EventKind
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.access import get_project_for
+from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.registry import repositories as domain
+from domain.registry.removal import queue_removal
+from domain.registry.repositories import RepositoryView
+from domain.releases.version import Release
+from web.api.operations import Found, operation
+from web.api.schemas.registry import (
+    RegistryRepository,
+    RegistryTag,
+    RegistryTagName,
+    RepositoryListQuery,
+    RepositoryQuery,
+    TagListQuery,
+    TagRemovalBody,
+)
+from web.extensions import db
+from web.http.audit_events import record_event
+from web.http.releases import release_shown
+from web.registry.removing import remove_tag_now
+from web.services import now, registry_policy
+
+registry_repositories = Blueprint("registry_repositories", __name__)
+_ALL = "/projects/<path:reference>/registry/repositories"
+_ONE = f"{_ALL}/<int:repository_id>"
+_TAGS = f"{_ONE}/tags"
+_TAG = f"{_TAGS}/<tag_name>"
+#: From this release on, lists of tags have no numbered pages.
+_WITHOUT_OFFSET = Release(18, 0)
+
+
+@registry_repositories.get(_ALL)
+@operation("registry_repositories.index", query=RepositoryListQuery, returns=RegistryRepository)
+def index(project: ProjectView, query: RepositoryListQuery) -> Found[RegistryRepository]:
+    """List the registry repositories of a project."""
+    return _found((project.id,), query)
+
+
+@registry_repositories.get("/groups/<path:reference>/registry/repositories")
+@operation(
+    "registry_repositories.index_of_group", query=RepositoryListQuery, returns=RegistryRepository
+)
+def index_of_group(group: GroupView, query: RepositoryListQuery) -> Found[RegistryRepository]:
+    """List the registry repositories of all projects of a group."""
+    return _found(domain.projects_below(group.path, session=db.session()), query)
+
+
+@registry_repositories.get("/registry/repositories/<int:repository_id>")
+@operation("registry_repositories.show", query=RepositoryQuery, returns=RegistryRepository)
+def show(repository_id: int, viewer: Viewer, query: RepositoryQuery) -> RegistryRepository:
+    """Show a registry repository."""
+    session = db.session()
+    repository = domain.get_repository(repository_id, session=session)
+    try:
+        get_project_for(repository.project_path, viewer, at_least=Role.REPORTER, session=session)
+    except NotFoundError as error:
+        raise domain.RepositoryNotFoundError from error
+    return _presented(repository, query)
+
+
+@registry_repositories.delete(_ONE)
+@operation("registry_repositories.delete", status=202)
+def delete(project: ProjectView, repository_id: int) -> Response:
+    """Delete a registry repository with all its images, in the background."""
+    repository = _repository(project, repository_id)
+    queue_removal(repository, None, session=db.session(), now=now())
+    record_event(
+        Event(kind=EventKind.REGISTRY_REPOSITORY_REMOVED, subject=repository.path, details={})
+    )
+    return Response(status=202)
+
+
+@registry_repositories.get(_TAGS)
+@operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
+def tags(project: ProjectView, repository_id: int, query: TagListQuery) -> Found[RegistryTagName]:
+    """List the tags of a registry repository."""
+    repository, session = _repository(project, repository_id), db.session()
+    if _is_by_key(query):
+        page = domain.tags_after(repository, query.cursor, limit=query.size, session=session)
+        return Found(
+            items=_tag_names(page.tags),
+            next_cursor=page.tags[-1].name if page.has_more else None,
+        )
+    found = domain.numbered_tags(repository, offset=query.offset, limit=query.size, session=session)
+    return Found(items=_tag_names(found), total=repository.tags_count)
+
+
+def _is_by_key(query: TagListQuery) -> bool:
+    """Return whether a page is by key; raise InvalidError for a number where there are none."""
+    if release_shown() < _WITHOUT_OFFSET and query.pagination != "keyset":
+        return False
+    if query.page != 1:
+        message = (
+            "page can only be 1: from release 18.0 on, the link with rel=next leads to the next "
+            "part of this list"
+        )
+        raise InvalidError(message, field="page")
+    return True
+
+
+@registry_repositories.get(_TAG)
+@operation("registry_repositories.tag", returns=RegistryTag)
+def tag(project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
+    """Show a tag of a registry repository."""
+    found = domain.get_tag(_repository(project, repository_id), tag_name, session=db.session())
+    return RegistryTag.of(found, registry_policy().host)
+
+
+@registry_repositories.delete(_TAG)
+@operation("registry_repositories.delete_tag")
+def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> None:
+    """Delete a tag of a registry repository, at once."""
+    repository = _repository(project, repository_id)
+    found = domain.get_tag(repository, tag_name, session=db.session())
+    remove_tag_now(repository, found)
+    details = {"digest": found.digest}
+    record_event(Event(kind=EventKind.REGISTRY_TAGS_REMOVED, subject=found.path, details=details))
+
+
+@registry_repositories.delete(_TAGS)
+@operation("registry_repositories.delete_tags", body=TagRemovalBody, status=202)
+def delete_tags(project: ProjectView, repository_id: int, body: TagRemovalBody) -> Response:
+    """Delete the tags of a registry repository that match, in the background."""
+    repository, rule = _repository(project, repository_id), body.rule
+    if not rule.delete:
+        message = "name_regex_delete is missing"
+        raise InvalidError(message, field="name_regex_delete")
+    queue_removal(repository, rule, session=db.session(), now=now())
+    record_event(
+        Event(kind=EventKind.REGISTRY_TAGS_REMOVED, subject=repository.path, details=rule.as_json())
+    )
+    return Response(status=202)
+
+
+def _found(project_ids: tuple[int, ...], query: RepositoryListQuery) -> Found[RegistryRepository]:
+    found, total = domain.list_repositories(
+        project_ids, offset=query.offset, limit=query.size, session=db.session()
+    )
+    return Found(items=[_presented(each, query) for each in found], total=total)
+
+
+def _presented(
+    repository: RepositoryView, query: RepositoryListQuery | RepositoryQuery
+) -> RegistryRepository:
+    tags_of_it = domain.all_tags(repository, session=db.session()) if query.tags else None
+    return RegistryRepository.of(
+        repository,
+        registry_policy().host,
+        tags_count=repository.tags_count if query.tags_count else None,
+        tags=None if tags_of_it is None else _tag_names(tags_of_it),
+    )
+
+
+def _repository(project: ProjectView, repository_id: int) -> RepositoryView:
+    return domain.get_repository(repository_id, project_id=project.id, session=db.session())
+
+
+def _tag_names(found: tuple[domain.TagView, ...]) -> list[RegistryTagName]:
+    host = registry_policy().host
+    return [RegistryTagName.of(each, host) for each in found]

@@ -1,0 +1,1 @@
+"""The container registry: its tokens, its notifications, and its page."""

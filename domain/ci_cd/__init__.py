@@ -1,0 +1,1 @@
+"""What external CI reports of a project: deployments, statuses of commits, releases."""

@@ -1,0 +1,125 @@
+"""What a requester may do in the registry: requested scopes, roles and scopes of access tokens.
+
+"Token Scope Documentation" of Docker's registry: a request names resources and actions, and the
+token holds those of them that are allowed, which may be none.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.errors import DomainError, InvalidError, NotFoundError
+from domain.projects.access import PRIVATE, PUBLIC, get_project
+from domain.projects.views import ProjectView, Viewer
+from domain.registry.names import find_project
+
+#: Scopes of access tokens that pull, and those that push and delete as well.
+PULLING = frozenset({"api", "read_registry", "write_registry"})
+PUSHING = frozenset({"api", "write_registry"})
+_REPOSITORY = "repository"
+_CATALOG = ("registry", "catalog")
+_MOST_SCOPES = 50
+_LONGEST_SCOPE = 1_000
+
+
+class RegistryCredentialsError(DomainError):
+    """There are no credentials, or none that the registry takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requester:
+    """The viewer of a token request, anonymous or not, with the scopes of the access token."""
+
+    viewer: Viewer
+    token_scopes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestedScope:
+    """A resource and the actions wanted on it."""
+
+    resource_type: str
+    name: str
+    actions: tuple[str, ...]
+
+    def as_claim(self, actions: Iterable[str]) -> dict[str, object]:
+        """Return an entry of the claim `access` with allowed actions."""
+        return {"type": self.resource_type, "name": self.name, "actions": sorted(actions)}
+
+
+def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
+    """Return the scopes of `scope` parameters, each of which may hold several with spaces between.
+
+    Raises InvalidError for a scope that is none, and for too many.
+    """
+    words = [word for text in texts for word in text.split(" ") if word]
+    if len(words) > _MOST_SCOPES:
+        message = f"A request may have at most {_MOST_SCOPES} scopes."
+        raise InvalidError(message, field="scope")
+    return tuple(_parse(word) for word in words)
+
+
+def _parse(word: str) -> RequestedScope:
+    # The name may hold a colon, of a host with a port.
+    kind, colon, rest = word.partition(":")
+    name, last_colon, actions = rest.rpartition(":")
+    if not (kind and colon and name and last_colon) or len(word) > _LONGEST_SCOPE:
+        message = "A scope has the form repository:NAME:ACTION,ACTION."
+        raise InvalidError(message, field="scope")
+    wanted = tuple(dict.fromkeys(action for action in actions.split(",") if action))
+    return RequestedScope(resource_type=kind, name=name, actions=wanted)
+
+
+def allowed_access(
+    scopes: Iterable[RequestedScope], requester: Requester, *, session: Session
+) -> list[dict[str, object]]:
+    """Return the claim `access` of a token: each requested resource with the allowed actions.
+
+    Resources without any are left out.
+    """
+    found = ((scope, _allowed(scope, requester, session=session)) for scope in scopes)
+    return [scope.as_claim(actions) for scope, actions in found if actions]
+
+
+def _allowed(scope: RequestedScope, requester: Requester, *, session: Session) -> set[str]:
+    wanted = set(scope.actions)
+    if (scope.resource_type, scope.name) == _CATALOG:
+        lists_all = requester.viewer.is_admin and "api" in requester.token_scopes
+        return wanted & {"*"} if lists_all else set()
+    if scope.resource_type != _REPOSITORY:
+        return set()
+    return wanted & actions_in(scope.name, requester, session=session)
+
+
+def actions_in(name: str, requester: Requester, *, session: Session) -> set[str]:
+    """Return every action that a requester may do in a repository."""
+    project = find_project(name, session=session)
+    if project is None:
+        return set()
+    try:
+        seen = get_project(project.path, requester.viewer, session=session)
+    except NotFoundError:
+        return set()
+    return allowed_actions(seen, requester.token_scopes)
+
+
+def allowed_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[str]:
+    """Return the actions that a role and the scopes of a token allow in a visible project.
+
+    What everybody may pull needs no scope: a token opens no less than none does. An archived
+    project is read-only.
+    """
+    role = project.role or 0
+    may_pull = project.visibility != PRIVATE or role >= Role.REPORTER
+    allowed = set()
+    if project.visibility == PUBLIC or (may_pull and token_scopes & PULLING):
+        allowed.add("pull")
+    if not token_scopes & PUSHING or project.is_archived:
+        return allowed
+    if role >= Role.DEVELOPER:
+        allowed |= {"pull", "push"}
+    if role >= Role.MAINTAINER:
+        allowed |= {"delete", "*"}
+    return allowed

@@ -1,0 +1,234 @@
+"""Deletes tags and manifests in the registry itself (Docker Registry HTTP API V2).
+
+The registry deletes manifests by digest, with all tags that name them. A tag whose digest others
+share gets an image of its own first, with nothing in it, which is then deleted.
+"""
+
+import json
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from types import TracebackType
+from typing import NamedTuple, Self
+from urllib.parse import urljoin
+
+from urllib3 import PoolManager, Timeout
+from urllib3.exceptions import HTTPError
+
+from domain.encryption.refusals import refusal_reason
+from domain.errors import DomainError
+from domain.randomness import random_hex
+from domain.registry.names import DIGEST, TAG
+
+#: In seconds. A page waits for both, and requests have half a minute.
+_TIMEOUT = Timeout(connect=3, read=7)
+_LARGEST_ANSWER = 1024 * 1024
+#: Far more pages of tags than a repository has.
+_MOST_PAGES = 1_000
+_OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+_MANIFESTS = (
+    _OCI_MANIFEST,
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_RETRY_AFTER = 30
+_OK, _CREATED, _ACCEPTED, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 201, 202, 401, 404, 405
+_TOO_MANY, _SERVER_ERRORS = 429, 500
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+_ACCEPTING = {"Accept": ", ".join(_MANIFESTS)}
+
+
+class RegistryUnavailableError(DomainError):
+    """The registry does not answer, or with a failure of its own; a retry may succeed."""
+
+    retry_after = _RETRY_AFTER
+
+
+class RegistryRefusedError(DomainError):
+    """The registry answers, and refuses what its configuration should let this service do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryAddress:
+    """Where the registry is, and how to get a token for one of its repositories."""
+
+    url: str
+    #: Makes a token for a repository.
+    token_for: Callable[[str], str] = field(repr=False)
+    #: For https.
+    tls: ssl.SSLContext | None = None
+
+
+class RegistryClient:
+    """A client of one registry, to be closed."""
+
+    def __init__(self, address: RegistryAddress) -> None:
+        """Take the address; the first request connects."""
+        self._address = address
+        self._pool = PoolManager(timeout=_TIMEOUT, retries=False, ssl_context=address.tls)
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close its connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._pool.clear()
+
+    def digest_of(self, repository: str, tag: str) -> str | None:
+        """Return the digest that a tag names now; None if there is no such tag."""
+        answer = self._send("HEAD", repository, f"manifests/{tag}", headers=_ACCEPTING)
+        if answer.status == _NOT_FOUND:
+            return None
+        _check(answer, _OK)
+        digest = answer.headers.get("Docker-Content-Digest", "")
+        if not DIGEST.fullmatch(digest):
+            message = "The container registry did not say the digest of the tag."
+            raise RegistryRefusedError(message)
+        return digest
+
+    def delete_manifest(self, repository: str, digest: str) -> None:
+        """Delete a manifest with all its tags; nothing happens if it is gone."""
+        answer = self._send("DELETE", repository, f"manifests/{digest}")
+        if answer.status == _NOT_ALLOWED:
+            message = "The container registry deletes nothing: set storage.delete.enabled there."
+            raise RegistryRefusedError(message)
+        if answer.status != _NOT_FOUND:
+            _check(answer, _ACCEPTED)
+
+    def untag(self, repository: str, tag: str) -> None:
+        """Remove one tag and keep the image that it names, which others name as well."""
+        # Of its own, so that no other tag goes with it.
+        config = json.dumps({"gatebell.removed": random_hex(16)}).encode()
+        config_digest = self._upload(repository, config)
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": _OCI_MANIFEST,
+            "config": {"mediaType": _OCI_CONFIG, "digest": config_digest, "size": len(config)},
+            "layers": [],
+        }
+        content = json.dumps(manifest).encode()
+        headers = {"Content-Type": _OCI_MANIFEST}
+        answer = self._send("PUT", repository, f"manifests/{tag}", content, headers=headers)
+        _check(answer, _CREATED)
+        self.delete_manifest(repository, _sha256(content))
+
+    def tags(self, repository: str) -> Iterator[str]:
+        """Yield every tag that the registry has in a repository."""
+        url: str | None = self._url(repository, "tags/list?n=500")
+        for _ in range(_MOST_PAGES):
+            if url is None:
+                return
+            answer = self._request("GET", repository, url)
+            if answer.status == _NOT_FOUND:
+                return
+            _check(answer, _OK)
+            yield from _tags_in(answer)
+            url = self._next_page(url, answer)
+
+    def _next_page(self, url: str, answer: _Answer) -> str | None:
+        link = answer.headers.get("Link", "")
+        target = link.partition("<")[2].partition(">")[0]
+        following = urljoin(url, target) if target and "next" in link else None
+        # The registry may know another name of its own; the token is for this one.
+        return following if following and following.startswith(self._address.url) else None
+
+    def _upload(self, repository: str, content: bytes) -> str:
+        """Store a blob, in one piece, and return its digest."""
+        begun = self._send("POST", repository, "blobs/uploads/")
+        _check(begun, _ACCEPTED)
+        digest = _sha256(content)
+        location = urljoin(self._url(repository, ""), begun.headers.get("Location", ""))
+        # Only path and query count: the registry may be told another host than this service uses.
+        path = location.partition("://")[2].partition("/")[2]
+        joint = "&" if "?" in path else "?"
+        headers = {"Content-Type": "application/octet-stream"}
+        url = f"{self._address.url}/{path}{joint}digest={digest}"
+        _check(self._request("PUT", repository, url, content, headers=headers), _CREATED)
+        return digest
+
+    def _send(
+        self,
+        method: str,
+        repository: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: dict[str, str] | None = None,
+    ) -> _Answer:
+        return self._request(method, repository, self._url(repository, path), body, headers=headers)
+
+    def _url(self, repository: str, path: str) -> str:
+        return f"{self._address.url}/v2/{repository}/{path}"
+
+    def _request(
+        self,
+        method: str,
+        repository: str,
+        url: str,
+        body: bytes | None = None,
+        *,
+        headers: dict[str, str] | None = None,
+    ) -> _Answer:
+        token = self._address.token_for(repository)
+        sent = {"Authorization": f"Bearer {token}", **(headers or {})}
+        try:
+            response = self._pool.request(
+                method, url, body=body, headers=sent, redirect=False, preload_content=False
+            )
+            content = response.read(_LARGEST_ANSWER)
+            response.release_conn()
+        except (HTTPError, OSError) as error:
+            reason = refusal_reason(error)
+            message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
+            raise RegistryUnavailableError(message) from error
+        return _Answer(response.status, response.headers, content)
+
+
+def _check(answer: _Answer, expected: int) -> None:
+    """Raise the error of an answer that is not the expected one."""
+    if answer.status == expected:
+        return
+    if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
+        message = f"The container registry failed with status {answer.status}."
+        raise RegistryUnavailableError(message)
+    message = f"The container registry refused with status {answer.status}."
+    if answer.status == _UNAUTHORIZED:
+        message = (
+            "The container registry does not accept this service's tokens: compare its auth.token "
+            "with the ready configuration, and give it the current certificates."
+        )
+    raise RegistryRefusedError(message)
+
+
+def _tags_in(answer: _Answer) -> list[str]:
+    try:
+        found = json.loads(answer.content)
+    except ValueError as error:
+        message = "The container registry answered with something that is not JSON."
+        raise RegistryRefusedError(message) from error
+    names = found.get("tags") if isinstance(found, dict) else None
+    return [each for each in names or () if isinstance(each, str) and TAG.fullmatch(each)]
+
+
+def _sha256(content: bytes) -> str:
+    return f"sha256:{sha256(content).hexdigest()}"

@@ -1,0 +1,43 @@
+"""Names of image repositories: the project's full path in lower case, and below it."""
+
+import re
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from models import Project
+from models.folding import fold
+
+#: As Docker's registry checks them (github.com/distribution/reference).
+_COMPONENT = r"[a-z0-9]++(?:(?:\.|_|__|-++)[a-z0-9]++)*+"
+_NAME = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*+")
+TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+DIGEST = re.compile(r"[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}")
+LONGEST_NAME = 255
+#: A group and a project.
+_FEWEST_PARTS = 2
+
+
+def is_repository_name(name: str) -> bool:
+    """Return whether registries take a name."""
+    return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def root_name(project_path: str) -> str | None:
+    """Return the repository that has a project's path; None if registries take no such name."""
+    name = project_path.lower()
+    return name if is_repository_name(name) else None
+
+
+def find_project(name: str, *, session: Session) -> Project | None:
+    """Return the project that a repository belongs to, or None.
+
+    No group or project lies in a project, so that at most one beginning of the name is one.
+    """
+    if not is_repository_name(name):
+        return None
+    parts = name.split("/")
+    beginnings = [fold("/".join(parts[:end])) for end in range(_FEWEST_PARTS, len(parts) + 1)]
+    return session.scalar(
+        select(Project).where(Project.path_key.in_(beginnings), Project.deleted_at.is_(None))
+    )

@@ -1,0 +1,177 @@
+"""Notifications of the registry: what an envelope of events says.
+
+The format is that of Docker's registry ("Work with notifications"). It sends an event again
+until it is answered 2xx, and nothing after it meanwhile. So events that say nothing of use are left
+out, and only a body that is no envelope is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import orjson
+
+from domain.errors import DomainError, InvalidError
+from domain.registry.names import DIGEST, TAG, is_repository_name
+
+#: One event is less than 2 KiB, and the registry sends them one at a time.
+LARGEST_BODY = 1024 * 1024
+MOST_EVENTS = 1_000
+_LONGEST_MEDIA_TYPE = 255
+_LARGEST_SIZE = 2**63 - 1
+#: Manifests of one image: their first reference is its configuration, the others its layers.
+_IMAGES = frozenset(
+    {
+        "application/vnd.docker.distribution.manifest.v2+json",
+        "application/vnd.oci.image.manifest.v1+json",
+    }
+)
+_MANIFESTS = _IMAGES | {
+    "application/vnd.docker.distribution.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v1+prettyjws",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.index.v1+json",
+}
+
+
+class NotificationSecretError(DomainError):
+    """The request does not have the secret of notifications."""
+
+
+class Change(Enum):
+    """What an event changes."""
+
+    #: A layer or a configuration came, or was mounted from another repository.
+    CONTENT_PUSHED = "content pushed"
+    MANIFEST_PUSHED = "manifest pushed"
+    MANIFEST_DELETED = "manifest deleted"
+    TAG_REMOVED = "tag removed"
+    REPOSITORY_REMOVED = "repository removed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryEvent:
+    """One change in the registry, at a time by the registry's clock."""
+
+    change: Change
+    repository: str
+    moment: datetime
+    #: Empty where the event names none.
+    digest: str = ""
+    tag: str = ""
+    media_type: str | None = None
+    total_size: int | None = None
+    config_digest: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """The events of a notification that change something, and the number of all others."""
+
+    events: tuple[RegistryEvent, ...]
+    left_out: int
+
+
+def parse_envelope(content: bytes) -> Envelope:
+    """Return the events of a body; raise InvalidError if it is no envelope or has too many."""
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        message = "The body is not valid JSON."
+        raise InvalidError(message) from error
+    given = body.get("events") if isinstance(body, dict) else None
+    if not isinstance(given, list):
+        message = 'The body must be an object with a list "events".'
+        raise InvalidError(message)
+    if len(given) > MOST_EVENTS:
+        message = f"A notification may have at most {MOST_EVENTS} events."
+        raise InvalidError(message)
+    events = tuple(event for each in given if (event := _parse(each)) is not None)
+    return Envelope(events=events, left_out=len(given) - len(events))
+
+
+def _parse(given: object) -> RegistryEvent | None:
+    target = given.get("target") if isinstance(given, dict) else None
+    if not isinstance(given, dict) or not isinstance(target, dict):
+        return None
+    moment, repository = _moment(given.get("timestamp")), target.get("repository")
+    if moment is None or not isinstance(repository, str) or not is_repository_name(repository):
+        return None
+    event = {"repository": repository, "moment": moment}
+    match given.get("action"):
+        case "push" | "mount":
+            return _pushed(event, target)
+        case "delete":
+            return _deleted(event, target)
+        case _:
+            return None
+
+
+def _moment(value: object) -> datetime | None:
+    """Return a time of RFC 3339; the registry writes nanoseconds, of which micro- are kept."""
+    try:
+        read = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return read.astimezone(UTC) if read is not None and read.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _pushed(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
+    digest, tag = _matching(target, "digest"), _matching(target, "tag")
+    media_type = _media_type(target.get("mediaType"))
+    if digest is None or tag is None or not digest:
+        return None
+    if media_type not in _MANIFESTS and not tag:
+        return RegistryEvent(change=Change.CONTENT_PUSHED, **event)
+    return RegistryEvent(
+        change=Change.MANIFEST_PUSHED,
+        digest=digest,
+        tag=tag,
+        media_type=media_type,
+        **_contents(media_type, target.get("references")),
+        **event,
+    )
+
+
+def _deleted(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
+    digest, tag = _matching(target, "digest"), _matching(target, "tag")
+    if digest is None or tag is None:
+        return None
+    if digest:
+        return RegistryEvent(change=Change.MANIFEST_DELETED, digest=digest, **event)
+    if tag:
+        return RegistryEvent(change=Change.TAG_REMOVED, tag=tag, **event)
+    return RegistryEvent(change=Change.REPOSITORY_REMOVED, **event)
+
+
+_PATTERNS = {"digest": DIGEST, "tag": TAG}
+
+
+def _matching(target: Mapping[str, object], name: str) -> str | None:
+    """Return a text of the target, empty if it is missing; None if it is malformed."""
+    value = target.get(name) or ""
+    if not isinstance(value, str):
+        return None
+    return value if not value or _PATTERNS[name].fullmatch(value) else None
+
+
+def _media_type(value: object) -> str | None:
+    is_one = isinstance(value, str) and value.isascii() and value.isprintable()
+    return str(value) if is_one and 0 < len(str(value)) <= _LONGEST_MEDIA_TYPE else None
+
+
+def _contents(media_type: str | None, references: object) -> dict[str, Any]:
+    """Return size and configuration of an image, if the registry sends references."""
+    if media_type not in _IMAGES or not isinstance(references, list) or not references:
+        return {}
+    sizes = [each.get("size") for each in references if isinstance(each, dict)]
+    known = [size for size in sizes if type(size) is int and 0 <= size <= _LARGEST_SIZE]
+    total = sum(known)
+    is_whole = len(known) == len(references) and total <= _LARGEST_SIZE
+    first = references[0] if isinstance(references[0], dict) else {}
+    return {
+        "total_size": total if is_whole else None,
+        "config_digest": _matching(first, "digest") or None,
+    }

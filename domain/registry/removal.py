@@ -1,0 +1,231 @@
+"""Removes tags and repositories: in the registry first, then here.
+
+What the registry did not delete stays listed. What is removed here is dated by the registry's own
+clock, as its notifications are: everything pushed until then is gone.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from domain.errors import InvalidError
+from domain.registry.client import RegistryClient
+from domain.registry.removal_rules import RemovalRule, rule_of
+from domain.registry.repositories import RepositoryView, TagView, all_tags
+from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
+
+#: How long one worker has a removal to itself.
+_LEASE = timedelta(minutes=10)
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
+_LONGEST_FAILURE = 255
+#: More waiting removals of one repository are refused.
+_MOST_WAITING = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """A removal that a worker has claimed; without a rule, of the whole repository."""
+
+    id: int
+    repository_id: int
+    rule: RemovalRule | None
+    failures: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagRemoval:
+    """How one tag is removed in the registry."""
+
+    tag: TagView
+    #: Whether the image stays, because other tags name it.
+    is_shared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How a removal of many things proceeds."""
+
+    #: Returns False when time is up.
+    goes_on: Callable[[], bool]
+    #: Called before the registry is asked, which may take seconds: the caller commits.
+    between: Callable[[], None]
+
+
+def plan_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
+    """Return how a tag is removed."""
+    return _plan([tag], all_tags(repository, session=session))[0]
+
+
+def _plan(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRemoval]:
+    names = {tag.name for tag in removed}
+    staying = {tag.digest for tag in existing if tag.name not in names}
+    return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed]
+
+
+def remove_in_registry(
+    repository: RepositoryView, removal: TagRemoval, *, client: RegistryClient
+) -> None:
+    """Remove a tag in the registry; nothing happens if it is gone.
+
+    Raises RegistryUnavailableError and RegistryRefusedError.
+    """
+    tag = removal.tag
+    present = client.digest_of(repository.path, tag.name)
+    if present is None:
+        return
+    # Pushed anew since then: other tags may name that image.
+    if removal.is_shared or present != tag.digest:
+        client.untag(repository.path, tag.name)
+    else:
+        client.delete_manifest(repository.path, tag.digest)
+
+
+def record_removed_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
+    """Store that a tag is gone, as it was pushed last."""
+    session.execute(
+        update(RegistryTag)
+        .where(
+            RegistryTag.repository_id == repository.id,
+            RegistryTag.name == tag.name,
+            RegistryTag.pushed_at == tag.pushed_at,
+        )
+        .values(removed_at=RegistryTag.pushed_at)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def queue_removal(
+    repository: RepositoryView, rule: RemovalRule | None, *, session: Session, now: datetime
+) -> None:
+    """Queue the removal of tags, or without a rule of the whole repository, for the worker.
+
+    Raises InvalidError if too many wait for this repository.
+    """
+    if rule is None and repository.is_going:
+        return
+    if rule is not None:
+        rule.check()
+    waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
+    if (session.scalar(waiting) or 0) >= _MOST_WAITING:
+        message = "Other removals of this repository are still waiting. Try again later."
+        raise InvalidError(message)
+    session.add(
+        RegistryRemoval(
+            repository_id=repository.id,
+            rule=rule.as_json() if rule else None,
+            requested_at=now,
+            due_at=now,
+            failures=0,
+        )
+    )
+
+
+def claim_removal(*, session: Session, now: datetime) -> Removal | None:
+    """Claim the removal that is due longest; None if none is due."""
+    due = (
+        select(RegistryRemoval.id)
+        .where(RegistryRemoval.due_at <= now)
+        .order_by(RegistryRemoval.due_at, RegistryRemoval.id)
+        .limit(1)
+    )
+    if session.get_bind().dialect.name == "postgresql":
+        due = due.with_for_update(skip_locked=True)
+    row = session.scalar(
+        update(RegistryRemoval)
+        .where(RegistryRemoval.id == due.scalar_subquery())
+        .values(due_at=now + _LEASE)
+        .returning(RegistryRemoval)
+        .execution_options(synchronize_session=False)
+    )
+    if row is None:
+        return None
+    return Removal(
+        id=row.id,
+        repository_id=row.repository_id,
+        rule=rule_of(row.rule) if row.rule is not None else None,
+        failures=row.failures,
+    )
+
+
+def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:
+    """Store why a removal failed, and when it is tried again."""
+    pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), _LONGEST_PAUSE)
+    session.execute(
+        update(RegistryRemoval)
+        .where(RegistryRemoval.id == removal.id)
+        .values(
+            due_at=now + pause, failures=removal.failures + 1, failure=reason[:_LONGEST_FAILURE]
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def put_off(removal: Removal, *, session: Session, now: datetime) -> None:
+    """Release a removal that is not finished, for the next run."""
+    session.execute(
+        update(RegistryRemoval)
+        .where(RegistryRemoval.id == removal.id)
+        .values(due_at=now)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def finish(removal: Removal, *, session: Session) -> None:
+    """Forget a removal that is done."""
+    session.execute(delete(RegistryRemoval).where(RegistryRemoval.id == removal.id))
+
+
+def remove_tags(
+    repository: RepositoryView,
+    rule: RemovalRule,
+    *,
+    client: RegistryClient,
+    session: Session,
+    now: datetime,
+    pace: Pace,
+) -> bool:
+    """Remove the tags of a rule one by one; return False if time was up."""
+    existing = all_tags(repository, session=session)
+    pace.between()
+    for each in _plan(rule.removed(existing, now=now), existing):
+        if not pace.goes_on():
+            return False
+        remove_in_registry(repository, each, client=client)
+        record_removed_tag(repository, each.tag, session=session)
+        pace.between()
+    return True
+
+
+def remove_repository(
+    repository: RepositoryView,
+    *,
+    client: RegistryClient,
+    session: Session,
+    pace: Pace,
+) -> bool:
+    """Delete every manifest of a repository, then the repository; return False if time was up.
+
+    What is pushed meanwhile stays.
+    """
+    row = session.get_one(RegistryRepository, repository.id)
+    pushed_until = row.pushed_at
+    known = session.scalars(
+        select(RegistryManifest.digest).where(RegistryManifest.repository_id == repository.id)
+    ).all()
+    pace.between()
+    # Also tags from before the registry sent notifications.
+    tagged = (client.digest_of(repository.path, tag) for tag in client.tags(repository.path))
+    for digest in dict.fromkeys([*(each for each in tagged if each), *known]):
+        if not pace.goes_on():
+            return False
+        client.delete_manifest(repository.path, digest)
+    session.execute(
+        update(RegistryRepository)
+        .where(RegistryRepository.id == repository.id)
+        .values(removed_at=pushed_until)
+        .execution_options(synchronize_session=False)
+    )
+    return True

@@ -1,0 +1,245 @@
+"""The repositories and tags that the registry has, as far as its notifications say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFoundError, QueryError
+from domain.registry.names import TAG
+from models import (
+    Project,
+    RegistryManifest,
+    RegistryRemoval,
+    RegistryRepository,
+    RegistryTag,
+)
+
+_HEX_OF_SHORT_REVISION = 9
+
+
+class RepositoryNotFoundError(NotFoundError):
+    """There is no such repository, or the caller may not see its project."""
+
+    def __init__(self) -> None:
+        """Set the message."""
+        super().__init__("Registry repository not found, or you do not have access.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepositoryView:
+    """A repository with its project."""
+
+    id: int
+    project_id: int
+    project_path: str
+    #: The whole name in the registry.
+    path: str
+    created_at: datetime
+    tags_count: int
+    #: Whether the worker is going to delete it.
+    is_going: bool = False
+    #: Why the worker could not delete it, or some of its tags, yet.
+    failure: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name below the project's path; empty if it has that path itself."""
+        return self.path[len(self.project_path) :].lstrip("/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagView:
+    """A tag with the image that it names."""
+
+    name: str
+    #: The repository's name and the tag: `acme/shop:v1`.
+    path: str
+    digest: str
+    pushed_at: datetime
+    #: In bytes; None if the registry does not say.
+    total_size: int | None = None
+    config_digest: str | None = None
+
+    @property
+    def revision(self) -> str | None:
+        """The configuration's digest in hexadecimal, which clients call the image's id."""
+        return self.config_digest.partition(":")[2] if self.config_digest else None
+
+    @property
+    def short_revision(self) -> str | None:
+        """The first of them."""
+        return self.revision[:_HEX_OF_SHORT_REVISION] if self.revision else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagPage:
+    """Tags of a page by name, and whether others follow."""
+
+    tags: tuple[TagView, ...]
+    has_more: bool
+
+
+_REPOSITORY, _TAG, _MANIFEST = RegistryRepository, RegistryTag, RegistryManifest
+
+
+def _is_there() -> ColumnElement[bool]:
+    return or_(_REPOSITORY.removed_at.is_(None), _REPOSITORY.pushed_at > _REPOSITORY.removed_at)
+
+
+def _is_live() -> ColumnElement[bool]:
+    """Return the condition of a live tag, joined with its repository and its manifest."""
+    return and_(
+        _TAG.digest.is_not(None),
+        or_(_TAG.removed_at.is_(None), _TAG.pushed_at > _TAG.removed_at),
+        or_(_MANIFEST.deleted_at.is_(None), _TAG.pushed_at > _MANIFEST.deleted_at),
+        or_(_REPOSITORY.removed_at.is_(None), _TAG.pushed_at > _REPOSITORY.removed_at),
+    )
+
+
+def _joined(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object, ...]]:
+    of_tag = and_(_MANIFEST.repository_id == _TAG.repository_id, _MANIFEST.digest == _TAG.digest)
+    return (
+        statement.select_from(_TAG)
+        .join(_REPOSITORY, _REPOSITORY.id == _TAG.repository_id)
+        .outerjoin(_MANIFEST, of_tag)
+        .where(_is_live())
+    )
+
+
+def list_repositories(
+    project_ids: Sequence[int], *, offset: int, limit: int, session: Session
+) -> tuple[tuple[RepositoryView, ...], int]:
+    """Return a page of the repositories of projects by id, and the number of all."""
+    wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_there())
+    total = session.scalar(select(func.count()).select_from(_REPOSITORY).where(wanted)) or 0
+    rows = session.execute(
+        select(_REPOSITORY, Project.path)
+        .join(Project, Project.id == _REPOSITORY.project_id)
+        .where(wanted)
+        .order_by(_REPOSITORY.id)
+        .offset(offset)
+        .limit(limit)
+    ).all()
+    return _views([(row[0], row[1]) for row in rows], session), total
+
+
+def projects_below(group_path: str, *, session: Session) -> tuple[int, ...]:
+    """Return the ids of all projects of a group and of the groups in it."""
+    # Paths are ASCII (`domain/accounts/names.py`).
+    prefix = f"{group_path.lower()}/"
+    lowered = func.lower(Project.path)
+    return tuple(
+        session.scalars(select(Project.id).where(func.substr(lowered, 1, len(prefix)) == prefix))
+    )
+
+
+def get_repository(
+    repository_id: int, *, session: Session, project_id: int | None = None
+) -> RepositoryView:
+    """Return a repository, of a project if one is given, or raise NotFoundError."""
+    wanted = [_REPOSITORY.id == repository_id, _is_there(), Project.deleted_at.is_(None)]
+    if project_id is not None:
+        wanted.append(_REPOSITORY.project_id == project_id)
+    row = session.execute(
+        select(_REPOSITORY, Project.path)
+        .join(Project, Project.id == _REPOSITORY.project_id)
+        .where(*wanted)
+    ).first()
+    if row is None:
+        raise RepositoryNotFoundError
+    return _views([(row[0], row[1])], session)[0]
+
+
+def _views(
+    rows: Sequence[tuple[RegistryRepository, str]], session: Session
+) -> tuple[RepositoryView, ...]:
+    ids = [row.id for row, _ in rows]
+    counts = _tag_counts(ids, session)
+    removals = session.scalars(
+        select(RegistryRemoval)
+        .where(RegistryRemoval.repository_id.in_(ids))
+        .order_by(RegistryRemoval.id)
+    ).all()
+    going = {each.repository_id for each in removals if each.rule is None}
+    failures = {each.repository_id: each.failure for each in removals if each.failure}
+    return tuple(
+        RepositoryView(
+            id=row.id,
+            project_id=row.project_id,
+            project_path=project_path,
+            path=row.name,
+            created_at=row.created_at,
+            tags_count=counts.get(row.id, 0),
+            is_going=row.id in going,
+            failure=failures.get(row.id),
+        )
+        for row, project_path in rows
+    )
+
+
+def _tag_counts(ids: Sequence[int], session: Session) -> dict[int, int]:
+    counted = _joined(select(_TAG.repository_id, func.count()))
+    rows = session.execute(counted.where(_TAG.repository_id.in_(ids)).group_by(_TAG.repository_id))
+    return {int(str(row[0])): int(str(row[1])) for row in rows}
+
+
+def _tags_of(repository: RepositoryView) -> Select[*tuple[object, ...]]:
+    columns = select(
+        _TAG.name, _TAG.digest, _TAG.pushed_at, _MANIFEST.total_size, _MANIFEST.config_digest
+    )
+    return _joined(columns).where(_TAG.repository_id == repository.id).order_by(_TAG.name)
+
+
+def all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:
+    """Return every tag of a repository by name."""
+    return _tag_views(_tags_of(repository), repository, session)
+
+
+def numbered_tags(
+    repository: RepositoryView, *, offset: int, limit: int, session: Session
+) -> tuple[TagView, ...]:
+    """Return a numbered page of the tags of a repository by name."""
+    return _tag_views(_tags_of(repository).offset(offset).limit(limit), repository, session)
+
+
+def tags_after(repository: RepositoryView, name: str, *, limit: int, session: Session) -> TagPage:
+    """Return the tags after a name, or the first ones; raise QueryError if it can be no tag's."""
+    statement = _tags_of(repository)
+    if name:
+        if not TAG.fullmatch(name):
+            message = "This page of the list does not exist. Go to the first page."
+            raise QueryError(message, field="cursor")
+        statement = statement.where(_TAG.name > name)
+    found = _tag_views(statement.limit(limit + 1), repository, session)
+    return TagPage(tags=found[:limit], has_more=len(found) > limit)
+
+
+def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagView:
+    """Return a tag, or raise NotFoundError."""
+    found = _tag_views(
+        _tags_of(repository).where(_TAG.name == name.replace("\x00", "\ufffd")), repository, session
+    )
+    if not found:
+        message = "Tag not found."
+        raise NotFoundError(message)
+    return found[0]
+
+
+def _tag_views(
+    statement: Select[*tuple[object, ...]], repository: RepositoryView, session: Session
+) -> tuple[TagView, ...]:
+    rows = session.execute(statement)
+    return tuple(
+        TagView(
+            name=row.name,
+            path=f"{repository.path}:{row.name}",
+            digest=row.digest,
+            pushed_at=row.pushed_at,
+            total_size=row.total_size,
+            config_digest=row.config_digest,
+        )
+        for row in rows
+    )

@@ -1,0 +1,112 @@
+"""What external CI reports: deployments, statuses of commits, releases with their links."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class Deployment(Base):
+    """A commit that was brought to an environment."""
+
+    __tablename__ = "deployments"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    #: Its number in the project.
+    iid: Mapped[int]
+    environment_id: Mapped[int] = mapped_column(
+        ForeignKey("environments.id", ondelete="CASCADE"), index=True
+    )
+    #: Of the commit, as the reporter wrote it.
+    sha: Mapped[str] = mapped_column(String(64))
+    #: The branch or tag.
+    ref: Mapped[str] = mapped_column(String(255))
+    is_tag: Mapped[bool]
+    status: Mapped[str] = mapped_column(String(16))
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    #: When it ended, in whichever way.
+    finished_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        UniqueConstraint("project_id", "iid"),
+        Index("ix_deployments_project_id_updated_at", "project_id", "updated_at", "id"),
+        Index("ix_deployments_project_id_finished_at", "project_id", "finished_at", "id"),
+    )
+
+
+class CommitStatus(Base):
+    """What one job of external CI says of a commit; reported again, it is changed."""
+
+    __tablename__ = "commit_statuses"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    sha: Mapped[str] = mapped_column(String(64))
+    #: Empty if the reporter named none.
+    ref: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(String(255))
+    stage: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(String(16))
+    target_url: Mapped[str | None] = mapped_column(Text)
+    description: Mapped[str | None] = mapped_column(Text)
+    coverage: Mapped[float | None]
+    allow_failure: Mapped[bool]
+    pipeline_id: Mapped[int | None] = mapped_column(BigId)
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("ix_commit_statuses_project_id_sha", "project_id", "sha", "id"),)
+
+
+class ProjectRelease(Base):
+    """A release of a project, named by its tag."""
+
+    __tablename__ = "project_releases"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    tag_name: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(String(255))
+    #: Markdown.
+    description: Mapped[str] = mapped_column(Text)
+    #: The branch, tag or commit that the tag was made from, if it was told.
+    ref: Mapped[str | None] = mapped_column(String(255))
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime]
+    released_at: Mapped[datetime]
+
+    __table_args__ = (
+        UniqueConstraint("project_id", "tag_name"),
+        Index("ix_project_releases_project_id_released_at", "project_id", "released_at", "id"),
+    )
+
+
+class ReleaseLink(Base):
+    """A link to a file of a release, kept elsewhere."""
+
+    __tablename__ = "release_links"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    release_id: Mapped[int] = mapped_column(ForeignKey("project_releases.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(255))
+    url: Mapped[str] = mapped_column(Text)
+    #: other, runbook, image or package.
+    link_type: Mapped[str] = mapped_column(String(16))
+
+    __table_args__ = (
+        UniqueConstraint("release_id", "name"),
+        UniqueConstraint("release_id", "url"),
+    )

@@ -1,0 +1,22 @@
+"""What others wrote and browsers load from us is as its makers published it."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.support.service.live import ROOT
+
+SUMS = sorted((ROOT / "static" / "vendor").glob("*/SHA256SUMS"))
+
+
+@pytest.mark.parametrize("sums", SUMS, ids=lambda path: path.parent.name)
+def test_vendored_files_are_as_they_were_fetched(sums: Path) -> None:
+    listed = dict(line.split(" *")[::-1] for line in sums.read_text().splitlines())
+    there = {
+        file.name: sha256(file.read_bytes()).hexdigest()
+        for file in sums.parent.iterdir()
+        if file != sums
+    }
+    assert there == listed
+    assert "LICENSE" in there

@@ -1,0 +1,87 @@
+"""The API page: to read, to try out with a token or by OAuth, and without scripts."""
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
+from tests.support.accounts.people import alice, make_application
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def open_operation(page: Page, gatebell: LiveGatebell, tag: str, path: str) -> None:
+    page.goto(f"{gatebell.url}/help/api")
+    page.get_by_role("button", name=f"Expand operation {tag}").or_(
+        page.locator(f'.opblock-tag[data-tag="{tag}"]')
+    ).first.click()
+    page.get_by_role("button", name=path).first.click()
+    expect(page.get_by_role("button", name="Try it out")).to_be_visible()
+
+
+def execute(page: Page) -> None:
+    page.get_by_role("button", name="Try it out").click()
+    page.get_by_role("button", name="Execute").click()
+
+
+def test_nothing_is_wrong_with_the_page_or_an_operation(
+    live_sqlite: LiveGatebell, page: Page, told: list[str]
+) -> None:
+    open_operation(page, live_sqlite, "Environments", "/api/v4/projects/{id}/environments")
+    assert problems_of(page) == []
+    assert told == []
+
+
+def test_a_request_is_tried_out_with_a_personal_token(
+    live_sqlite: LiveGatebell, page: Page, told: list[str]
+) -> None:
+    person = alice(live_sqlite)
+    open_operation(page, live_sqlite, "Users", "/api/v4/user")
+    page.locator(".btn.authorize").click()
+    page.get_by_label("auth-bearer-value").first.fill(make_token(live_sqlite, person).clear)
+    page.get_by_role("button", name="Apply credentials").first.click()
+    page.get_by_role("button", name="Close").first.click()
+    execute(page)
+    expect(page.locator(".live-responses-table")).to_contain_text(f'"{person.username}"')
+    assert told == []
+
+
+def test_a_request_is_tried_out_by_oauth(
+    live_sqlite: LiveGatebell, visitor: BrowserContext
+) -> None:
+    person, page = alice(live_sqlite), visitor.new_page()
+    application = make_application(
+        live_sqlite,
+        person,
+        redirect_uris=(f"{live_sqlite.url}/help/api/authorized",),
+        confidential=False,
+        scopes="read_user",
+    )
+    have_signed_in(page, live_sqlite, person)
+    open_operation(page, live_sqlite, "Users", "/api/v4/user")
+    page.locator(".btn.authorize").click()
+    page.get_by_label("client_id:").first.fill(application.client_id)
+    page.get_by_label("read_user").first.check()
+    with visitor.expect_page() as opened:
+        page.get_by_role("button", name="Apply given OAuth2 credentials").first.click()
+    opened.value.get_by_role("button", name="Authorize").click()
+    expect(page.get_by_text("Logout").first).to_be_visible()
+    page.get_by_role("button", name="Close").first.click()
+    execute(page)
+    expect(page.locator(".live-responses-table")).to_contain_text(f'"{person.username}"')
+
+
+def test_without_scripts_the_page_lists_every_operation(
+    live_sqlite: LiveGatebell, plain_page: Page
+) -> None:
+    document = live_sqlite.http().get(f"{live_sqlite.url}/api/openapi.json").json()
+    plain_page.goto(f"{live_sqlite.url}/help/api")
+    listed = plain_page.locator("#api-viewer li code").all_inner_texts()
+    described = [
+        f"{method.upper()} {path}" for path, each in document["paths"].items() for method in each
+    ]
+    assert sorted(listed) == sorted(described)
+    plain_page.get_by_role("link", name="openapi.json").click()
+    assert plain_page.url == f"{live_sqlite.url}/api/openapi.json"

@@ -1,0 +1,100 @@
+"""/api/v4/projects/:id/statuses/:sha: what external CI says of commits."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.team import give_role, person_for
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.both_databases
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+REPORT = f"/statuses/{SHA}"
+STATUSES = f"/repository/commits/{SHA}/statuses"
+
+
+@pytest.fixture
+def project(gatebell: LiveGatebell) -> ApiCaller:
+    """A new project, as a developer's CI calls it."""
+    endpoint = connect(gatebell)
+    developer = person_for(gatebell, Role.DEVELOPER)
+    give_role(gatebell, endpoint.project, developer, Role.DEVELOPER)
+    return api_caller(gatebell, developer, f"/projects/{endpoint.project}")
+
+
+def test_a_job_reports_until_it_has_ended(project: ApiCaller) -> None:
+    report = {"name": "build", "ref": "main", "target_url": "https://ci.example/1"}
+    first = project.done("POST", REPORT, json={"state": "running", **report}, status=201)
+    assert (first["status"], first["finished_at"]) == ("running", None)
+    ended = project.done(
+        "POST", REPORT, json={"state": "success", "coverage": 87.5, **report}, status=201
+    )
+    assert ended["id"] == first["id"]
+    assert (ended["status"], ended["coverage"]) == ("success", 87.5)
+    assert ended["target_url"] == "https://ci.example/1"
+    assert ended["finished_at"] is not None
+    assert "already" in project.refused("POST", REPORT, json={"state": "success", **report})
+    again = project.done("POST", REPORT, json={"state": "pending", **report}, status=201)
+    assert (again["id"], again["started_at"], again["finished_at"]) == (first["id"], None, None)
+    project.done("POST", REPORT, json={"state": "failed", "context": "lint"}, status=201)
+    assert [each["name"] for each in project.done("GET", STATUSES)] == ["build", "lint"]
+    assert [each["name"] for each in project.done("GET", f"{STATUSES}?ref=main")] == ["build"]
+    assert project.done("GET", STATUSES.replace(SHA, SHA[::-1])) == []
+
+
+@pytest.mark.spec("L3")
+@pytest.mark.parametrize("field", ["stage", "ref", "description", "target_url"])
+def test_texts_have_at_most_255_characters_from_16_0_on(project: ApiCaller, field: str) -> None:
+    text = "https://ci.example/".ljust(255, "x")
+    report = {"state": "running", "name": "build"}
+    project.done("POST", REPORT, json={**report, field: text}, status=201)
+    text += "x"
+    answer = project("POST", REPORT, json={**report, field: text})
+    assert answer.status_code == 400
+    reason = "can have at most 255 characters"
+    assert answer.json()["errors"] == [{"field": field, "message": reason}]
+    earlier = project.done(
+        "POST",
+        REPORT,
+        json={**report, field: text},
+        headers={"Platform-Release": "15.11"},
+        status=201,
+    )
+    assert earlier[field] == text
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "state"),
+        ({"state": "done"}, "state"),
+        ({"state": "success", "target_url": "javascript:alert(1)"}, "target_url"),
+        ({"state": "success", "coverage": 101}, "coverage"),
+        ({"state": "success", "name": "x" * 256}, "name"),
+        ({"state": "success", "description": "a\x00b"}, "description"),
+    ],
+)
+def test_what_is_wrong_is_named(project: ApiCaller, body: dict[str, object], field: str) -> None:
+    answer = project("POST", REPORT, json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, field)
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_commit_is_named_in_full(project: ApiCaller) -> None:
+    for sha in ("main", "0123abc", SHA.upper(), f"{SHA}0"):
+        project.refused("POST", f"/statuses/{sha}", json={"state": "running"}, status=404)
+
+
+def test_a_job_that_reports_twice_at_once_has_one_status(project: ApiCaller) -> None:
+    states = ["pending", "running"] * 6
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda state: project("POST", REPORT, json={"state": state}), states)
+        )
+    assert {each.status_code for each in answers} == {201}
+    assert len(project.done("GET", STATUSES)) == 1

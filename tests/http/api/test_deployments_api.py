@@ -1,0 +1,105 @@
+"""/api/v4/projects/:id/deployments: what was brought to which environment."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from domain.accounts.roles import Role
+from models import Deployment
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import database_of, now
+from tests.support.accounts.team import give_role, person_for
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.both_databases
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def project(gatebell: LiveGatebell) -> ApiCaller:
+    """A new project, as its owner's scripts call it."""
+    endpoint = connect(gatebell)
+    owner = person_for(gatebell, Role.OWNER)
+    give_role(gatebell, endpoint.project, owner, Role.OWNER)
+    return api_caller(gatebell, owner, f"/projects/{endpoint.project}")
+
+
+def deploy(project: ApiCaller, **changes: Any) -> Any:
+    body = {"environment": "production", "sha": SHA, "ref": "main", "tag": False, **changes}
+    return project.done("POST", "/deployments", json=body, status=201)
+
+
+def test_a_deployment_is_reported_changed_listed_and_deleted(project: ApiCaller) -> None:
+    made = deploy(project, status="running")
+    assert (made["iid"], made["status"], made["finished_at"]) == (1, "running", None)
+    assert made["environment"]["name"] == "production"
+    assert made["user"]["username"]
+    assert "running" in project.refused("DELETE", f"/deployments/{made['id']}")
+    ended = project.done("PUT", f"/deployments/{made['id']}", json={"status": "success"})
+    assert ended["finished_at"] is not None
+    assert project.done("GET", f"/deployments/{made['id']}") == ended
+    assert "cannot become" in project.refused(
+        "PUT", f"/deployments/{made['id']}", json={"status": "running"}
+    )
+    second = deploy(project, environment="staging")
+    assert (second["iid"], second["environment"]["name"]) == (2, "staging")
+    assert [each["iid"] for each in project.done("GET", "/deployments")] == [1, 2]
+    found = project.done("GET", "/deployments?environment=staging&status=created&sort=desc")
+    assert [each["iid"] for each in found] == [2]
+    project.done("DELETE", f"/deployments/{made['id']}", status=204)
+    project.refused("GET", f"/deployments/{made['id']}", status=404)
+
+
+@pytest.mark.spec("M4")
+def test_the_filter_by_change_goes_with_its_order_from_16_0_on(
+    gatebell: LiveGatebell, project: ApiCaller
+) -> None:
+    older, newer = deploy(project), deploy(project)
+    with database_of(gatebell) as session:
+        session.execute(
+            update(Deployment)
+            .where(Deployment.id == older["id"])
+            .values(updated_at=now() - timedelta(days=2))
+        )
+        session.commit()
+    since = "updated_after=2026-01-01T00:00:00Z"
+    together = f"{since}&order_by=updated_at&sort=desc"
+    found = project.done("GET", f"/deployments?{together}")
+    assert [each["id"] for each in found] == [newer["id"], older["id"]]
+    for query in (since, "order_by=updated_at", "updated_before=2027-01-01&order_by=id"):
+        error = project.refused("GET", f"/deployments?{query}")
+        assert "finished_after" in error
+        earlier = {"Platform-Release": "15.11"}
+        assert len(project.done("GET", f"/deployments?{query}", headers=earlier)) == 2, query
+
+
+def test_the_filter_by_end_wants_its_order_and_those_that_succeeded(project: ApiCaller) -> None:
+    done = deploy(project, status="success")
+    deploy(project, status="failed")
+    query = "finished_after=2026-01-01T00:00:00Z&order_by=finished_at"
+    found = project.done("GET", f"/deployments?{query}&status=success")
+    assert [each["id"] for each in found] == [done["id"]]
+    for wrong in (query, f"{query}&status=failed", "finished_before=2027-01-01&status=success"):
+        assert "finished_at" in project.refused("GET", f"/deployments?{wrong}")
+
+
+def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: deploy(project), range(16)))
+    assert sorted(each["iid"] for each in made) == list(range(1, 17))
+    assert len({each["environment"]["id"] for each in made}) == 1
+
+
+@pytest.mark.one_database("sqlite")
+def test_all_that_is_wrong_with_a_report_is_said_at_once(project: ApiCaller) -> None:
+    answer = project(
+        "POST", "/deployments", json={"environment": "", "sha": "HEAD", "ref": "x" * 256}
+    )
+    assert answer.status_code == 400
+    named = {each["field"] for each in answer.json()["errors"]}
+    assert named == {"environment", "sha", "ref", "tag"}

@@ -1,0 +1,261 @@
+"""TLS that the web server speaks itself: what it refuses, and certificates that are renewed."""
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509 import load_der_x509_certificate
+
+from tests.faults.slow_clients import half_a_handshake, silent
+from tests.operations.programs import run
+from tests.support.service.certificates import Key, rsa_key, write_certificate
+from tests.support.service.live import LiveGatebell
+from tests.support.service.plain_server import running_plain_server
+
+pytestmark = [
+    pytest.mark.one_database("sqlite"),
+    pytest.mark.spec("L6"),
+    pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning"),
+]
+
+PATIENCE = 60
+#: One process takes over a renewed certificate within a second or two.
+CONNECTIONS = 40
+
+
+def good_key() -> Key:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+    """A service with TLS, in one process, with few connections and a certificate that ends soon."""
+    directory = tmp_path_factory.mktemp("live")
+    certificate = str(write_certificate(directory / "tls.pem", rsa_key(2048), days=5))
+    made = LiveGatebell(
+        instance_path=directory,
+        database_url="",
+        WEB_CONCURRENCY="1",
+        WEB_CONNECTIONS=str(CONNECTIONS),
+        TLS_CERTIFICATE=certificate,
+        TLS_KEY=certificate,
+    )
+    made.start()
+    yield made
+    assert made.stop() == 0, made.log_text()
+
+
+def wait_for_log(live: LiveGatebell, *words: str) -> None:
+    deadline = monotonic() + PATIENCE
+    while not all(word in live.log_text() for word in words):
+        assert monotonic() < deadline, live.log_text()[-3000:]
+        sleep(0.1)
+
+
+def ended_with(client: socket.socket) -> bytes:
+    """Return what comes until the connection is closed or reset."""
+    said = b""
+    with suppress(ConnectionResetError):
+        while piece := client.recv(1000):
+            said += piece
+    return said
+
+
+def lax_client() -> ssl.SSLContext:
+    """Return a client for which anything is good enough."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    return context
+
+
+def connected(live: LiveGatebell, context: ssl.SSLContext | None = None) -> ssl.SSLSocket:
+    plain = socket.create_connection(("127.0.0.1", live.port), timeout=30)
+    return (context or lax_client()).wrap_socket(plain, suppress_ragged_eofs=False)
+
+
+def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
+    browser = live.http()
+    page = browser.get(f"{live.url}/users/sign_in")
+    assert page.status_code == 200
+    assert "Secure" in page.headers["Set-Cookie"]
+    metadata = browser.get(f"{live.url}/.well-known/openid-configuration").json()
+    assert metadata["issuer"] == live.url
+    wait_for_log(live, f"is ready: {live.url}")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
+    live: LiveGatebell, version: ssl.TLSVersion
+) -> None:
+    context = lax_client()
+    context.minimum_version = context.maximum_version = version
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with connected(live, context) as client:
+        assert client.selected_alpn_protocol() == "http/1.1"
+        assert client.compression() is None
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
+def test_older_protocols_are_refused_and_the_log_says_so(
+    live: LiveGatebell, version: ssl.TLSVersion
+) -> None:
+    context = lax_client()
+    context.minimum_version = context.maximum_version = version
+    with pytest.raises(OSError, match=r"(?i)version|protocol|reset|eof"):
+        connected(live, context)
+    wait_for_log(live, "No TLS connection with 127.0.0.1: the client offers no TLS of version 1.2")
+
+
+OPENSSL = shutil.which("openssl") or ""
+
+
+@pytest.mark.skipif(not OPENSSL, reason="no openssl command")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"),
+        ("-tls1_2", "-cipher", "AES128-SHA:@SECLEVEL=0"),
+    ],
+    ids=["protocol", "suite"],
+)
+def test_openssl_gets_no_connection_with_what_is_weak(
+    live: LiveGatebell, options: tuple[str, ...]
+) -> None:
+    done = subprocess.run(
+        [OPENSSL, "s_client", "-connect", f"127.0.0.1:{live.port}", *options],
+        input=b"",
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert b"Cipher is (NONE)" in done.stdout or done.returncode != 0
+
+
+@pytest.mark.parametrize("suite", ["AES128-SHA", "ECDHE-RSA-AES128-SHA256", "AES256-GCM-SHA384"])
+def test_weak_cipher_suites_are_refused(live: LiveGatebell, suite: str) -> None:
+    context = lax_client()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(f"{suite}:@SECLEVEL=0")
+    with pytest.raises(ssl.SSLError):
+        connected(live, context)
+    wait_for_log(live, "the client offers no strong cipher suite")
+
+
+def test_plain_http_is_closed_with_a_line_in_the_log(live: LiveGatebell) -> None:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert not ended_with(client)
+    wait_for_log(live, "127.0.0.1: the client speaks plain HTTP to the TLS port")
+
+
+@pytest.mark.parametrize("request_line", [b"GET /healthz HTTP/1.0", b"NONSENSE"])
+def test_a_connection_ends_with_a_goodbye(live: LiveGatebell, request_line: bytes) -> None:
+    # Without one, a client cannot tell the end of a response from an attacker's cut.
+    with connected(live) as client:
+        client.sendall(request_line + b"\r\n\r\n")
+        said = b""
+        while piece := client.recv(1000):  # raises SSLEOFError without close_notify
+            said += piece
+    assert said.startswith(b"HTTP/1.")
+
+
+def test_silent_handshakes_hold_up_nobody_even_when_they_take_all_connections(
+    live: LiveGatebell,
+) -> None:
+    with (
+        silent(live.port, CONNECTIONS, said=half_a_handshake()[:50]),
+        silent(live.port, CONNECTIONS),
+    ):
+        for _ in range(5):
+            assert live.http().get(f"{live.url}/healthz", timeout=20).status_code == 200
+
+
+def test_readiness_metrics_and_log_announce_the_end_of_the_certificate(live: LiveGatebell) -> None:
+    client = live.http()
+    ready = client.get(f"{live.url}/readyz")
+    assert ready.status_code == 200
+    assert "the TLS certificate expires on " in ready.json()["certificate"]
+    metrics = client.get(f"{live.url}/metrics").text
+    name = "gatebell_tls_certificate_expiry_timestamp_seconds "
+    (line,) = (each for each in metrics.splitlines() if each.startswith(name))
+    left = float(line.removeprefix(name)) - datetime.now(UTC).timestamp()
+    assert 0 < left <= timedelta(days=5).total_seconds()
+    wait_for_log(live, "the TLS certificate expires on ")
+
+
+def serial_of(live: LiveGatebell) -> int:
+    with connected(live) as client:
+        encoded = client.getpeercert(binary_form=True)
+    assert encoded
+    return load_der_x509_certificate(encoded).serial_number
+
+
+def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_not(
+    live: LiveGatebell, tmp_path: Path
+) -> None:
+    used = Path(live.environment["TLS_CERTIFICATE"])
+    before = serial_of(live)
+    kept = live.http()
+    assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
+
+    write_certificate(tmp_path / "bad.pem", rsa_key(1024)).replace(used)
+    wait_for_log(live, "the renewed TLS certificate was refused", "1024 bits, which is too weak")
+    assert serial_of(live) == before
+
+    write_certificate(tmp_path / "good.pem", good_key()).replace(used)
+    wait_for_log(live, "the renewed TLS certificate is in use")
+    assert serial_of(live) != before
+    assert "certificate" not in live.http().get(f"{live.url}/readyz").json()
+    assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
+    assert live.log_text().count("is ready") == 1
+
+
+def test_a_unix_socket_beside_it_stays_plain(tmp_path: Path) -> None:
+    file = str(write_certificate(tmp_path / "tls.pem", good_key()))
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as client:
+        listener.bind(str(tmp_path / "socket"))
+        listener.listen()
+        with running_plain_server(
+            tmp_path,
+            listener=listener,
+            TLS_CERTIFICATE=file,
+            TLS_KEY=file,
+            BASE_URL="https://127.0.0.1",
+        ):
+            client.settimeout(PATIENCE)
+            client.connect(listener.getsockname())
+            client.sendall(b"GET /short HTTP/1.0\r\n\r\n")
+            assert client.recv(1000).startswith(b"HTTP/1.0 200")
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> LiveGatebell:
+    return LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1")
+
+
+def test_wrong_files_are_refused_at_the_start(stopped: LiveGatebell, tmp_path: Path) -> None:
+    weak = str(write_certificate(tmp_path / "weak.pem", rsa_key(1024)))
+    tls = {"TLS_CERTIFICATE": weak, "TLS_KEY": weak, "BASE_URL": "https://127.0.0.1"}
+    for program in ("make run", "gunicorn"):
+        done = run(stopped, program, **tls)
+        assert done.returncode != 0
+        assert "TLS_CERTIFICATE, TLS_KEY: Certificate: The RSA key has 1024 bits" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_log_is_json_also_about_handshakes(live: LiveGatebell) -> None:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
+        client.sendall(b"\0" * 100)
+        assert not ended_with(client)
+    lines = [each for each in live.log_text().splitlines() if "No TLS connection" in each]
+    assert all(json.loads(line)["level"] == "INFO" for line in lines)

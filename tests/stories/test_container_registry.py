@@ -1,0 +1,326 @@
+"""Docker's registry and skopeo themselves: push, pull, refusals, and deletion through the API."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import gitlab
+import pytest
+from gitlab.exceptions import GitlabError, GitlabGetError
+from sqlalchemy import update
+
+from domain.accounts.roles import Role
+from models import RegistryKey
+from tests.support.accounts.people import alice, database_of, make_application, make_project, now
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.resource_tokens import (
+    make_bot_token,
+    member_script,
+    namespace_of,
+    script_of,
+)
+from tests.support.alerts.monitoring import wait_until
+from tests.support.oauth.oauth_wire import new_pair
+from tests.support.registry.images import Image, make_image
+from tests.support.registry.programs import Registry, is_installed
+from tests.support.service.live import LiveGatebell, NewService, running
+from web.jobs.registry import remove_from_registry
+from web.settings.reader import read_settings
+
+pytestmark = [
+    pytest.mark.skipif(not is_installed(), reason="scripts/ensure-registry could not fetch them"),
+    pytest.mark.one_database("sqlite"),
+]
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return Registry(tmp_path_factory.mktemp("registry") / "registry")
+
+
+@pytest.fixture(scope="module")
+def service(new_service: NewService, registry: Registry) -> Iterator[LiveGatebell]:
+    """A service and a registry that know each other."""
+    made = new_service("sqlite", only="web", REGISTRY_URL=registry.url)
+    with running(made) as live:
+        registry.connect(live, live.cli("registry", "configuration")["configuration"])
+        registry.start()
+        try:
+            yield live
+        finally:
+            registry.stop()
+
+
+@pytest.fixture
+def project(service: LiveGatebell) -> str:
+    """A private project of Alice's."""
+    return make_project(service, alice(service))
+
+
+@pytest.fixture
+def push_token(service: LiveGatebell, project: str) -> str:
+    """A token of the project that pushes."""
+    namespace = namespace_of(service, "projects", project)
+    script = script_of(service, alice(service))
+    return make_bot_token(script, namespace, scopes=["write_registry"]).clear
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    return make_image(tmp_path / "image")
+
+
+def oauth_token_of(service: LiveGatebell) -> str:
+    """Let Alice authorize an application for everything; return its token."""
+    application = make_application(service, alice(service), scopes="api")
+    return new_pair(service, application, scope="api").access
+
+
+@pytest.fixture
+def library(service: LiveGatebell) -> Iterator[gitlab.Gitlab]:
+    """python-gitlab with an OAuth token of Alice's."""
+    made = gitlab.Gitlab(service.url, oauth_token=oauth_token_of(service))
+    made.session.trust_env = False  # no proxy between us
+    yield made
+    made.session.close()
+
+
+Listed = Callable[[], Any]
+
+
+@pytest.fixture
+def repository(library: gitlab.Gitlab, project: str) -> Listed:
+    """Waits until the API has a repository of the project, and returns it."""
+
+    def get() -> Any:
+        wait_until(
+            lambda: bool(library.projects.get(project, lazy=True).repositories.list(get_all=True)),
+            "the API has a repository",
+        )
+        return library.projects.get(project, lazy=True).repositories.list(get_all=True)[0]
+
+    return get
+
+
+def tags_of(repository: Any) -> list[str]:
+    return [tag.name for tag in repository.tags.list(get_all=True)]
+
+
+def wait_for_tags(repository: Any, *expected: str) -> None:
+    """Wait for the registry's notification."""
+    wait_until(lambda: tags_of(repository) == sorted(expected), f"the tags are {expected}")
+
+
+def work(service: LiveGatebell) -> int:
+    """Do what the worker does every minute."""
+    return remove_from_registry(read_settings(service.environment))
+
+
+@pytest.mark.spec("G3", "K4")
+def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
+    registry: Registry, project: str, push_token: str, image: Image, repository: Listed
+) -> None:
+    pushed = registry.push(image, f"{project}:v1", push_token)
+    assert pushed.is_done, pushed.said
+    listed = repository()
+    wait_for_tags(listed, "v1")
+    tag = listed.tags.get("v1")
+    assert tag.digest == image.digest
+    assert tag.total_size == image.total_size
+    assert tag.revision == image.config_digest.partition(":")[2]
+    assert tag.location == f"{registry.host}/{project}:v1"
+
+    listed.tags.delete("v1")
+
+    assert not registry.inspect(f"{project}:v1", push_token).is_done
+    assert tags_of(listed) == []
+    with pytest.raises(GitlabGetError) as gone:
+        listed.tags.get("v1")
+    assert gone.value.response_code == 404
+    # What is pushed again is there again.
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    wait_for_tags(listed, "v1")
+
+
+@pytest.mark.spec("G3")
+def test_an_oauth_token_cannot_sign_in_and_the_client_shows_why(
+    service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
+) -> None:
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    oauth = oauth_token_of(service)
+    for attempt in (
+        registry.push(image, f"{project}:v2", oauth),
+        registry.inspect(f"{project}:v1", oauth),
+    ):
+        assert not attempt.is_done
+        assert "OAuth access tokens cannot sign in to the container registry" in attempt.said
+        assert "personal, project or group access token" in attempt.said
+
+
+@pytest.mark.spec("G4")
+def test_scopes_and_roles_say_who_pulls_and_who_pushes(
+    service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
+) -> None:
+    name = f"{project}/worker"
+    assert registry.push(image, f"{name}:v1", push_token).is_done
+    group = namespace_of(service, "groups", project)
+    here = namespace_of(service, "projects", project)
+    owner = script_of(service, alice(service))
+    reader = make_token(service, alice(service), scopes="read_registry").clear
+    reporter = member_script(service, here, Role.REPORTER).token
+    guest = member_script(service, here, Role.GUEST).token
+    group_token = make_bot_token(
+        owner, group, scopes=["read_registry", "write_registry"], access_level=30
+    ).clear
+    for token, may_pull, may_push in (
+        (reader, True, False),
+        (group_token, True, True),
+        (reporter, True, False),
+        (guest, False, False),
+        (None, False, False),
+        ("wrong", False, False),
+    ):
+        assert registry.inspect(f"{name}:v1", token).is_done == may_pull
+        assert registry.push(image, f"{name}:v2", token).is_done == may_push
+
+
+def test_everybody_pulls_from_a_public_project(
+    service: LiveGatebell, registry: Registry, image: Image
+) -> None:
+    project = make_project(service, alice(service), visibility="public")
+    token = make_token(service, alice(service), scopes="write_registry").clear
+    assert registry.push(image, f"{project}:v1", token).is_done
+    assert registry.inspect(f"{project}:v1", None).is_done
+    assert not registry.push(image, f"{project}:v2", None).is_done
+
+
+def test_a_tag_goes_and_others_of_the_same_image_stay(
+    registry: Registry, project: str, push_token: str, image: Image, repository: Listed
+) -> None:
+    for tag in ("v1", "v2"):
+        assert registry.push(image, f"{project}:{tag}", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "v1", "v2")
+
+    listed.tags.delete("v1")
+
+    assert not registry.inspect(f"{project}:v1", push_token).is_done
+    assert registry.inspect(f"{project}:v2", push_token).is_done
+    wait_for_tags(listed, "v2")
+
+
+def test_the_worker_removes_tags_that_match_and_whole_repositories(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    tmp_path: Path,
+    repository: Listed,
+) -> None:
+    # Two of one image, so that neither way of removing a tag takes others with it.
+    images = {name: make_image(tmp_path / name, content=name) for name in ("a", "b")}
+    for tag, content in {"dev-1": "a", "dev-2": "b", "v1": "a", "latest": "b"}.items():
+        assert registry.push(images[content], f"{project}:{tag}", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "dev-1", "dev-2", "latest", "v1")
+
+    listed.tags.delete_in_bulk(name_regex_delete="dev-.*|latest")
+    assert work(service) >= 1
+
+    wait_for_tags(listed, "latest", "v1")
+    for tag in ("latest", "v1"):
+        assert registry.inspect(f"{project}:{tag}", push_token).is_done
+    listed.delete()
+    assert work(service) >= 1
+    assert not registry.inspect(f"{project}:latest", push_token).is_done
+    with pytest.raises(GitlabError) as gone:
+        tags_of(listed)
+    assert gone.value.response_code == 404
+
+
+def test_nothing_is_lost_while_the_registry_is_away(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
+) -> None:
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "v1")
+    registry.stop()
+    try:
+        with pytest.raises(GitlabError) as away:
+            listed.tags.delete("v1")
+        assert away.value.response_code == 503
+        assert "cannot be reached" in str(away.value)
+        listed.tags.delete_in_bulk(name_regex_delete="v1")
+        assert work(service) == 0
+        assert tags_of(listed) == ["v1"]
+    finally:
+        registry.start()
+    # The bulk removal waits for a minute.
+    listed.tags.delete("v1")
+    assert not registry.inspect(f"{project}:v1", push_token).is_done
+
+
+def test_a_key_is_rotated_with_an_overlap(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
+) -> None:
+    service.cli("registry", "rotate-key", "--notice-hours", "2")
+    # The new one waits, so that tokens are still of the key that the registry knows.
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "v1")
+    with database_of(service) as session:  # two hours pass
+        session.execute(
+            update(RegistryKey)
+            .where(RegistryKey.signs_from > now())
+            .values(signs_from=now() - timedelta(seconds=1))
+        )
+    # A registry that was forgotten refuses, and the API says what to do.
+    assert not registry.inspect(f"{project}:v1", push_token).is_done
+    with pytest.raises(GitlabError) as refused:
+        listed.tags.delete("v1")
+    assert refused.value.response_code == 502
+    assert "give it the current certificates" in str(refused.value)
+
+    registry.stop()
+    registry.connect(service, service.cli("registry", "configuration")["configuration"])
+    registry.start()
+    assert registry.inspect(f"{project}:v1", push_token).is_done
+    listed.tags.delete("v1")
+
+
+def test_a_registry_that_deletes_nothing_is_told_apart(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
+) -> None:
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "v1")
+    configuration = service.cli("registry", "configuration")["configuration"]
+    registry.stop()
+    registry.connect(service, configuration, deletes=False)
+    registry.start()
+    try:
+        with pytest.raises(GitlabError) as refused:
+            listed.tags.delete("v1")
+        assert refused.value.response_code == 502
+        assert "storage.delete.enabled" in str(refused.value)
+        assert tags_of(listed) == ["v1"]
+    finally:
+        registry.stop()
+        registry.connect(service, configuration)
+        registry.start()

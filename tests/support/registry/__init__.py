@@ -1,0 +1,1 @@
+"""The container registry: the programs themselves, images, and what both send."""

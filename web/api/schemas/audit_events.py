@@ -1,0 +1,85 @@
+"""Audit events of the instance."""
+
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from domain.audit.log import KINDS, EventFilter, EventView
+from web.api.schemas.base import GivenTime, Id, PagedQuery, Query, Resource, Text, Time
+
+_LONGEST_NAME = 255
+_NAMES = frozenset(name for name, _ in KINDS)
+
+
+def _known_kind(name: str) -> str:
+    if name and name not in _NAMES:
+        message = "is not the name of an event: see the names at /admin/audit"
+        raise ValueError(message)
+    return name
+
+
+def _as_stored(text: str) -> str:
+    try:
+        return str(ip_address(text)) if text else ""
+    except ValueError as error:
+        message = "must be an IP address"
+        raise ValueError(message) from error
+
+
+_Name = Annotated[Text, Field(max_length=_LONGEST_NAME)]
+
+
+class AuditEventFilters(Query):
+    """Which events are meant: those that match everything that is given."""
+
+    entity_type: Literal["User"] | None = Field(
+        default=None, description="An event without an entity concerns the instance."
+    )
+    entity_id: Id | None = Field(default=None, description="The account that an event concerns.")
+    event_name: Annotated[str, AfterValidator(_known_kind)] = Field(
+        default="", description="Such as `token.revoked`."
+    )
+    author_id: Id | None = Field(default=None, description="The account that acted.")
+    author: _Name = Field(default="", description="The user name of the account that acted.")
+    target: _Name = Field(
+        default="", description="What an event is about: the path of a project, a token's name …"
+    )
+    ip_address: Annotated[str, AfterValidator(_as_stored)] = ""
+    created_after: GivenTime | None = Field(default=None, description="Inclusive.")
+    created_before: GivenTime | None = Field(default=None, description="Exclusive.")
+
+    @property
+    def wanted(self) -> EventFilter:
+        """The filter."""
+        return EventFilter(
+            kind=self.event_name,
+            actor=self.author,
+            actor_id=self.author_id,
+            user_id=self.entity_id,
+            target=self.target,
+            address=self.ip_address,
+            since=self.created_after,
+            until=self.created_before,
+        )
+
+
+class AuditEventQuery(AuditEventFilters, PagedQuery):
+    """A list of events, the newest first."""
+
+
+class AuditEvent(Resource):
+    """An audit event."""
+
+    id: int
+    author_id: int
+    entity_id: int | None
+    entity_type: Literal["User", "Instance"]
+    event_name: str
+    details: dict[str, Any]
+    created_at: Time
+
+    @classmethod
+    def of(cls, view: EventView) -> "AuditEvent":
+        """Present an event."""
+        return cls.model_validate({**view.as_json(), "created_at": view.created_at})

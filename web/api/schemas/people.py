@@ -1,0 +1,41 @@
+"""Users as other resources name them."""
+
+from typing import Protocol
+
+from flask import url_for
+
+from web.api.schemas.base import Resource
+from web.http.public_urls import public_url
+
+
+class _Person(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def username(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+
+
+class UserReference(Resource):
+    """A user, as other resources name one."""
+
+    id: int
+    username: str
+    name: str
+    state: str
+    web_url: str
+
+    @classmethod
+    def of(cls, person: _Person) -> "UserReference":
+        """Present a user."""
+        path = url_for("users.show", username=person.username)
+        return cls(
+            id=person.id,
+            username=person.username,
+            name=person.name,
+            state=person.state,
+            web_url=public_url(path),
+        )

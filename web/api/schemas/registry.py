@@ -1,0 +1,149 @@
+"""Repositories and tags of the container registry."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.registry.removal_rules import LONGEST_REGEX, RemovalRule, parse_age
+from domain.registry.repositories import RepositoryView, TagView
+from web.api.schemas.base import (
+    LARGEST_NUMBER,
+    Body,
+    OffsetQuery,
+    Query,
+    Resource,
+    Text,
+    Time,
+)
+
+#: A regular expression in the syntax of RE2.
+_Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
+
+
+class RepositoryListQuery(OffsetQuery):
+    """What a list of repositories shows of each."""
+
+    tags: bool = Field(default=False, description="Whether each has its tags.")
+    tags_count: bool = Field(default=False, description="Whether each has the number of its tags.")
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class RepositoryQuery(Query):
+    """What is shown of a repository."""
+
+    tags: bool = Field(default=False, description="Whether it has its tags.")
+    tags_count: bool = Field(default=False, description="Whether it has the number of its tags.")
+
+
+class TagListQuery(OffsetQuery):
+    """A page of tags, by name: from release 18.0 the next one is in the Link header only."""
+
+    cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")
+    order_by: Literal["name"] = "name"
+    sort: Literal["asc"] = "asc"
+
+
+class TagRemovalBody(Body):
+    """Which tags are removed: those that match, but for the newest and those to keep."""
+
+    name_regex_delete: _Regex = Field(
+        default="", description="Regular expression of RE2 that whole names match."
+    )
+    name_regex: _Regex = Field(default="", description="Older name of name_regex_delete.")
+    name_regex_keep: _Regex = Field(default="", description="Names to keep all the same.")
+    keep_n: int = Field(default=0, ge=0, le=LARGEST_NUMBER, description="How many newest to keep.")
+    older_than: Text = Field(default="", description="An age like 12h, 7d, 2w or 1month.")
+
+    @property
+    def rule(self) -> RemovalRule:
+        """The rule; raises InvalidError for an age that is none."""
+        return RemovalRule(
+            delete=self.name_regex_delete or self.name_regex,
+            keep=self.name_regex_keep,
+            keep_newest=self.keep_n,
+            older_than=parse_age(self.older_than) if self.older_than else timedelta(0),
+        )
+
+
+class RegistryTagName(Resource):
+    """A tag in a list."""
+
+    name: str
+    path: str
+    #: What `docker pull` takes.
+    location: str
+
+    @classmethod
+    def of(cls, view: TagView, host: str | None) -> "RegistryTagName":
+        """Present a tag."""
+        return cls(name=view.name, path=view.path, location=_location(view.path, host))
+
+
+class RegistryTag(RegistryTagName):
+    """A tag with the image that it names."""
+
+    revision: str | None
+    short_revision: str | None
+    digest: str
+    #: When it was pushed.
+    created_at: Time
+    total_size: int | None
+
+    @classmethod
+    def of(cls, view: TagView, host: str | None) -> "RegistryTag":
+        """Present a tag."""
+        return cls(
+            name=view.name,
+            path=view.path,
+            location=_location(view.path, host),
+            revision=view.revision,
+            short_revision=view.short_revision,
+            digest=view.digest,
+            created_at=view.pushed_at,
+            total_size=view.total_size,
+        )
+
+
+class RegistryRepository(Resource):
+    """A repository of a project."""
+
+    id: int
+    #: Below the project's path; empty if it has that path itself.
+    name: str
+    path: str
+    project_id: int
+    location: str
+    created_at: Time
+    cleanup_policy_started_at: None
+    status: Literal["delete_scheduled"] | None
+    tags_count: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    tags: list[RegistryTagName] | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    @classmethod
+    def of(
+        cls,
+        view: RepositoryView,
+        host: str | None,
+        *,
+        tags_count: int | None,
+        tags: list[RegistryTagName] | None,
+    ) -> "RegistryRepository":
+        """Present a repository, with its tags and their number where they were asked for."""
+        return cls(
+            id=view.id,
+            name=view.name,
+            path=view.path,
+            project_id=view.project_id,
+            location=_location(view.path, host),
+            created_at=view.created_at,
+            cleanup_policy_started_at=None,
+            status="delete_scheduled" if view.is_going else None,
+            tags_count=tags_count,
+            tags=tags,
+        )
+
+
+def _location(path: str, host: str | None) -> str:
+    return f"{host}/{path}" if host else path

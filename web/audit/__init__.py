@@ -1,0 +1,1 @@
+"""What pages, API and commands share about the audit log: files and destinations."""

@@ -1,0 +1,109 @@
+"""Credentials of a client of the registry: an access token as the password, with any user name."""
+
+from dataclasses import dataclass, field
+
+from flask import g, request
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.errors import ForbiddenError
+from domain.ip_addresses import client_prefix
+from domain.oauth.presented_tokens.bearer import (
+    Bearer,
+    BearerRefusedError,
+    Refusal,
+    get_bearer,
+    record_use,
+)
+from domain.projects.views import Viewer
+from domain.registry.access import PULLING, RegistryCredentialsError, Requester
+from web.database.engine import begin_mode
+from web.extensions import db
+from web.services import now, services, sign_in_limits
+
+_USE = (
+    "Use a personal, project or group access token with read_registry or write_registry as the "
+    "password."
+)
+NO_CREDENTIALS = f"Sign in to the container registry. {_USE}"
+_UNKNOWN = f"The access token is invalid. {_USE}"
+_OAUTH = f"OAuth access tokens cannot sign in to the container registry. {_USE}"
+_BOUND = f"This access token is bound to a key, which the container registry cannot check. {_USE}"
+_SCOPE = (
+    "The access token has none of the scopes read_registry, write_registry and api. Create one "
+    "that has."
+)
+ANONYMOUS = Requester(viewer=Viewer(user_id=None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryUser:
+    """The user of a token request; without a name if anonymous."""
+
+    name: str
+    requester: Requester = field(default=ANONYMOUS)
+
+
+def basic_password() -> str | None:
+    """Return the password of Basic authentication, or None without an Authorization header.
+
+    Raises RegistryCredentialsError for any other scheme and for a header that cannot be read.
+    """
+    if "Authorization" not in request.headers:
+        return None
+    given = request.authorization
+    if given is None or given.type != "basic" or not given.password:
+        raise RegistryCredentialsError(NO_CREDENTIALS)
+    return str(given.password)
+
+
+def user_with(token: str | None) -> RegistryUser:
+    """Return the user of an access token, anonymous without one.
+
+    Raises RegistryCredentialsError for a token that the registry does not take, and ForbiddenError
+    for one without a scope of the registry.
+    """
+    if token is None:
+        return RegistryUser(name="")
+    found = _bearer_of(token)
+    if found.access_token_id is not None:
+        raise RegistryCredentialsError(_OAUTH)
+    if found.key_thumbprint is not None:
+        raise RegistryCredentialsError(_BOUND)
+    if not PULLING & set(found.scopes):
+        raise ForbiddenError(_SCOPE)
+    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
+    g.bearer = found
+    viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
+    return RegistryUser(
+        name=found.username,
+        requester=Requester(viewer=viewer, token_scopes=frozenset(found.scopes)),
+    )
+
+
+def _bearer_of(token: str) -> Bearer:
+    own = services()
+    try:
+        return get_bearer(token, connection=own.connections, keyring=own.keyring, now=now())
+    except BearerRefusedError as error:
+        known = error.refusal in {Refusal.EXPIRED, Refusal.REVOKED}
+        raise UnknownTokenError(f"{error} {_USE}" if known else _UNKNOWN) from error
+
+
+class UnknownTokenError(RegistryCredentialsError):
+    """The password is no valid access token; the attempt counts."""
+
+
+def count_failure() -> None:
+    """Count a wrong token of this IP address; raise TooManyAttemptsError above the limit.
+
+    A right token is accepted all the same: nobody guesses 256 random bits, and a script with a
+    token that has expired must not lock its neighbours out.
+    """
+    begin_mode.set("IMMEDIATE")
+    limits = sign_in_limits()
+    limit = AttemptLimit(
+        subject=f"registry address {client_prefix(request.remote_addr or '')}",
+        attempts=limits.per_address,
+        window=limits.window,
+    )
+    claim_attempt(limit, session=db.session(), keyring=services().keyring, now=now())

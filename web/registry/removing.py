@@ -1,0 +1,37 @@
+"""Removes a tag in the registry while a request waits for it."""
+
+from domain.database.locks import release_locks
+from domain.registry.client import RegistryUnavailableError
+from domain.registry.connection import open_registry
+from domain.registry.removal import plan_tag, record_removed_tag, remove_in_registry
+from domain.registry.repositories import RepositoryView, TagView
+from web.extensions import db
+from web.outgoing.deadlines import run_within
+from web.outgoing.errors import DeadlineError
+from web.services import now, registry_policy, services
+
+#: Less than a request may take, whatever the registry does.
+_DEADLINE_SECONDS = 15
+
+
+def remove_tag_now(repository: RepositoryView, tag: TagView) -> None:
+    """Remove a tag in the registry, then here.
+
+    Raises RegistryUnavailableError and RegistryRefusedError; then the tag is still listed.
+    """
+    session = db.session()
+    plan = plan_tag(repository, tag, session=session)
+    with open_registry(
+        registry_policy(), session=session, keyring=services().keyring, now=now()
+    ) as client:
+        release_locks(session)  # the registry may take seconds
+        try:
+            run_within(
+                _DEADLINE_SECONDS,
+                lambda: remove_in_registry(repository, plan, client=client),
+                stop=client.close,
+            )
+        except DeadlineError as error:
+            message = f"The container registry took more than {_DEADLINE_SECONDS} seconds."
+            raise RegistryUnavailableError(message) from error
+    record_removed_tag(repository, tag, session=session)
