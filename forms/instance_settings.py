@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from wtforms import BooleanField, Field, HiddenField, SelectField, StringField
+from wtforms import BooleanField, Field, HiddenField, SelectField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, ValidationError
 
 from forms.base import Form, without_edges
 
 #: Prefix of the hidden fields with the values at the time the page was opened.
 _WAS = "was_"
-_LONGEST = 1_000
+_LONGEST, _LONGEST_OF_SEVERAL_LINES = 1_000, 10_000
 
 
 class SettingField(Protocol):
@@ -45,6 +45,10 @@ class SettingField(Protocol):
         """Whether it is a boolean."""
 
     @property
+    def is_long(self) -> bool:
+        """Whether it has several lines."""
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether an empty text is allowed."""
 
@@ -66,7 +70,7 @@ class SettingsForm(Form):
         """
         for name in self.names:
             text = _text_of(self[name])
-            if text != self[_WAS + name].data:
+            if text != _unix_lines(self[_WAS + name].data or ""):
                 yield name, text
 
 
@@ -90,12 +94,15 @@ def _field(setting: SettingField) -> Any:
     if setting.choices:
         choices = [(choice, choice) for choice in setting.choices]
         return SelectField(setting.title, choices=choices)
-    message = f"{setting.title} may have at most {_LONGEST} characters."
+    kind, longest = (
+        (TextAreaField, _LONGEST_OF_SEVERAL_LINES) if setting.is_long else (StringField, _LONGEST)
+    )
+    message = f"{setting.title} may have at most {longest} characters."
     needed = [] if setting.may_be_empty else [InputRequired(f"Enter {setting.allowed}.")]
-    return StringField(
+    return kind(
         setting.title,
         filters=[without_edges],
-        validators=[*needed, Length(max=_LONGEST, message=message), _Readable(setting)],
+        validators=[*needed, Length(max=longest, message=message), _Readable(setting)],
     )
 
 
@@ -116,4 +123,9 @@ def _text_of(field: Field) -> str:
     """Return the text of a field in the format of settings."""
     if isinstance(field, BooleanField):
         return "true" if field.data else "false"
-    return field.data or ""
+    return _unix_lines(field.data or "")
+
+
+def _unix_lines(text: str) -> str:
+    """Return a text without the carriage returns that browsers add to line ends."""
+    return text.replace("\r\n", "\n")

@@ -12,6 +12,7 @@ from blueprints.api_v4.commit_statuses import commit_statuses
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.instance import instance
+from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.releases import releases
@@ -40,6 +41,7 @@ api_v4 = MachineBlueprint(
     ),
 )
 api_v4.register_blueprint(instance)
+api_v4.register_blueprint(instance_settings)
 api_v4.register_blueprint(users)
 api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)

@@ -29,6 +29,7 @@ from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.oauth.binding import oauth_context, request_from
+from web.pages.markdown import rendered_markdown
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
@@ -36,7 +37,7 @@ from web.sealing.passkey_challenges import (
     take_response,
 )
 from web.sealing.pending_sign_ins import begin_pending_sign_in
-from web.services import now, services, sign_in_limits
+from web.services import now, services, settings, sign_in_limits
 from web.signing_in.attempts import sign_in_attempt
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 
@@ -169,6 +170,8 @@ def _page(form: SignInForm) -> str:
         form=form,
         application_name=application.name if application else None,
         application_registered_itself=bool(application and application.registered_itself),
+        welcome_title=settings().appearance_title,
+        welcome_text=rendered_markdown(settings().appearance_description),
         has_passkeys=find_relying_party() is not None,
         leads_to_device=requested_page().partition("?")[0] == url_for("device.enter"),
     )

@@ -66,6 +66,18 @@ _ANONYMOUS_LIMITS = {
 }
 
 
+_SEARCHES = Limit(
+    lambda each: f"{each.search_rate_limit}/minute" if each.search_rate_limit else "",
+    "api_search",
+    client_or_user,
+)
+
+
+def count_search() -> None:
+    """Count a request that searches; raise 429 if it is above the rate of searches."""
+    _SEARCHES.count()
+
+
 def count_request(family: Family) -> None:
     """Count a request of a known caller; raise 429 if it is above the rate of its family."""
     is_anonymous = g.get("limited_user_id") is None

@@ -1,5 +1,6 @@
 """Changes settings at run time, with an audit event."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,10 +9,12 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
+from domain.errors import InvalidParametersError, InvalidValue
 from models import InstanceSetting
 from web.http.audit_events import record_event
 from web.services import services
-from web.settings.reader import Settings, changeable, override, read_change
+from web.settings.fields import about
+from web.settings.reader import Settings, SettingsError, changeable, override, read_change
 
 
 def stored_settings(*, session: Session) -> dict[str, str]:
@@ -67,3 +70,33 @@ def _record(name: str, *, before: object, after: object, **more: str) -> None:
     """Record a change with its values; settings that can change at run time are never secret."""
     details = {"old": before, "new": after, **more}
     record_event(Event(kind=EventKind.SETTING_CHANGED, subject=name, details=details))
+
+
+def store_settings(texts: Mapping[str, str], *, session: Session, now: datetime) -> None:
+    """Store those of several values that are not in force already.
+
+    Raises InvalidParametersError, which names every setting with an invalid value.
+    """
+    current = settings_now(session=session)
+    values = read_changes(texts)
+    for name, value in values.items():
+        if value != getattr(current, name):
+            store_setting(name, texts[name], session=session, now=now)
+
+
+def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
+    """Parse new values; raise InvalidParametersError for all that are invalid."""
+    values: dict[str, Any] = {}
+    problems: list[InvalidValue] = []
+    for name, text in texts.items():
+        setting = changeable(name)
+        kind = about(setting).changeable_to
+        try:
+            values[name] = read_change(name, text)
+        except SettingsError:
+            problems.append(InvalidValue(field=name, reason=f"must be {kind.allowed}"))
+        if not text and not (kind.may_be_empty or setting.default == ""):
+            problems.append(InvalidValue(field=name, reason="is empty"))
+    if problems:
+        raise InvalidParametersError(problems)
+    return values

@@ -54,6 +54,7 @@ class SettingView:
     choices: tuple[str, ...]
     unit: str | None
     is_yes_or_no: bool
+    is_long: bool
 
     @property
     def variable(self) -> str:
@@ -139,6 +140,7 @@ def _view(
         choices=known.kind.choices,
         unit=known.kind.unit,
         is_yes_or_no=known.kind.is_yes_or_no,
+        is_long=known.kind.is_long,
     )
 
 

@@ -34,7 +34,7 @@ from domain.projects.access import (
 )
 from domain.projects.references import group_path, project_path
 from domain.projects.views import GroupView, ProjectView, Viewer
-from web.access.api_limits import Family, count_request
+from web.access.api_limits import Family, count_request, count_search
 from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
 from web.api.cursor_pages import cursor_headers
@@ -261,7 +261,9 @@ def _parameters(arguments: Arguments) -> dict[str, Any]:
         found["body"] = read_body(arguments.body, all_parameters())
     elif arguments.query is not None or request.method in _READING:
         given = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
-        found["query"] = read_query(arguments.query or Query, given)
+        found["query"] = query = read_query(arguments.query or Query, given)
+        if getattr(query, "search", ""):
+            count_search()
     return found
 
 

@@ -89,6 +89,10 @@ def _namespace(scopes: tuple[str, ...], least: Role, *, in_group: Role) -> Permi
 PERMISSIONS: Mapping[str, Permission] = {
     "instance.version": _instance(_READ_USER),
     "instance.metadata": _instance(_READ_USER),
+    "instance_settings.show": _administrator(_READ),
+    "instance_settings.change": _administrator(_WRITE),
+    "instance_settings.show_appearance": _administrator(_READ),
+    "instance_settings.change_appearance": _administrator(_WRITE),
     "users.current": _instance(_READ_USER),
     "users.rename_current": _instance(_WRITE),
     "users.index": _instance(_READ_USER),

@@ -42,10 +42,13 @@ def give_pages_their_context(app: Flask) -> None:
 
 
 def _context() -> dict[str, Any]:
+    current = settings()
     return {
         "nav": _nav(),
         "now": now(),
-        "instance_name": settings().instance_name,
+        "instance_name": current.instance_name,
+        "header_message": current.header_message,
+        "footer_message": current.footer_message,
         "project": g.get("project"),
         "current_path": current_path,
     }

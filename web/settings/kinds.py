@@ -39,6 +39,8 @@ class Kind(Generic[Value]):
     is_yes_or_no: bool = False
     #: Whether an empty text is a value of its own.
     may_be_empty: bool = False
+    #: Whether it has several lines.
+    is_long: bool = False
 
 
 def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
@@ -88,6 +90,18 @@ def line_of_text(most: int) -> Kind[str]:
         return text
 
     return Kind(read, f"one line of at most {most} characters")
+
+
+def text(most: int) -> Kind[str]:
+    """Allow any printable text, or none."""
+
+    def read(text: str) -> str:
+        lines = text.replace("\r\n", "\n")
+        if len(lines) > most or not all(line.isprintable() for line in lines.split("\n")):
+            raise ValueError(text)
+        return lines
+
+    return Kind(read, f"a text of at most {most} characters", may_be_empty=True, is_long=True)
 
 
 def host() -> Kind[str]:

@@ -23,6 +23,7 @@ _FIRST = {
     "mail_url": "Mail",
     "audit_event_keep_days": "Interfaces and records",
     "form_body_limit_bytes": "Interfaces and records",
+    "appearance_title": "Appearance",
 }
 
 

@@ -167,6 +167,11 @@ class Settings(ServerSettings):
         kinds.rate(),
         "Rate limit for API requests of a user, or of an IP address without a valid token.",
     )
+    search_rate_limit: int = live(
+        0,
+        kinds.whole_number(0, 1_000_000, "searches"),
+        "API requests of a user with the parameter search per minute; 0 for no limit.",
+    )
     users_api_rate_limit: str = live(
         "300/minute from 18.0",
         kinds.rate_from_release(),
@@ -288,6 +293,18 @@ class Settings(ServerSettings):
     page_size: int = live(20, kinds.whole_number(5, 200), "Rows per page of a list.")
     tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")
     release: str = live("18.0", kinds.release(), "The running release of the interfaces.")
+
+    appearance_title: str = live(
+        "", kinds.line_of_text(200), "Title above the description on the sign-in page."
+    )
+    appearance_description: str = live(
+        "",
+        kinds.text(4_000),
+        "Text on the sign-in page, in Markdown: whom the installation is for, whom to ask for an "
+        "account.",
+    )
+    header_message: str = live("", kinds.line_of_text(500), "Message at the top of every page.")
+    footer_message: str = live("", kinds.line_of_text(500), "Message at the bottom of every page.")
 
     @property
     def uses_sqlite(self) -> bool:

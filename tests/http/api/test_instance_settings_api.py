@@ -1,0 +1,180 @@
+"""/api/v4/application: settings of the instance, and how its pages look."""
+
+from collections.abc import Iterator
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+import requests
+
+from tests.support.accounts.administration import forget_settings, last_event, root, stored_settings
+from tests.support.accounts.people import alice, bob, make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+SETTINGS, APPEARANCE = "/application/settings", "/application/appearance"
+#: Any change is everywhere within a second; a busy machine may be slow besides.
+A_WHILE = 10
+
+
+@pytest.fixture(autouse=True)
+def as_before(gatebell: LiveGatebell) -> Iterator[None]:
+    """The service is shared: nothing is changed before a test, nor after it."""
+    forget_settings(gatebell)
+    yield
+    forget_settings(gatebell)
+
+
+def call(gatebell: LiveGatebell, method: str, path: str, **body: Any) -> requests.Response:
+    """Call as the administrator."""
+    return machine(gatebell).request(
+        method,
+        f"{gatebell.url}/api/v4{path}",
+        headers={"PRIVATE-TOKEN": make_token(gatebell, root(gatebell)).clear},
+        json=body or None,
+    )
+
+
+def page_with(gatebell: LiveGatebell, text: str, path: str = "/users/sign_in") -> str:
+    """Return a page as soon as it has this text."""
+    until = monotonic() + A_WHILE
+    while True:
+        page = gatebell.http().get(f"{gatebell.url}{path}").text
+        if text in page:
+            return page
+        assert monotonic() < until, page
+        sleep(0.1)
+
+
+@pytest.mark.both_databases
+def test_settings_are_read_and_changed_by_the_names_that_clients_know(
+    gatebell: LiveGatebell,
+) -> None:
+    before = call(gatebell, "GET", SETTINGS).json()
+    assert before["minimum_password_length"] == 12
+    assert before["max_personal_access_token_lifetime"] == 365
+    assert before["password_authentication_enabled_for_git"] is True
+    assert not {"secret_key", "database_url", "mail_url", "title"} & before.keys()
+
+    answer = call(
+        gatebell, "PUT", SETTINGS, minimum_password_length=14, search_rate_limit="7", unknown=1
+    )
+
+    assert answer.status_code == 200, answer.text
+    changed = {"minimum_password_length": 14, "search_rate_limit": 7}
+    assert answer.json() == {**before, **changed}
+    assert call(gatebell, "GET", SETTINGS).json() == answer.json()
+    assert stored_settings(gatebell) == {"password_min_length": "14", "search_rate_limit": "7"}
+    assert last_event(gatebell, "password_min_length").details == {"old": 12, "new": 14}
+
+
+def test_what_is_in_force_already_is_no_change(gatebell: LiveGatebell) -> None:
+    call(gatebell, "PUT", SETTINGS, page_size=33)
+    forget_settings(gatebell)
+    event = last_event(gatebell, "page_size").id
+    for body in ({}, {"page_size": 20, "tier": None}, {"page_size": "20"}):
+        assert call(gatebell, "PUT", SETTINGS, **body).status_code == 200
+    assert stored_settings(gatebell) == {}
+    assert last_event(gatebell, "page_size").id == event
+
+
+def test_all_that_is_wrong_is_named_and_nothing_is_stored(gatebell: LiveGatebell) -> None:
+    answer = call(
+        gatebell,
+        "PUT",
+        SETTINGS,
+        minimum_password_length=3,
+        release="18",
+        instance_name="",
+        api_rate_limit="many",
+        page_size=30,
+    )
+    assert answer.status_code == 400
+    named = {each["field"] for each in answer.json()["errors"]}
+    assert named == {"minimum_password_length", "release", "instance_name", "api_rate_limit"}
+    assert stored_settings(gatebell) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("tier", ([], {}, "gold", 1, True)),
+        ("search_rate_limit", ([], "many", -1, 10**30, 1.5)),
+        ("generic_alert_fingerprinting", ([], "maybe", 2)),
+        ("instance_name", ({}, "\x00", "a\nb", 7)),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(
+    gatebell: LiveGatebell, name: str, values: tuple[Any, ...]
+) -> None:
+    for value in values:
+        answer = call(gatebell, "PUT", SETTINGS, **{name: value})
+        assert answer.status_code == 400, value
+        assert answer.json()["errors"][0]["field"] == name
+
+
+@pytest.mark.parametrize("path", [SETTINGS, APPEARANCE])
+def test_only_administrators_read_and_change_them(gatebell: LiveGatebell, path: str) -> None:
+    headers = {"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell)).clear}
+    for method in ("GET", "PUT"):
+        answer = machine(gatebell).request(method, f"{gatebell.url}/api/v4{path}", headers=headers)
+        assert answer.status_code == 403
+
+
+def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
+    eager, other = make_user(gatebell), bob(gatebell)
+    tokens = {each: make_token(gatebell, each).clear for each in (eager, other)}
+
+    def asked(token: str, query: str) -> int:
+        return (
+            machine(gatebell)
+            .get(f"{gatebell.url}/api/v4/users?{query}", headers={"PRIVATE-TOKEN": token})
+            .status_code
+        )
+
+    with changed_settings(gatebell, search_rate_limit="1"):
+        # Each web process counts for itself.
+        searches = [asked(tokens[eager], "search=alice") for _ in range(20)]
+        assert set(searches) == {200, 429}
+        assert searches[-1] == 429
+        assert asked(tokens[eager], f"username={other.username}") == 200
+        assert asked(tokens[other], "per_page=1") == 200
+
+
+@pytest.mark.both_databases
+def test_the_sign_in_page_shows_title_and_description_without_harm(gatebell: LiveGatebell) -> None:
+    description = (
+        "For **all** of Acme:\n- ask [Eve](https://acme.example/eve)\n"
+        "- or <script>alert(1)</script>\n\n"
+        "[x](javascript:alert(1)) ![y](https://evil.example/y.png)\n\n# no heading"
+    )
+    answer = call(gatebell, "PUT", APPEARANCE, title="Welcome <b>", description=description)
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "title": "Welcome <b>",
+        "description": description,
+        "header_message": "",
+        "footer_message": "",
+    }
+    page = page_with(gatebell, "Welcome &lt;b&gt;")
+    assert "<strong>all</strong>" in page
+    assert '<a href="https://acme.example/eve" rel="noopener noreferrer">Eve</a>' in page
+    for harm in ("<script>alert", 'href="javascript', "<img src", "<h1>no heading"):
+        assert harm not in page
+    call(gatebell, "PUT", APPEARANCE, title="", description="")
+    assert call(gatebell, "GET", APPEARANCE).json()["description"] == ""
+
+
+def test_messages_stand_on_every_page(gatebell: LiveGatebell) -> None:
+    call(gatebell, "PUT", APPEARANCE, header_message="Down on Sunday <i>", footer_message="Staging")
+
+    page = page_with(gatebell, "Down on Sunday &lt;i&gt;")
+    assert "Staging" in page
+    assert "Page not found" in page_with(gatebell, "Down on Sunday &lt;i&gt;", "/-/nothing")
+    refused = call(gatebell, "PUT", APPEARANCE, header_message="two\nlines", title="x" * 201)
+    assert [each["field"] for each in refused.json()["errors"]] == ["title", "header_message"]
