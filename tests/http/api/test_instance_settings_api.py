@@ -137,10 +137,10 @@ def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
         )
 
     with changed_settings(gatebell, search_rate_limit="1"):
-        # Each web process counts for itself.
-        searches = [asked(tokens[eager], "search=alice") for _ in range(20)]
-        assert set(searches) == {200, 429}
-        assert searches[-1] == 429
+        # Each web process counts for itself, and a new minute may begin meanwhile.
+        until = monotonic() + A_WHILE
+        while asked(tokens[eager], "search=alice") != 429:
+            assert monotonic() < until
         assert asked(tokens[eager], f"username={other.username}") == 200
         assert asked(tokens[other], "per_page=1") == 200
 
