@@ -12,6 +12,7 @@ from web.alerts.files import payload_file
 from web.alerts.integration_context import integration_of
 from web.alerts.urls import alert_url
 from web.alerts.user_deliveries import send_again
+from web.api.description.described import answers_with
 from web.api.operations import Found, operation
 from web.api.schemas.alert_deliveries import DeliveredAlert, Delivery, DeliveryDetail, DeliveryQuery
 from web.extensions import db
@@ -37,6 +38,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Deliver
 
 
 @alert_deliveries.get(f"{_ONE_DELIVERY}/body")
+@answers_with(file="application/octet-stream")
 @operation("alert_deliveries.body")
 def body(project: ProjectView, integration_id: int, delivery_id: int) -> Response:
     """Return the body of a delivery, as it was received."""

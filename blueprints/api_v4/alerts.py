@@ -18,6 +18,7 @@ from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from web.alerts.files import alert_file, payload_file
 from web.alerts.urls import alert_url
+from web.api.description.described import answers_with
 from web.api.operations import Found, operation
 from web.api.schemas.alerts import (
     Alert,
@@ -50,6 +51,7 @@ def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
 
 
 @alerts.get("/export.<any(json, csv):kind>")
+@answers_with(json="application/json", csv="text/csv")
 @operation("alerts.download", query=AlertExportQuery)
 def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
     """Write all alerts of the list, with its filters, as a file."""
@@ -65,6 +67,7 @@ def show(project: ProjectView, iid: int) -> AlertDetail:
 
 
 @alerts.get(f"{_ONE}/payload")
+@answers_with(file="application/octet-stream")
 @operation("alerts.payload")
 def payload(project: ProjectView, iid: int) -> Response:
     """Return the body that an alert was read from, as it was received."""

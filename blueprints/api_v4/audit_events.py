@@ -3,6 +3,7 @@
 from flask import Blueprint, Response
 
 from domain.audit import log
+from web.api.description.described import answers_with
 from web.api.operations import Found, operation
 from web.api.schemas.audit_events import AuditEvent, AuditEventFilters, AuditEventQuery
 from web.audit.files import event_file
@@ -24,6 +25,7 @@ def index(query: AuditEventQuery) -> Found[AuditEvent]:
 
 
 @audit_events.get("/export.<any(csv, jsonl):extension>")
+@answers_with(csv="text/csv", jsonl="application/jsonl")
 @operation("audit_events.download", query=AuditEventFilters)
 def download(query: AuditEventFilters, extension: str) -> Response:
     """Write all events of the list, with its filters, as a file."""

@@ -1,6 +1,7 @@
 """/oauth/authorize: the authorization endpoint and the consent page (RFC 6749 section 4.1)."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from flask import make_response, redirect, render_template, request, url_for
@@ -19,7 +20,7 @@ from domain.oauth.messages import ProtocolError, ProtocolRequest
 from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
-from web.api.description.described import HTML, OAUTH, Answer, Description, described
+from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described
 from web.api.schemas.oauth_requests import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
@@ -67,6 +68,16 @@ def consent() -> ResponseReturnValue:
 
 
 @authorize.post("/authorize")
+@described(
+    Description(
+        name="oauth.authorize_by_post",
+        tag=OAUTH,
+        body=AuthorizationRequest,
+        accepts=(FORM,),
+        content_type=HTML,
+        status=HTTPStatus.SEE_OTHER,
+    )
+)
 @open_to_anyone
 @csrf.exempt  # type: ignore[untyped-decorator]
 def consent_by_post() -> ResponseReturnValue:

@@ -33,7 +33,7 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
     Description(
         name="openid.userinfo",
         tag=OPENID,
-        caller=Caller.BEARER,
+        caller=Caller.OAUTH_TOKEN,
         returns=UserClaims,
         errors=(400, 401, 403),
     )

@@ -136,7 +136,7 @@ def revoke() -> ResponseReturnValue:
     Description(
         name="oauth.token_info",
         tag=OAUTH,
-        caller=Caller.BEARER,
+        caller=Caller.OAUTH_TOKEN,
         returns=TokenInfo,
         errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED),
     )

@@ -1,14 +1,26 @@
-"""Flask for an application that has no coroutines."""
+"""Flask for an application without coroutines, whose URLs of one kind may look like another."""
 
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response
+from werkzeug.datastructures import HeaderSet
+
+from web.http.routes import existing_methods
 
 
 class SynchronousFlask(Flask):
-    """Flask without the check whether each view and hook is a coroutine."""
+    """Flask without the check whether each view and hook is a coroutine.
+
+    Its answer to OPTIONS names the methods that a path really has.
+    """
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function unchanged."""
         return func
+
+    def make_default_options_response(self) -> Response:
+        """Return the answer to OPTIONS, without methods of rules whose converter refuses."""
+        response = super().make_default_options_response()
+        response.allow = HeaderSet(existing_methods(response.allow))
+        return response

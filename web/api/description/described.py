@@ -42,7 +42,8 @@ class Caller(Enum):
     ANYONE = _either()
     #: In the header, or in the body by client_id and client_secret.
     CLIENT = _either({"client_credentials": ()}, {})
-    BEARER = _either({"access_token": ()})
+    #: A token of an application, and no personal one.
+    OAUTH_TOKEN = _either({"oauth_token": ()})
     #: An initial access token, where the instance asks for one.
     REGISTRAR = _either({"access_token": ()}, {})
     REGISTERED_CLIENT = _either({"registration_access_token": ()})
@@ -95,6 +96,25 @@ def described(description: Description) -> Callable[[View], View]:
         return view
 
     return decorate
+
+
+def answers_with(**media_types: str) -> Callable[[View], View]:
+    """Say what an operation of the API answers with that is no JSON of a schema.
+
+    By the word that `<any(…):…>` of the URL chose, or as `file`.
+    """
+
+    def decorate(view: View) -> View:
+        with_media_types = cast("Any", view)
+        with_media_types.gatebell_media_types = media_types
+        return view
+
+    return decorate
+
+
+def find_media_types(view: Callable[..., Any]) -> Mapping[str, str]:
+    """Return the media types of an operation that answers with files, by kind."""
+    return getattr(view, "gatebell_media_types", {})
 
 
 def find_description(view: Callable[..., Any]) -> Description | None:

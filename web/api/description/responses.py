@@ -135,14 +135,16 @@ def _success(view: DescribedView, referred: Referred) -> dict[str, Any]:
     headers = _headers_of(view)
     if headers:
         found["headers"] = headers
-    if view.returns:
-        schema = _any_of(view.returns, referred)
-        if view.paging is not None:
-            schema = {"type": "array", "items": schema}
-        found["content"] = {view.content_type: {"schema": schema}}
-    elif view.content_type != JSON:
-        found["content"] = {view.content_type: {"schema": {"type": "string"}}}
+    if view.content_type is not None:
+        found["content"] = {view.content_type: {"schema": _schema(view, referred)}}
     return found
+
+
+def _schema(view: DescribedView, referred: Referred) -> dict[str, Any]:
+    if not view.returns:  # a file
+        return {} if view.content_type == JSON else {"type": "string"}
+    schema = _any_of(view.returns, referred)
+    return schema if view.paging is None else {"type": "array", "items": schema}
 
 
 def _other(answer: Answer, referred: Referred) -> dict[str, Any]:

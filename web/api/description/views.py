@@ -18,6 +18,7 @@ from web.api.description.described import (
     Description,
     Requirement,
     find_description,
+    find_media_types,
 )
 from web.api.description.urls import Path, paths_of
 from web.api.operations import Arguments, Operation
@@ -47,7 +48,8 @@ class DescribedView:
     #: None for an answer without JSON, several for alternatives.
     returns: tuple[type[BaseModel], ...]
     status: int
-    content_type: str
+    #: None for an answer without a body.
+    content_type: str | None
     #: The query of a list, which has headers of pages.
     paging: type[BaseModel] | None
     #: Whether it has an ETag.
@@ -100,7 +102,9 @@ def _described(
                 accepts=said.accepts,
                 returns=(said.returns,) if said.returns else (),
                 status=said.status,
-                content_type=said.content_type,
+                content_type=said.content_type
+                if said.returns or said.content_type != JSON
+                else None,
                 paging=None,
                 is_conditional=said.is_conditional,
                 is_repeatable=False,
@@ -114,6 +118,8 @@ def _operations(
     app: Flask, rule: Rule, view: Callable[..., Any], said: Arguments
 ) -> Iterator[DescribedView]:
     summary, text = _texts(view)
+    files = find_media_types(view)
+    usual = files.get("file", JSON if said.returns else None)
     for path in paths_of(rule, app.url_map):
         for index, method in enumerate(_methods(rule)):
             in_query = said.query or (said.body if method == "DELETE" else None)
@@ -129,15 +135,21 @@ def _operations(
                 body=said.body if method != "DELETE" else None,
                 accepts=(JSON, FORM),
                 returns=_models_in(said.returns),
-                status=HTTPStatus.NO_CONTENT if said.returns is None else said.status,
-                content_type=JSON,
-                paging=said.query if said.is_list else None,
+                status=_status(said, is_file=bool(files)),
+                content_type=next((files[each] for each in path.chosen if each in files), usual),
+                paging=said.query if said.is_list and not files else None,
                 is_conditional=method == "GET" and said.returns is not None,
                 is_repeatable=method == "POST",
                 errors=_errors(said, method, has_variables=bool(rule.arguments)),
                 error_format=ErrorFormat.API,
                 others={},
             )
+
+
+def _status(said: Arguments, *, is_file: bool) -> int:
+    if said.returns or is_file or said.status != HTTPStatus.OK:
+        return said.status
+    return HTTPStatus.NO_CONTENT
 
 
 def _models_in(returns: type[BaseModel] | UnionType | None) -> tuple[type[BaseModel], ...]:
