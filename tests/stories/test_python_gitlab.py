@@ -8,7 +8,7 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError
 
-from tests.support.accounts.people import Person, make_user, now
+from tests.support.accounts.people import Person, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 
@@ -117,3 +117,39 @@ def test_an_administrators_script_makes_tokens_for_users(
     library.auth()
     assert library.user is not None
     assert library.user.username == alice.username
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("L3", "M4")
+def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> None:
+    owner = make_user(gatebell)
+    path = make_project(gatebell, owner)
+    library = connect(private_token=make_token(gatebell, owner).clear)
+    project = library.projects.get(path, lazy=True)
+    sha = "0123456789abcdef0123456789abcdef01234567"
+
+    status = project.commits.get(sha, lazy=True).statuses.create(
+        {"state": "running", "name": "build", "ref": "main"}
+    )
+    assert status.status == "running"
+    deployment = project.deployments.create(
+        {"environment": "production", "sha": sha, "ref": "main", "tag": False, "status": "running"}
+    )
+    deployment.status = "success"
+    deployment.save()
+    since = {"finished_after": "2026-01-01T00:00:00Z", "order_by": "finished_at"}
+    found = project.deployments.list(get_all=True, status="success", **since)
+    assert [(each.id, each.environment["name"]) for each in found] == [
+        (deployment.id, "production")
+    ]
+    environment = project.environments.get(found[0].environment["id"])
+    environment.external_url = "https://shop.example"
+    environment.save()
+    release = project.releases.create({"tag_name": "v1.0", "description": "First"})
+    release.links.create({"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"})
+    (link,) = project.releases.get("v1.0").assets["links"]
+    assert (link["name"], link["link_type"]) == ("shop.tar.gz", "other")
+    statuses = project.commits.get(sha, lazy=True).statuses.list(get_all=True)
+    assert [each.name for each in statuses] == ["build"]
+    library.http_delete(f"/projects/{project.encoded_id}/deployments/{deployment.id}")
+    assert project.deployments.list(get_all=True) == []
