@@ -137,8 +137,12 @@ def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> N
     )
     deployment.status = "success"
     deployment.save()
-    since = {"finished_after": "2026-01-01T00:00:00Z", "order_by": "finished_at"}
-    found = project.deployments.list(get_all=True, status="success", **since)
+    found = project.deployments.list(
+        get_all=True,
+        status="success",
+        finished_after="2026-01-01T00:00:00Z",
+        order_by="finished_at",
+    )
     assert [(each.id, each.environment["name"]) for each in found] == [
         (deployment.id, "production")
     ]
