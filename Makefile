@@ -15,10 +15,10 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/runtime ## Start the service: web server and background work, on embedded SQLite
+run: $(VENV)/runtime $(BIN)/gatebell ## Start the service: web server and background work, on embedded SQLite
 	@$(PY) -m web.server.serve
 
-test: $(VENV)/development lint ## Check and test everything, on SQLite, on Postgres and in a browser
+test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry
@@ -83,6 +83,10 @@ $(VENV)/runtime: requirements.txt | $(PY)
 	@echo "Installing what the service runs on."
 	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
+
+# For operators who have .venv/bin in their PATH.
+$(BIN)/gatebell: scripts/gatebell | $(VENV)/runtime
+	@ln -sf ../../scripts/gatebell $@
 
 $(VENV)/development: requirements-dev.txt $(VENV)/runtime
 	@echo "Installing what checks and tests it."

@@ -1,6 +1,7 @@
 """The administration of the instance, under /admin."""
 
 from blueprints.admin.applications import applications
+from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.keys import keys
 from blueprints.admin.overview import overview
 from blueprints.admin.personal_data import personal_data
@@ -9,5 +10,5 @@ from blueprints.admin.users import users
 from web.http.endpoints import PageBlueprint
 
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
-for part in (overview, users, personal_data, applications, instance_settings, keys):
+for part in (overview, users, personal_data, applications, instance_settings, keys, audit_streams):
     admin.register_blueprint(part)

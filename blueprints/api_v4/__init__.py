@@ -8,6 +8,7 @@ from blueprints.api_v4.alert_mappings import alert_mappings
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
+from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.commit_statuses import commit_statuses
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
@@ -47,6 +48,7 @@ api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
+api_v4.register_blueprint(audit_streams)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)

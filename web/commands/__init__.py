@@ -1,9 +1,13 @@
-"""The command line for operators: `flask users create …`. Each command prints one JSON object."""
+"""The command line for operators: `gatebell users create …`, or `flask users create …`.
+
+Each command prints one JSON object.
+"""
 
 from flask import Flask
 
 from web.commands.applications import applications
 from web.commands.audit import audit
+from web.commands.audit_streams import audit_streams
 from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
@@ -24,6 +28,7 @@ _COMMANDS = (
     tokens,
     keys,
     audit,
+    audit_streams,
     registry,
     secrets,
     instance_settings,

@@ -34,6 +34,7 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "section": "feature-flags",
         "name": "tier",
         "extension": "csv",
+        "stream_id": gatebell.cli("audit-streams", "create", "--url", "http://127.0.0.1:1")["id"],
     }
     found = [
         re.sub(r"<(?:[^>:]+:)?(\w+)>", lambda part: str(there[part[1]]), each.rule)

@@ -81,6 +81,8 @@ class LiveGatebell:
             "OAUTH_RATE_LIMIT": "1000000/minute",
             # Browsers of tests stay signed in for as long as they run.
             "ADMINISTRATOR_PROOF_SECONDS": "86400",
+            # Receivers of tests listen there.
+            "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
             # A busy machine may take its time to let somebody in.
             "DATABASE_CONNECT_TIMEOUT_SECONDS": "30",
             **CHEAP_PASSWORDS,

@@ -134,6 +134,7 @@ REGISTRY_AT = "/api/v4/{project}/registry/repositories"
 INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
 DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
 EVENTS_AT = "/api/v4/audit_events"
+STREAMS_AT = "/api/v4/audit_streams"
 ENDPOINTS = (
     Endpoint("authorize.consent", "GET", "/oauth/authorize", AUTHORIZE),
     Endpoint("authorize.consent_by_post", "POST", "/oauth/authorize", AUTHORIZE),
@@ -253,6 +254,18 @@ ENDPOINTS = (
         (*PAGES, *EVENTS),
     ),
     Endpoint("api_v4.audit_events.download", "GET", f"{EVENTS_AT}/export.csv", EVENTS),
+    Endpoint("api_v4.audit_streams.index", "GET", STREAMS_AT, PAGES),
+    Endpoint("api_v4.audit_streams.create", "POST", STREAMS_AT, ("url",)),
+    Endpoint("api_v4.audit_streams.show", "GET", f"{STREAMS_AT}/{{id}}"),
+    Endpoint("api_v4.audit_streams.change", "PUT", f"{STREAMS_AT}/{{id}}", ("url", "paused")),
+    Endpoint("api_v4.audit_streams.delete", "DELETE", f"{STREAMS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.audit_streams.rotate_secret",
+        "POST",
+        f"{STREAMS_AT}/{{id}}/rotate_secret",
+        ("previous_secret_expires_at",),
+    ),
+    Endpoint("api_v4.audit_streams.send_test", "POST", f"{STREAMS_AT}/{{id}}/test"),
     Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
     Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
     Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),

@@ -1,0 +1,42 @@
+"""Forms for destinations of the audit log."""
+
+from wtforms import RadioField, StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.grace_period import GracePeriod
+from domain.outgoing_urls import parse_outgoing_url
+from forms.base import Form, objections_beside_the_field, without_edges
+
+
+class AuditStreamForm(Form):
+    """The URL of a destination."""
+
+    url = StringField(
+        "URL",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter the URL that events are sent to."),
+            Length(max=2_000, message="A URL may have at most 2000 characters."),
+        ],
+    )
+
+    def validate_url(self, field: StringField) -> None:
+        """Check that requests can be sent to it."""
+        with objections_beside_the_field():
+            parse_outgoing_url(field.data or "")
+
+
+class SecretRotationForm(Form):
+    """How long the old secret signs beside the new one."""
+
+    overlap = RadioField(
+        "How long does the old secret sign as well?",
+        choices=[(each.key, each.words) for each in GracePeriod],
+        default=GracePeriod.DAY.key,
+        validators=[InputRequired("Choose how long the old secret signs as well.")],
+    )
+
+    @property
+    def chosen(self) -> GracePeriod:
+        """The chosen time."""
+        return GracePeriod.of(self.overlap.data)

@@ -1,0 +1,61 @@
+"""`gatebell audit-streams …`: destinations of the audit log on the command line."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.service.live import ROOT, LiveGatebell
+from tests.support.service.receiver import running_receiver
+
+pytestmark = pytest.mark.one_database("sqlite")
+ELSEWHERE = "https://logs.invalid/in"
+
+
+@pytest.mark.spec("K1")
+def test_gatebell_is_a_command_from_anywhere(gatebell: LiveGatebell, tmp_path: Path) -> None:
+    link = tmp_path / "gatebell"
+    link.symlink_to(ROOT / "scripts" / "gatebell")
+    done = subprocess.run(
+        [str(link), "audit-streams", "create", "--url", ELSEWHERE],
+        cwd=tmp_path,
+        env=gatebell.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    made = json.loads(done.stdout)
+    assert set(made) == {"id", "url", "secret"}
+    assert (made["url"], made["secret"][:6]) == (ELSEWHERE, "whsec_")
+    gatebell.cli("audit-streams", "delete", str(made["id"]))
+
+
+def test_a_destination_is_managed_by_commands(gatebell: LiveGatebell) -> None:
+    with running_receiver() as receiver:
+        made = gatebell.cli("audit-streams", "create", "--url", receiver.url)
+        number = str(made["id"])
+        assert gatebell.cli("audit-streams", "pause", number)["state"] == "paused"
+        tested = gatebell.cli("audit-streams", "test", number)
+        assert (tested["delivered"], tested["status"]) == (True, 204)
+        (event,) = receiver.of("audit_stream.tested")
+        assert event.verified_by(made["secret"])
+        rotated = gatebell.cli("audit-streams", "rotate", number, "--overlap", "1h")
+        assert rotated["secret"] != made["secret"]
+        assert gatebell.cli("audit-streams", "resume", number)["state"] == "active"
+        listed = gatebell.cli("audit-streams", "list")["audit_streams"]
+        assert [each["url"] for each in listed if each["id"] == made["id"]] == [receiver.url]
+        assert "secret" not in listed[0]
+        removed = gatebell.cli("audit-streams", "delete", number)
+    assert removed["id"] == made["id"]
+    for command in ("pause", "rotate", "test", "delete"):
+        refused = gatebell.run_cli("audit-streams", command, number)
+        assert refused.returncode == 1
+        assert "no such destination" in json.loads(refused.stderr)["error"]
+
+
+def test_a_url_that_is_wrong_is_refused(gatebell: LiveGatebell) -> None:
+    refused = gatebell.run_cli("audit-streams", "create", "--url", "ftp://logs.invalid")
+    assert refused.returncode == 1
+    assert "must begin with https://" in json.loads(refused.stderr)["error"]

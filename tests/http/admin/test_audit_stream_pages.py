@@ -1,0 +1,122 @@
+"""/admin/audit_streams: destinations of the audit log on pages."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+import pytest
+import requests
+
+from tests.support.accounts.people import Person, signed_in
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+PAGE = "/admin/audit_streams"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def add(gatebell: LiveGatebell, browser: requests.Session, url: str) -> requests.Response:
+    page = browser.get(f"{gatebell.url}{PAGE}/new")
+    answer = submit(browser, page, form_with(page, "url"), url=url)
+    return browser.get(f"{gatebell.url}{answer.headers['Location']}")
+
+
+def press(browser: requests.Session, page: requests.Response, what: str) -> requests.Response:
+    answer = submit(browser, page, form_to(page, what))
+    assert answer.status_code == 302, answer.text
+    return browser.get(urljoin(page.url, answer.headers["Location"]))
+
+
+@pytest.mark.spec("K1")
+def test_a_destination_is_added_tried_rotated_paused_and_deleted(
+    gatebell: LiveGatebell, admin: Person, receiver: Receiver
+) -> None:
+    browser = signed_in(gatebell, admin)
+    page = add(gatebell, browser, f"{receiver.url}?key=hidden")
+    secret = secret_on(page)
+    assert "not encrypted" in page.text
+    # It is shown once.
+    assert "whsec_" not in browser.get(page.url).text
+
+    page = press(browser, page, "/test")
+    assert "Test event delivered: 204" in page.text
+    (tested,) = receiver.of("audit_stream.tested")
+    assert tested.verified_by(secret)["data"]["details"]["author_name"] == admin.username
+
+    page = press(browser, page, "/pause")
+    assert "Paused" in page.text
+    page = press(browser, page, "/rotate_secret")
+    assert secret_on(page) != secret
+    assert "signs as well until" in page.text
+    page = press(browser, page, "/resume")
+    assert "Events that wait are being sent." in page.text
+
+    page = press(browser, page, "/delete")
+    assert "was deleted" in page.text
+    kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
+    assert kinds == [
+        "audit_stream.removed",
+        "audit_stream.changed",
+        "audit_stream.secret_rotated",
+        "audit_stream.changed",
+        "audit_stream.created",
+    ]
+
+
+def secret_on(page: requests.Response) -> str:
+    found = re.search(r"whsec_[A-Za-z0-9+/]+=*", page.text)
+    assert found, page.text
+    return found[0]
+
+
+def test_a_failed_test_event_is_told_in_words(gatebell: LiveGatebell, admin: Person) -> None:
+    browser = signed_in(gatebell, admin)
+    page = add(gatebell, browser, "http://10.1.2.3/")
+    page = press(browser, page, "/test")
+    assert "10.1.2.3, which is private" in page.text
+    listed = browser.get(gatebell.url + PAGE).text
+    assert "http://10.1.2.3/" in listed
+    press(browser, page, "/delete")
+
+
+def test_a_url_that_is_wrong_is_told_beside_the_field(
+    gatebell: LiveGatebell, admin: Person
+) -> None:
+    browser = signed_in(gatebell, admin)
+    page = browser.get(f"{gatebell.url}{PAGE}/new")
+    for url, words in (
+        ("", "Enter the URL"),
+        ("ftp://logs.example", "must begin with https://"),
+        ("https://user:secret@logs.example/", "user name or password"),
+    ):
+        answer = submit(browser, page, form_with(page, "url"), url=url)
+        assert answer.status_code == 422
+        assert words in answer.text
+
+
+def test_a_new_url_is_saved_or_refused(
+    gatebell: LiveGatebell, admin: Person, receiver: Receiver
+) -> None:
+    browser = signed_in(gatebell, admin)
+    page = add(gatebell, browser, "http://127.0.0.1:1/")
+    refused = submit(browser, page, form_with(page, "url"), url="x")
+    assert refused.status_code == 422
+    answer = submit(browser, page, form_with(page, "url"), url=receiver.url)
+    assert answer.status_code == 302
+    page = browser.get(page.url)
+    assert f"<bdi>{receiver.url}</bdi>" in page.text
+    press(browser, page, "/delete")
+
+
+def test_a_destination_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person) -> None:
+    browser = signed_in(gatebell, admin)
+    for path in ("/0", "/99999999999999999999", "/x"):
+        assert browser.get(f"{gatebell.url}{PAGE}{path}").status_code == 404

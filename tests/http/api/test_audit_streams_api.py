@@ -1,0 +1,197 @@
+"""/api/v4/audit_streams: destinations of the audit log, delivered to by the real worker."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+
+from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.people import alice, now, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import Received, Receiver, running_receiver
+
+pytestmark = pytest.mark.one_database("postgres")
+
+ADDRESS = "/api/v4/audit_streams"
+ELSEWHERE = "https://logs.invalid/in?key=of-the-collector"
+
+
+def call(
+    gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
+) -> requests.Response:
+    """Call as the administrator."""
+    token = make_token(gatebell, root(gatebell), scopes=granted).clear
+    return requests.request(
+        method,
+        f"{gatebell.url}{ADDRESS}{path}",
+        headers={"PRIVATE-TOKEN": token},
+        json=body or None,
+        timeout=30,
+    )
+
+
+@pytest.fixture
+def stream(gatebell: LiveGatebell) -> Iterator[dict[str, Any]]:
+    """A destination that is never sent anything."""
+    made = call(gatebell, "POST", url=ELSEWHERE).json()
+    call(gatebell, "PUT", f"/{made['id']}", paused=True)
+    yield made
+    call(gatebell, "DELETE", f"/{made['id']}")
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("K1")
+def test_a_destination_gets_what_happens_after_it_was_created(gatebell: LiveGatebell) -> None:
+    thing = unique("Wiki")
+    with running_receiver() as receiver:
+        answer = call(gatebell, "POST", url=receiver.url)
+        assert answer.status_code == 201, answer.text
+        made = answer.json()
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert made["url"] == receiver.url
+        assert made["secret"].startswith("whsec_")
+        call_applications(gatebell, name=thing)
+        mine = wait_for_subject(receiver, thing)
+        shown = requests.get(
+            f"{gatebell.url}/api/v4/audit_events/{mine.event['data']['id']}",
+            headers={"PRIVATE-TOKEN": make_token(gatebell, root(gatebell), scopes="api").clear},
+            timeout=30,
+        ).json()
+        assert call(gatebell, "DELETE", f"/{made['id']}").status_code == 204
+    assert mine.verified_by(made["secret"])["data"] == shown
+    assert "audit_stream.created" not in [each.type for each in receiver.received]
+
+
+def call_applications(gatebell: LiveGatebell, *, name: str) -> None:
+    token = make_token(gatebell, root(gatebell), scopes="api").clear
+    answer = requests.post(
+        f"{gatebell.url}/api/v4/applications",
+        headers={"PRIVATE-TOKEN": token},
+        json={"name": name, "redirect_uri": "", "scopes": "api"},
+        timeout=30,
+    )
+    assert answer.status_code == 201, answer.text
+
+
+def wait_for_subject(receiver: Receiver, subject: str) -> Received:
+    for count in range(1, 1_000):
+        arrived = receiver.wait_for(count, "application.registered")
+        if found := [each for each in arrived if each.subject == subject]:
+            return found[0]
+    raise AssertionError
+
+
+@pytest.mark.both_databases
+def test_a_destination_is_listed_shown_changed_and_removed(
+    gatebell: LiveGatebell, stream: dict[str, Any]
+) -> None:
+    shown = call(gatebell, "GET", f"/{stream['id']}").json()
+    assert "secret" not in shown
+    assert (shown["url"], shown["state"]) == (ELSEWHERE, "paused")
+    listed = call(gatebell, "GET", "?per_page=100")
+    assert stream["id"] in [each["id"] for each in listed.json()]
+    assert stream["secret"] not in listed.text
+    assert int(listed.headers["X-Total"]) == len(listed.json())
+
+    new = f"https://{unique('logs')}.invalid/in"
+    changed = call(gatebell, "PUT", f"/{stream['id']}", url=new)
+    assert (changed.status_code, changed.json()["url"]) == (200, new)
+    event = last_event(gatebell, new)
+    assert event.kind == "audit_stream.changed"
+    # The query may hold a secret of the destination.
+    assert event.details["before"] == "https://logs.invalid/in"
+    assert call(gatebell, "DELETE", f"/{stream['id']}").status_code == 204
+    for method in ("GET", "PUT", "DELETE"):
+        assert call(gatebell, method, f"/{stream['id']}").status_code == 404
+
+
+@pytest.mark.both_databases
+def test_a_secret_is_rotated_with_an_overlap(
+    gatebell: LiveGatebell, stream: dict[str, Any]
+) -> None:
+    path = f"/{stream['id']}/rotate_secret"
+    answer = call(gatebell, "POST", path)
+    assert answer.status_code == 201
+    assert answer.json()["secret"] != stream["secret"]
+    assert answer.json()["previous_secret_expires_at"] is not None
+    until = (now() + timedelta(days=3)).replace(microsecond=0)
+    chosen = call(gatebell, "POST", path, previous_secret_expires_at=until.isoformat()).json()
+    assert chosen["previous_secret_expires_at"] == f"{until:%Y-%m-%dT%H:%M:%S}.000Z"
+    past = call(gatebell, "POST", path, previous_secret_expires_at="2026-01-01").json()
+    assert past["previous_secret_expires_at"] is None
+    for wrong in ("9999-01-01", "tomorrow", 5):
+        refused = call(gatebell, "POST", path, previous_secret_expires_at=wrong)
+        assert refused.status_code == 400
+        assert "previous_secret_expires_at" in refused.text
+
+
+@pytest.mark.spec("K1")
+def test_a_test_event_is_sent_at_once_and_its_result_told(gatebell: LiveGatebell) -> None:
+    with running_receiver() as receiver:
+        made = call(gatebell, "POST", url=receiver.url).json()
+        call(gatebell, "PUT", f"/{made['id']}", paused=True)
+        sent = call(gatebell, "POST", f"/{made['id']}/test").json()
+        assert (sent["delivered"], sent["status"], sent["error"]) == (True, 204, None)
+        (tested,) = receiver.of("audit_stream.tested")
+        assert tested.verified_by(made["secret"])["data"]["author_id"] > 0
+        receiver.answer = lambda _request: (302, {"Location": "http://127.0.0.1:1/"})
+        sent = call(gatebell, "POST", f"/{made['id']}/test").json()
+    assert (sent["delivered"], sent["status"]) == (False, 302)
+    assert "redirects are not followed" in sent["error"]
+    gone = call(gatebell, "POST", f"/{made['id']}/test").json()
+    assert gone["error"] == "it refused the connection"
+    call(gatebell, "DELETE", f"/{made['id']}")
+
+
+@pytest.mark.both_databases
+def test_what_no_request_can_be_sent_to_is_refused(gatebell: LiveGatebell) -> None:
+    urls: tuple[Any, ...] = (
+        "",
+        5,
+        [],
+        "logs.invalid",
+        "ftp://x",
+        "https://u:p@x",
+        "https://x/\x00",
+    )
+    for url in urls:
+        answer = call(gatebell, "POST", url=url)
+        assert answer.status_code == 400, (url, answer.text)
+        assert "url" in answer.json()["error"].lower(), url
+    assert call(gatebell, "GET", "/99999999999999999999").status_code == 404
+    assert call(gatebell, "PUT", "/0", paused="maybe").status_code in {400, 404}
+
+
+@pytest.mark.spec("K1")
+def test_destinations_are_for_administrators_with_the_scope_api(
+    gatebell: LiveGatebell, stream: dict[str, Any]
+) -> None:
+    hers = {"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell), scopes="api").clear}
+    paths = {
+        "": ("GET", "POST"),
+        f"/{stream['id']}": ("GET", "PUT", "DELETE"),
+        f"/{stream['id']}/rotate_secret": ("POST",),
+        f"/{stream['id']}/test": ("POST",),
+    }
+    for path, methods in paths.items():
+        for method in methods:
+            assert call(gatebell, method, path, granted="read_api").status_code == 403
+            address = f"{gatebell.url}{ADDRESS}{path}"
+            answer = requests.request(method, address, headers=hers, json={"url": "x"}, timeout=30)
+            assert answer.status_code == 403, (method, path)
+            assert requests.request(method, address, timeout=30).status_code == 401
+
+
+def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, stream: dict[str, Any]) -> None:
+    call_applications(gatebell, name=unique("Wiki"))
+    metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text
+    label = f'{{stream="{stream["id"]}"}}'
+    values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if label in line)
+    assert float(values[f"gatebell_audit_stream_backlog_events{label}"]) >= 1
+    assert f"gatebell_audit_stream_backlog_age_seconds{label}" in values
+    assert float(values[f"gatebell_audit_stream_failing{label}"]) == 0
+    assert float(values[f"gatebell_audit_stream_dropped_events_total{label}"]) == 0
+    assert "of-the-collector" not in metrics

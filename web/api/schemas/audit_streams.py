@@ -1,0 +1,108 @@
+"""Destinations of the audit log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from domain.audit.streaming.destinations import NewSecret, StreamState, StreamView
+from web.api.schemas.base import (
+    Body,
+    GivenTime,
+    OffsetQuery,
+    RequiredText,
+    Resource,
+    SecretResource,
+    Text,
+    Time,
+)
+from web.audit.streams import SentTest
+
+
+class AuditStreamQuery(OffsetQuery):
+    """A list of destinations, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class AuditStreamBody(Body):
+    """A new destination."""
+
+    url: RequiredText = Field(description="An https or http URL.")
+
+
+class AuditStreamChangeBody(Body):
+    """What can be changed of a destination; what is left out stays."""
+
+    url: Text | None = None
+    paused: bool | None = Field(
+        default=None, description="`false` also ends a pause after failures."
+    )
+
+
+class SecretRotationBody(Body):
+    """How long the old secret signs beside the new one."""
+
+    previous_secret_expires_at: GivenTime | None = Field(
+        default=None, description="At most 90 days from now; a day from now if it is left out."
+    )
+
+
+class AuditStream(Resource):
+    """A destination of the audit log, and the state of its delivery."""
+
+    id: int
+    url: str
+    state: StreamState
+    created_at: Time
+    paused_at: Time | None
+    previous_secret_expires_at: Time | None = Field(description="While the old secret signs.")
+    backlog: int = Field(description="Events that wait.")
+    oldest_event_at: Time | None = Field(description="Of those that wait.")
+    last_delivered_at: Time | None
+    failures: int = Field(description="Failed attempts since the last success.")
+    failing_since: Time | None
+    last_failed_at: Time | None
+    last_error: str | None
+    next_try_at: Time | None
+    dropped: int = Field(description="Events that waited too long and were given up.")
+    last_dropped_at: Time | None
+
+    @classmethod
+    def of(cls, view: StreamView) -> "AuditStream":
+        """Present a destination."""
+        return cls(**_fields(view))
+
+
+class NewAuditStream(AuditStream, SecretResource):
+    """A destination with its secret, which is shown once."""
+
+    secret: str = Field(description="Of signatures as in Standard Webhooks: `whsec_…`.")
+
+    @classmethod
+    def with_secret(cls, made: NewSecret) -> "NewAuditStream":
+        """Present a destination whose secret was made just now."""
+        return cls(**_fields(made.stream), secret=made.secret)
+
+
+class AuditStreamTest(Resource):
+    """What came of a test event."""
+
+    delivered: bool
+    status: int | None = Field(description="Of the response, if there was one.")
+    error: str | None
+    duration_ms: int | None
+
+    @classmethod
+    def of(cls, result: SentTest) -> "AuditStreamTest":
+        """Present a result."""
+        return cls(
+            delivered=result.problem is None,
+            status=result.status,
+            error=result.problem,
+            duration_ms=result.milliseconds,
+        )
+
+
+def _fields(view: StreamView) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in AuditStream.model_fields}
