@@ -37,9 +37,8 @@ from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.api_limits import Family, count_request, count_search
 from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
-from web.api.cursor_pages import cursor_headers
 from web.api.idempotency import once
-from web.api.offset_pages import offset_headers
+from web.api.page_headers import cursor_headers, offset_headers
 from web.api.parameters import all_parameters
 from web.api.permissions import PERMISSIONS, Permission, Place
 from web.api.schemas.base import (
