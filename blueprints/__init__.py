@@ -38,6 +38,7 @@ from blueprints.projects.groups import groups
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
+from blueprints.registry.pages import registry_pages
 from blueprints.registry.tokens import registry_tokens
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
@@ -72,6 +73,7 @@ BLUEPRINTS = (
     alerts,  # /<project>/-/alerts…
     alert_changes,  # /<project>/-/alerts/status  …/alerts/<iid>/{status,assignee,notes}
     environments,  # /<project>/-/environments…
+    registry_pages,  # /<project>/-/container_registry…
     admin,  # /admin…
     audit,  # /admin/audit
     projects,  # /projects/new  /<project>/-/settings/{general,members}  /<group or project>

@@ -5,10 +5,14 @@ from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.keys import keys
 from blueprints.admin.overview import overview
 from blueprints.admin.personal_data import personal_data
+from blueprints.admin.registry import registry
 from blueprints.admin.settings import instance_settings
 from blueprints.admin.users import users
 from web.http.endpoints import PageBlueprint
 
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
-for part in (overview, users, personal_data, applications, instance_settings, keys, audit_streams):
+for part in (
+    *(overview, users, personal_data, applications, instance_settings),
+    *(keys, registry, audit_streams),
+):
     admin.register_blueprint(part)

@@ -72,6 +72,11 @@ class ProjectView:
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
+    def can_report(self) -> bool:
+        """Whether the viewer may see images of a private project."""
+        return self.role is not None and self.role >= Role.REPORTER
+
+    @property
     def can_develop(self) -> bool:
         """Whether the viewer has the role to see alerts and environments, and to work on them."""
         return self.role is not None and self.role >= Role.DEVELOPER

@@ -6,6 +6,8 @@ from domain.registry.tokens import SERVICE
 
 #: Stands for the secret on pages of those who may not see it.
 HIDDEN_SECRET = "SECRET OF THE NOTIFICATIONS, WHICH ADMINISTRATORS OF THE INSTANCE SEE"  # noqa: S105
+#: Stands for the host where no registry is connected.
+EXAMPLE_HOST = "registry.example.org"
 #: Where Debian's package has its configuration.
 BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
 

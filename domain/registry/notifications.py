@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from domain.errors import DomainError, InvalidError
+from domain.errors import DomainError
 from domain.registry.names import DIGEST, TAG, is_repository_name
 
 #: One event is less than 2 KiB, and the registry sends them one at a time.
 LARGEST_BODY = 1024 * 1024
-MOST_EVENTS = 1_000
+MOST_EVENTS = 200
 _LONGEST_MEDIA_TYPE = 255
 _LARGEST_SIZE = 2**63 - 1
 #: Manifests of one image: their first reference is its configuration, the others its layers.
@@ -38,6 +38,10 @@ _MANIFESTS = _IMAGES | {
 
 class NotificationSecretError(DomainError):
     """The request does not have the secret of notifications."""
+
+
+class EnvelopeError(DomainError):
+    """The body is no envelope of events, or has too many."""
 
 
 class Change(Enum):
@@ -75,19 +79,19 @@ class Envelope:
 
 
 def parse_envelope(content: bytes) -> Envelope:
-    """Return the events of a body; raise InvalidError if it is no envelope or has too many."""
+    """Return the events of a body; raise EnvelopeError if it is none or has too many."""
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         message = "The body is not valid JSON."
-        raise InvalidError(message) from error
+        raise EnvelopeError(message) from error
     given = body.get("events") if isinstance(body, dict) else None
     if not isinstance(given, list):
         message = 'The body must be an object with a list "events".'
-        raise InvalidError(message)
+        raise EnvelopeError(message)
     if len(given) > MOST_EVENTS:
         message = f"A notification may have at most {MOST_EVENTS} events."
-        raise InvalidError(message)
+        raise EnvelopeError(message)
     events = tuple(event for each in given if (event := _parse(each)) is not None)
     return Envelope(events=events, left_out=len(given) - len(events))
 

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import NotFoundError, QueryError
 from domain.registry.names import TAG
 from models import (
@@ -124,6 +126,30 @@ def list_repositories(
         .limit(limit)
     ).all()
     return _views([(row[0], row[1]) for row in rows], session), total
+
+
+def repositories_page(project_id: int, part: Slice, *, session: Session) -> Page[RepositoryView]:
+    """Return a page of the repositories of a project, the newest first."""
+    statement = (
+        select(_REPOSITORY, Project.path)
+        .join(Project, Project.id == _REPOSITORY.project_id)
+        .where(_REPOSITORY.project_id == project_id, _is_there())
+    )
+    rows = fetch_page(
+        statement,
+        _REPOSITORY.id,
+        part,
+        session=session,
+        view=lambda row: _Row(row[0].id, row[0], row[1]),
+    )
+    views = _views([(each.repository, each.project_path) for each in rows.items], session)
+    return Page(items=views, next_before=rows.next_before, previous_after=rows.previous_after)
+
+
+class _Row(NamedTuple):
+    id: int
+    repository: RegistryRepository
+    project_path: str
 
 
 def projects_below(group_path: str, *, session: Session) -> tuple[int, ...]:

@@ -24,7 +24,10 @@ _SIGNED_IN = (
     (
         "Projects",
         "home.groups_and_projects",
-        ("home.groups", "groups.", "projects.", "resource_tokens.", "alerts.", "environments."),
+        (
+            *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts."),
+            *("environments.", "registry_pages."),
+        ),
     ),
     (
         "Applications",

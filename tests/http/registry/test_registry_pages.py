@@ -1,0 +1,117 @@
+"""The page of a project's images, and the administrators' page with the keys."""
+
+import re
+
+import pytest
+import yaml
+
+from domain.accounts.roles import Role
+from tests.support.accounts.administration import at_work, fill_in, last_event, next_page
+from tests.support.accounts.people import alice, make_project
+from tests.support.accounts.team import browser_of
+from tests.support.oauth.oauth_wire import machine
+from tests.support.registry.notifications import authorization, digest_of, notify, pushed
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("postgres")
+ADMIN = "/admin/registry"
+
+
+@pytest.fixture
+def project(gatebell: LiveGatebell) -> str:
+    return make_project(gatebell, alice(gatebell))
+
+
+def page_of(gatebell: LiveGatebell, project: str, role: Role, rest: str = "") -> str:
+    browser = browser_of(gatebell, project, role)
+    answer = browser.get(f"{gatebell.url}/{project}/-/container_registry{rest}")
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def configuration_on(page: str) -> str:
+    found = re.search(r'id="registry-configuration">(.*?)</code>', page, re.DOTALL)
+    assert found is not None
+    text = re.sub(r"</?span[^>]*>", "", found[1])
+    return text.replace("&#34;", '"').replace("&amp;", "&")
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("K4")
+def test_the_page_has_repositories_tags_and_how_to_sign_in(
+    gatebell: LiveGatebell, project: str
+) -> None:
+    notify(gatebell, pushed(project, "v1"), pushed(f"{project}/worker", "x"))
+    page = page_of(gatebell, project, Role.REPORTER)
+    assert "docker login registry.example.org\ndocker build -t" in page
+    assert "read_registry" in page
+    assert "config.yml" not in page
+    numbers = re.findall(r"/-/container_registry/(\d+)\"><bdi>([^<]+)", page)
+    assert [name for _, name in numbers] == [f"{project}/worker", project]
+    tags = page_of(gatebell, project, Role.REPORTER, f"/{numbers[1][0]}")
+    assert digest_of("a") in tags
+    assert "30 bytes" in tags
+    assert "docker pull registry.example.org/" in tags
+
+
+def test_without_a_registry_it_says_how_to_connect_one(
+    gatebell: LiveGatebell, project: str
+) -> None:
+    page = page_of(gatebell, project, Role.DEVELOPER)
+    assert "Connect a container registry" in page
+    assert "An administrator can start a registry" in page
+
+
+@pytest.mark.spec("K4")
+def test_maintainers_see_the_ready_configuration_without_the_secret(
+    gatebell: LiveGatebell, project: str
+) -> None:
+    page = page_of(gatebell, project, Role.MAINTAINER)
+    assert authorization(gatebell).removeprefix("Bearer ") not in page
+    ready = yaml.safe_load(configuration_on(page))
+    assert ready["auth"]["token"]["realm"] == f"{gatebell.url}/jwt/auth"
+    assert ready["auth"]["token"]["issuer"] == gatebell.url
+    (endpoint,) = ready["notifications"]["endpoints"]
+    assert endpoint["url"] == f"{gatebell.url}/api/v4/container_registry_event/events"
+    assert {"threshold", "backoff", "maxretries"} <= set(endpoint)
+    assert "<code>threshold</code> is deprecated" in page
+
+
+def test_guests_and_strangers_do_not_see_the_page(gatebell: LiveGatebell, project: str) -> None:
+    url = f"{gatebell.url}/{project}/-/container_registry"
+    assert browser_of(gatebell, project, Role.GUEST).get(url).status_code == 403
+    assert browser_of(gatebell, project, None).get(url).status_code == 404
+    for rest in ("?before=x", "?page=2", "/999999999", "/1?before=%00"):
+        answer = browser_of(gatebell, project, Role.REPORTER).get(f"{url}{rest}")
+        assert answer.status_code in {400, 404}, rest
+
+
+def test_administrators_see_the_whole_configuration(gatebell: LiveGatebell) -> None:
+    page = at_work(gatebell).get(f"{gatebell.url}{ADMIN}").text
+    ready = yaml.safe_load(configuration_on(page))
+    (endpoint,) = ready["notifications"]["endpoints"]
+    assert endpoint["headers"]["Authorization"] == [authorization(gatebell)]
+
+
+def bundle(gatebell: LiveGatebell) -> int:
+    return machine(gatebell).get(f"{gatebell.url}/jwt/certificates").text.count("BEGIN CERT")
+
+
+@pytest.mark.both_databases
+def test_a_new_key_waits_signs_and_can_end_the_former_ones(gatebell: LiveGatebell) -> None:
+    fill_in(gatebell, ADMIN, "notice", notice="leaked")
+    assert bundle(gatebell) == 1
+    page = next_page(gatebell, fill_in(gatebell, ADMIN, "notice", notice="week"))
+    assert bundle(gatebell) == 2
+    assert "Waiting" in page
+    fill_in(gatebell, ADMIN, "notice", notice="day")  # in place of the other one that waits
+    assert bundle(gatebell) == 2
+    kid = re.findall(r"<code>((?:[A-Z2-7]{4}:){11}[A-Z2-7]{4})</code>", page)[0]
+    event = last_event(gatebell, kid)
+    assert event.kind == "registry_key.rotated"
+    assert event.details == {"notice_hours": 168, "forget_former": False}
+    page = next_page(gatebell, fill_in(gatebell, ADMIN, "notice", notice="now"))
+    assert "Former" in page
+    assert bundle(gatebell) == 2
+    fill_in(gatebell, ADMIN, "notice", notice="leaked")
+    assert bundle(gatebell) == 1
