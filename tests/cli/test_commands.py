@@ -31,6 +31,9 @@ COMMANDS = (
     ("integrations", "create"),
     ("tokens", "create"),
     ("settings", "set"),
+    ("registry", "certificates"),
+    ("registry", "rotate-key"),
+    ("registry", "configuration"),
     ("prune",),
 )
 

@@ -10,6 +10,7 @@ from flask.cli import AppGroup
 from domain.audit.events import Event, EventKind
 from domain.registry.configuration import RegistryConfiguration
 from domain.registry.signing_keys import (
+    LONGEST_NOTICE,
     USUAL_NOTICE,
     KeyStatus,
     forget_former_keys,
@@ -24,7 +25,7 @@ from web.registry.notification_secrets import notification_secrets
 from web.services import now, services, settings
 
 registry = AppGroup("registry", help="The container registry.")
-_HOURS = int(USUAL_NOTICE.total_seconds() // 3600)
+_HOURS, _MOST_HOURS = (int(each.total_seconds() // 3600) for each in (USUAL_NOTICE, LONGEST_NOTICE))
 
 
 @registry.command("certificates")
@@ -51,7 +52,7 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 @registry.command("rotate-key")
 @click.option(
     "--notice-hours",
-    type=int,
+    type=click.IntRange(0, _MOST_HOURS),
     default=_HOURS,
     show_default=True,
     help="Hours until the new key signs, for giving its certificate to every registry.",

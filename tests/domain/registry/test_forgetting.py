@@ -1,0 +1,141 @@
+"""What pruning removes of the registry, and what it must keep."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.keyring import Keyring
+from domain.registry.notifications import Change, RegistryEvent
+from domain.registry.recording import record_events
+from domain.registry.repositories import all_tags, list_repositories
+from domain.registry.signing_keys import get_signer, list_keys, rotate
+from domain.upkeep.pruning import Retention, prune
+from models import Group, Project, RegistryManifest, RegistryRepository, RegistryTag
+from tests.support.accounts.people import now
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+KEYRING = Keyring("a key of these tests")
+NAME = "acme/shop"
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[Session]:
+    engine = open_engine(settings)
+    with Session(engine) as opened:
+        group = Group(name="acme", path="acme", created_at=now())
+        opened.add(group)
+        opened.flush()
+        opened.add(
+            Project(
+                group_id=group.id, name="shop", path=NAME, visibility="private", created_at=now()
+            )
+        )
+        opened.commit()
+        yield opened
+    engine.dispose()
+
+
+def event(change: Change, days_ago: float, digest: str = "", tag: str = "") -> RegistryEvent:
+    moment = now() - timedelta(days=days_ago)
+    return RegistryEvent(change=change, repository=NAME, moment=moment, digest=digest, tag=tag)
+
+
+def pushed(days_ago: float, digest: str, tag: str) -> RegistryEvent:
+    return event(Change.MANIFEST_PUSHED, days_ago, digest, tag)
+
+
+def counts(session: Session) -> tuple[int, ...]:
+    tables = (RegistryRepository, RegistryTag, RegistryManifest)
+    return tuple(session.scalar(select(func.count()).select_from(each)) or 0 for each in tables)
+
+
+def tags(session: Session) -> set[str]:
+    found, _ = list_repositories(
+        session.scalars(select(Project.id)).all(), offset=0, limit=10, session=session
+    )
+    return {tag.name for each in found for tag in all_tags(each, session=session)}
+
+
+def run(session: Session, at: datetime | None = None) -> None:
+    retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
+    prune(retention, session=session, now=at or now(), between=session.commit)
+
+
+def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Session) -> None:
+    record_events(
+        [
+            pushed(90, "a", "old"),
+            pushed(89, "b", "kept"),
+            pushed(88, "c", "recent"),
+            pushed(87, "d", "untagged"),
+            event(Change.MANIFEST_DELETED, 60, "a"),
+            event(Change.MANIFEST_DELETED, 10, "c"),
+            event(Change.TAG_REMOVED, 60, tag="untagged"),
+            event(Change.TAG_REMOVED, 60, tag="never pushed"),
+            event(Change.MANIFEST_DELETED, 60, "layer"),
+            # Pushed again after it was deleted.
+            pushed(50, "a", "again"),
+        ],
+        session=session,
+        now=now(),
+    )
+    session.commit()
+    assert tags(session) == {"kept", "again"}
+    run(session)
+    assert tags(session) == {"kept", "again"}
+    # The deletion of "a" stays known while a tag names it.
+    assert counts(session) == (1, 3, 4)
+    run(session, now() + timedelta(days=40))
+    assert tags(session) == {"kept", "again"}
+    assert counts(session) == (1, 2, 3)
+
+
+def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> None:
+    record_events(
+        [
+            pushed(90, "a", "v1"),
+            pushed(60, "b", "v2"),
+            event(Change.REPOSITORY_REMOVED, 59),
+        ],
+        session=session,
+        now=now(),
+    )
+    session.commit()
+    assert tags(session) == set()
+    run(session, now() - timedelta(days=31))
+    assert counts(session) == (1, 2, 2)
+    run(session)
+    assert counts(session) == (0, 0, 0)
+
+
+def test_former_keys_stay_for_a_day(session: Session) -> None:
+    first = get_signer(session=session, keyring=KEYRING, now=now() - timedelta(days=9))
+    second = rotate(
+        timedelta(hours=1), session=session, keyring=KEYRING, now=now() - timedelta(hours=24)
+    )
+    rotate(timedelta(hours=1), session=session, keyring=KEYRING, now=now())
+    session.commit()
+
+    def states() -> list[str]:
+        found = list_keys(session=session, keyring=KEYRING, now=now())
+        return [each.state.name for each in found]
+
+    run(session)
+    assert states() == ["WAITING", "SIGNING", "FORMER"]
+    run(session, now() + timedelta(minutes=61))
+    assert states() == ["WAITING", "SIGNING"]
+    assert get_signer(session=session, keyring=KEYRING, now=now()).kid == second != first.kid
+
+
+def test_a_key_of_a_lost_secret_is_passed_over(session: Session) -> None:
+    lost = Keyring("a key that is gone")
+    first = get_signer(session=session, keyring=lost, now=now() - timedelta(days=1))
+    session.commit()
+    second = get_signer(session=session, keyring=KEYRING, now=now())
+    assert second.kid != first.kid
+    both = Keyring("another key", "a key of these tests")
+    assert get_signer(session=session, keyring=both, now=now()).kid == second.kid
