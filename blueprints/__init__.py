@@ -34,6 +34,7 @@ from blueprints.oauth.openid import openid
 from blueprints.oauth.registration import registration
 from blueprints.oauth.token import token
 from blueprints.projects.environments import environments
+from blueprints.projects.files import files
 from blueprints.projects.groups import groups
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
@@ -74,6 +75,7 @@ BLUEPRINTS = (
     alert_changes,  # /<project>/-/alerts/status  …/alerts/<iid>/{status,assignee,notes}
     environments,  # /<project>/-/environments…
     registry_pages,  # /<project>/-/container_registry…
+    files,  # /<project>/-/{tree,blob,commits}/…
     admin,  # /admin…
     audit,  # /admin/audit
     projects,  # /projects/new  /<project>/-/settings/{general,members}  /<group or project>

@@ -21,6 +21,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
+from web.repositories.browsing import overview_of
 from web.services import now
 
 projects = PageBlueprint("projects", __name__)
@@ -89,6 +90,8 @@ def _show(full_path: str) -> ResponseReturnValue:
         open_alerts=alerts if is_inside else (),
         counts=_counts(project) if is_inside else {},
         integrations=list_integrations(context, session=db.session()) if is_inside else (),
+        # Last: it lets go of the database's connection.
+        **overview_of(project),
     )
 
 

@@ -46,6 +46,15 @@ def check_may_read(project: ProjectView) -> None:
         raise ForbiddenError(message)
 
 
+def may_push(project: ProjectView) -> bool:
+    """Return whether a viewer who sees the project may push."""
+    try:
+        check_may_push(project)
+    except ForbiddenError:
+        return False
+    return True
+
+
 def check_may_push(project: ProjectView) -> None:
     """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
     if project.role is None or project.role < LEAST_WRITER:

@@ -85,6 +85,7 @@ class Git:
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_LITERAL_PATHSPECS": "1",
             "GIT_CONFIG_COUNT": str(len(configured)),
         }
         for number, (name, value) in enumerate(configured):

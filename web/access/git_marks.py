@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import g, request
+from flask_login import current_user
 
 from domain.database.locks import release_locks
-from domain.errors import ForbiddenError
+from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -15,15 +16,42 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
+from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
-from domain.repositories.access import ACCEPTED_SCOPES, GitService, get_project_for_git
+from domain.repositories.access import (
+    ACCEPTED_SCOPES,
+    GitService,
+    check_may_read,
+    get_project_for_git,
+)
 from domain.repositories.errors import CredentialsNeededError
 from web.access.bearer_token import TokenLocation, presented_token
 from web.access.key_proofs import check_key
+from web.access.marks import to_sign_in, viewer
 from web.access.rate_limits import by_git_user
 from web.extensions import db
 from web.http.endpoints import Mark
 from web.services import now, services
+
+
+def _for_file_readers(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*, project_path: str, **kwargs: Any) -> Any:
+        try:
+            project = get_project(project_path, viewer(), session=db.session())
+        except NotFoundError:
+            if current_user.is_authenticated:
+                raise
+            return to_sign_in()
+        check_may_read(project)
+        g.project = project
+        return view(project=project, **kwargs)
+
+    return guarded
+
+
+#: Whoever may clone the project may see its files; the view gets the project as `project` instead
+#: of `project_path`.
+reads_files = Mark(access="anybody who may clone the project", guard=_for_file_readers)
 
 
 class GitAccess(NamedTuple):
@@ -69,19 +97,19 @@ def _counted(
 ) -> GitAccess:
     if refusal is not None:
         raise CredentialsNeededError(refusal)
-    viewer = Viewer(user_id=None)
+    sender = Viewer(user_id=None)
     if found is not None:
         _check_scope(found, service)
-        viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
+        sender = Viewer(user_id=found.user_id, is_admin=found.is_admin)
     session = db.session()
-    project = get_project_for_git(path.removesuffix(".git"), service, viewer, session=session)
+    project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may last for hours, and what starts one may wait for a child.
     release_locks(session)
     if found is not None:
         connection = services().connections
         record_use(found, address=request.remote_addr, connection=connection, now=now())
         g.bearer = found
-    return GitAccess(project=project, service=service, user_id=viewer.user_id)
+    return GitAccess(project=project, service=service, user_id=sender.user_id)
 
 
 def _check_scope(found: Bearer, service: GitService) -> None:

@@ -109,14 +109,15 @@ checks_its_key = Mark(access="a sender with an integration key")
 checks_registry_secret = Mark(access="the container registry, with its secret")
 
 
-def _to_sign_in() -> ResponseReturnValue:
+def to_sign_in() -> ResponseReturnValue:
+    """Redirect to the sign-in page, and back here afterwards."""
     return redirect(url_for("sessions.sign_in", next=current_path()))
 
 
 def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if not current_user.is_authenticated:
-            return _to_sign_in()
+            return to_sign_in()
         return view(*args, **kwargs)
 
     return guarded
@@ -129,7 +130,7 @@ signed_in = Mark(access="a signed-in user", guard=_for_users)
 def _for_administrators(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if not current_user.is_authenticated:
-            return _to_sign_in()
+            return to_sign_in()
         if not current_user.is_admin:
             message = "Page not found."
             raise NotFoundError(message)
@@ -172,7 +173,7 @@ def project_member(*, at_least: Role) -> Mark:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
-                return _to_sign_in()
+                return to_sign_in()
             project = get_project_for(
                 project_path, viewer(), at_least=at_least, session=db.session()
             )

@@ -26,7 +26,7 @@ _SIGNED_IN = (
         "home.groups_and_projects",
         (
             *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts."),
-            *("environments.", "registry_pages."),
+            *("environments.", "files.", "registry_pages."),
         ),
     ),
     (

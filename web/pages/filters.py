@@ -12,6 +12,7 @@ from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
 from domain.projects.access import COUNT_LIMIT
+from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
 
 _MINUTE = 60
@@ -152,4 +153,5 @@ def init_app(app: Flask) -> None:
     }
     app.jinja_env.filters.update(filters)
     app.jinja_env.tests["web_link"] = is_web_url
+    app.jinja_env.tests["with_files"] = may_read
     app.jinja_env.globals["asset"] = asset

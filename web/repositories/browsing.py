@@ -1,0 +1,204 @@
+"""What the pages of a repository show, read while no connection of the database is held."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Any
+
+from markupsafe import Markup
+
+from domain import threads
+from domain.database.locks import release_locks
+from domain.errors import NotFoundError
+from domain.projects.views import ProjectView
+from domain.repositories.access import may_push, may_read
+from domain.repositories.errors import (
+    GitFailedError,
+    GitUnavailableError,
+    RepositoryBusyError,
+)
+from domain.repositories.reading import (
+    Branch,
+    Commit,
+    CommitPage,
+    Entry,
+    Folder,
+    RepositoryReader,
+    is_text,
+    text_of,
+)
+from domain.repositories.readme import (
+    LARGEST_RENDERED,
+    is_markdown,
+    readme_among,
+    render_readme,
+)
+from domain.repositories.storage import repository_path
+from web.extensions import db
+from web.repositories.links import RepositoryLinks, clone_url, links_of
+from web.services import git
+
+#: Pages of a web process that may read repositories at once.
+_READERS = BoundedSemaphore(4)
+_PATIENCE_SECONDS = 3.0
+_RETRY_AFTER = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readme:
+    """A README: HTML that can do no harm, or a text."""
+
+    name: str
+    html: Markup | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderPage:
+    """A folder of a branch."""
+
+    links: RepositoryLinks
+    branches: tuple[Branch, ...]
+    path: bytes
+    folder: Folder
+    latest: Commit | None
+    readme: Readme | None
+
+    @property
+    def parts(self) -> tuple[tuple[str, bytes], ...]:
+        """The folders on the way to this one, each with its path."""
+        return _parts(self.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilePage:
+    """A file of a branch."""
+
+    links: RepositoryLinks
+    entry: Entry
+    #: None for a file that is no text, or too large to show.
+    text: str | None
+    is_binary: bool
+
+    @property
+    def parts(self) -> tuple[tuple[str, bytes], ...]:
+        """The folders on the way to the file and the file itself, each with its path."""
+        return _parts(self.entry.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitsPage:
+    """A page of the commits of a branch."""
+
+    links: RepositoryLinks
+    branches: tuple[Branch, ...]
+    page: CommitPage
+
+
+def _parts(path: bytes) -> tuple[tuple[str, bytes], ...]:
+    names = path.split(b"/") if path else []
+    return tuple((text_of(name), b"/".join(names[: count + 1])) for count, name in enumerate(names))
+
+
+def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
+    """Return the folder at `branch/path`, or of the default branch where the tail is empty.
+
+    None stands for a repository without commits, which has no default branch yet. Raises
+    NotFoundError, and the errors of `domain.repositories.errors`.
+    """
+    with _reader(project) as reader:
+        branches = reader.branches()
+        if tail:
+            branch, path = reader.find(tail)
+        elif branches:
+            branch, path = branches[0], b""
+        else:
+            return None
+        entry = reader.entry(branch, path)
+        if entry is not None and entry.kind != "folder":
+            raise NotFoundError("There is no such folder on this branch.")
+        folder = reader.folder(branch, entry)
+        links = links_of(project, branch)
+        latest = reader.commits(branch, skip=0, count=1).commits
+        return FolderPage(
+            links=links,
+            branches=branches,
+            path=path,
+            folder=folder,
+            latest=latest[0] if latest else None,
+            readme=_readme(reader, folder, path, links),
+        )
+
+
+def read_file(project: ProjectView, tail: bytes) -> FilePage:
+    """Return the file at `branch/path`; raises NotFoundError."""
+    with _reader(project) as reader:
+        branch, path = reader.find(tail)
+        entry = reader.entry(branch, path)
+        if entry is None or entry.kind == "folder":
+            raise NotFoundError("There is no such file on this branch.")
+        content = reader.content(entry)
+        is_binary = content is not None and not is_text(content)
+        shown = None if content is None or is_binary else content.decode("utf-8", "replace")
+        links = links_of(project, branch)
+        return FilePage(links=links, entry=entry, text=shown, is_binary=is_binary)
+
+
+def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) -> CommitsPage:
+    """Return a page of the commits of a branch; raises NotFoundError."""
+    with _reader(project) as reader:
+        branch, path = reader.find(tail)
+        if path:
+            raise NotFoundError("There is no such branch.")
+        return CommitsPage(
+            links=links_of(project, branch),
+            branches=reader.branches(),
+            page=reader.commits(branch, skip=skip, count=count),
+        )
+
+
+@contextmanager
+def _reader(project: ProjectView) -> Iterator[RepositoryReader]:
+    own = git()
+    if problem := own.problem():
+        raise GitUnavailableError(f"Git on this server is {problem}.")
+    path = repository_path(own.root, project.id, project.created_at)
+    release_locks(db.session())
+    if not _READERS.acquire(timeout=_PATIENCE_SECONDS):
+        message = "The server is busy with other repositories. Try again in a moment."
+        raise RepositoryBusyError(message, retry_after=_RETRY_AFTER)
+    try:
+        yield RepositoryReader(own, path)
+    finally:
+        _READERS.release()
+
+
+def _readme(
+    reader: RepositoryReader, folder: Folder, path: bytes, links: RepositoryLinks
+) -> Readme | None:
+    files = {each.name: each for each in folder.entries if each.kind == "file"}
+    name = readme_among(list(files))
+    content = reader.content(files[name]) if name is not None else None
+    if name is None or not content or not is_text(content):
+        return None
+    text, html = content.decode("utf-8", "replace"), None
+    if is_markdown(name) and len(content) <= LARGEST_RENDERED:
+        rendered = threads.rendering.run(render_readme, text, folder=path, url_of=links.file)
+        html = Markup(rendered)  # noqa: S704 - cleaned
+    return Readme(name=files[name].label, html=html, text=text)
+
+
+def overview_of(project: ProjectView) -> dict[str, Any]:
+    """Return what the project's page shows of its repository, for its template.
+
+    What cannot be read now is a sentence in `problem`: the rest of the page works.
+    """
+    found: dict[str, Any] = {"shown": None, "problem": "", "clone_url": clone_url(project)}
+    found["may_push"] = may_push(project)
+    if may_read(project):
+        try:
+            found["shown"] = read_folder(project, b"")
+        except (GitFailedError, GitUnavailableError, RepositoryBusyError) as error:
+            found["problem"] = str(error)
+    return found
