@@ -5,7 +5,7 @@ from flask import Flask
 from blueprints import register_blueprints
 from domain.clock import Clock, system_clock
 from web.access.rate_limits import start_limits
-from web.audit_stream import log_audit_events
+from web.audit_log_lines import log_audit_events
 from web.commands import register_commands
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies

@@ -6,6 +6,7 @@ destination has one at a time (`domain/audit/streaming/deliveries.py`).
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event, Thread
 from time import monotonic
 from types import TracebackType
@@ -36,6 +37,8 @@ from web.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.audit_streams")
+#: Enough for many destinations: none is held while a request is under way.
+_CONNECTIONS = 3
 _POLL_SECONDS = 1.0
 _AFTER_FAILURE_SECONDS = 5.0
 _LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
@@ -62,7 +65,7 @@ class AuditStreaming:
         self._clock = clock
         self._share = share
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-        self._engine = open_engine(settings)
+        self._engine = open_engine(replace(settings, database_pool_size=_CONNECTIONS))
         # A look must not take the lock of a writer.
         self._reading = self._engine.execution_options(begin_mode="DEFERRED")
         self._is_stopped = Event()

@@ -15,7 +15,7 @@ from peewee import PeeweeException
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.programs.job_turns import WORKER_HEARTBEAT
-from web.audit_stream import log_audit_events
+from web.audit_log_lines import log_audit_events
 from web.database.queue_tables import make_queue_tables, queue_on_postgres
 from web.database.start_checks import CannotStartError, check_if_available, reasons_in_a_sentence
 from web.database.wal_truncation import start_wal_truncation

@@ -34,6 +34,7 @@ def test_characters_that_cannot_be_written_do_not_cost_the_line(
     ("text", "hidden"),
     [
         ("token gba-0123456789abcdefghijABCDEFGHIJ0123456789abcdefghij", "0123456789"),
+        ("signed by whsec_MDEyMzQ1Njc4OWFiY2RlZg==", "MDEyMzQ1"),
         ("Authorization: Bearer abc.def-ghi", "abc.def"),
         ("authorization: basic YWxpY2U6c2VjcmV0", "YWxpY2U6"),
         ("GET /callback?code=s3cret&state=st4te", "s3cret"),
