@@ -168,19 +168,23 @@ class _Times(Collector):
 
 #: Gauges of the destinations of the audit log.
 _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ...] = (
-    ("backlog_events", "Audit events that wait for a destination.", lambda each: each.backlog),
     (
-        "backlog_age_seconds",
+        "gatebell_audit_stream_backlog_events",
+        "Audit events that wait for a destination.",
+        lambda each: each.backlog,
+    ),
+    (
+        "gatebell_audit_stream_backlog_age_seconds",
         "How long the oldest audit event has waited for a destination.",
         lambda each: each.oldest_seconds,
     ),
     (
-        "failures",
+        "gatebell_audit_stream_failures",
         "Failed attempts to deliver audit events since the last success.",
         lambda each: each.failures,
     ),
     (
-        "failing",
+        "gatebell_audit_stream_failing",
         "Whether a destination has taken no audit event for a day.",
         lambda each: int(each.is_failing),
     ),
@@ -198,7 +202,7 @@ class _AuditStreams(Collector):
         if not self.streams:
             return
         for name, words, read in _STREAM_GAUGES:
-            gauge = GaugeMetricFamily(f"gatebell_audit_stream_{name}", words, labels=["stream"])
+            gauge = GaugeMetricFamily(name, words, labels=["stream"])
             for each in self.streams:
                 gauge.add_metric([str(each.id)], read(each))
             yield gauge
