@@ -1,14 +1,26 @@
 """The audit log and one's own activity, in light and dark, wide and narrow."""
 
+from collections.abc import Iterator
+from datetime import timedelta
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
+from domain.audit.events import (
+    STREAMED_ONLY,
+    Actor,
+    Event,
+    EventKind,
+    EventSource,
+    store_event,
+)
+from models import AuditStream
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
 from tests.support.accounts.people import Person, database_of, make_user, now, sign_in
 from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import running_receiver
 
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
@@ -20,7 +32,7 @@ def admin(live_sqlite: LiveGatebell) -> Person:
     with database_of(live_sqlite) as session:
         user = get_user(person.username, session=session)
         actor = Actor(id=user.id, name=user.username)
-        for kind in EventKind:
+        for kind in set(EventKind) - STREAMED_ONLY:
             for event in (
                 Event(
                     kind=kind, user_id=user.id, subject="Deploy Board", details={"scopes": "api"}
@@ -49,6 +61,46 @@ def test_nothing_is_wrong_with_the_pages(live_sqlite: LiveGatebell, desk: Page) 
         problem for address in addresses for problem in problems_at(desk, live_sqlite.url + address)
     ]
     assert problems == []
+
+
+@pytest.fixture
+def failing(live_sqlite: LiveGatebell) -> Iterator[str]:
+    """A destination to which nothing could be delivered for days, and which lost events."""
+    made = live_sqlite.cli("audit-streams", "create", "--url", "http://127.0.0.1:1/" + "x" * 200)
+    before = now() - timedelta(days=3)
+    with database_of(live_sqlite) as session:
+        stream = session.get_one(AuditStream, made["id"])
+        stream.failing_since = stream.last_failed_at = stream.last_dropped_at = before
+        stream.tries, stream.dropped, stream.last_error = 40, 1_000, "it refused the connection"
+        stream.next_try_at = now() + timedelta(hours=1)
+        stream.previous_secret_expires_at = now() + timedelta(hours=1)
+    yield f"{live_sqlite.url}/admin/audit_streams/{made['id']}"
+    live_sqlite.cli("audit-streams", "delete", str(made["id"]))
+
+
+def test_nothing_is_wrong_with_the_pages_of_streams(
+    live_sqlite: LiveGatebell, desk: Page, failing: str
+) -> None:
+    base = f"{live_sqlite.url}/admin/audit_streams"
+    addresses = (failing, base, f"{base}/new")
+    assert [problem for address in addresses for problem in problems_at(desk, address)] == []
+
+
+def test_a_destination_is_added_and_its_secret_revealed(
+    live_sqlite: LiveGatebell, desk: Page
+) -> None:
+    with running_receiver() as receiver:
+        desk.goto(f"{live_sqlite.url}/admin/audit_streams/new")
+        desk.get_by_label("URL").fill(receiver.url)
+        desk.get_by_role("button", name="Add destination").click()
+        desk.get_by_text("Reveal").click()
+        expect(desk.get_by_text("whsec_")).to_be_visible()
+        desk.get_by_role("button", name="Send test event").click()
+        expect(desk.get_by_text("Test event delivered: 204")).to_be_visible()
+        desk.get_by_text("Delete destination").first.click()
+        desk.get_by_role("button", name="Delete destination").click()
+        expect(desk.get_by_text("was deleted")).to_be_visible()
+    assert receiver.of("audit_stream.tested")
 
 
 def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
