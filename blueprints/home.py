@@ -23,7 +23,7 @@ _MOST_ALERTS = 30
 def index() -> ResponseReturnValue:
     """Show the open alerts of the user's projects, most severe first."""
     projects = my_projects(viewer(), session=db.session())
-    watched = [project.id for project in projects if project.can_develop]
+    watched = [project.id for project in projects if project.shows_alerts]
     alerts = open_alerts(watched, limit=_MOST_ALERTS, session=db.session())
     return render_template(
         "home/index.html",

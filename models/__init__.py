@@ -18,7 +18,7 @@ from models.idempotent_request import IdempotentRequest
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
-from models.member import Invitation, Member
+from models.member import Invitation, Member, MemberRole
 from models.namespace import Group, Project
 from models.pushed_request import PushedRequest, SeenProof
 from models.registry import (
@@ -67,6 +67,7 @@ __all__ = [
     "JobTurn",
     "Mail",
     "Member",
+    "MemberRole",
     "Occurrence",
     "Passkey",
     "PersonalAccessToken",

@@ -2,7 +2,16 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import CheckConstraint, Date, ForeignKey, SmallInteger, String, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    Date,
+    ForeignKey,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -27,12 +36,37 @@ class Member(Base):
     created_at: Mapped[datetime]
     #: The first day (in UTC) on which the role is not given any more.
     expires_at: Mapped[date | None] = mapped_column(Date, index=True)
+    #: It counts while `role` is the one that it is based on.
+    member_role_id: Mapped[int | None] = mapped_column(
+        ForeignKey("member_roles.id", name="fk_members_member_role_id"), index=True
+    )
 
     __table_args__ = (
         UniqueConstraint("user_id", "group_id"),
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
+
+
+class MemberRole(Base):
+    """A custom role of the instance: a role and what it adds to it."""
+
+    __tablename__ = "member_roles"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    name: Mapped[str] = mapped_column(String(255))
+    description: Mapped[str] = mapped_column(Text)
+    #: Members with this custom role have this one: Guest 10 … Maintainer 40.
+    base_role: Mapped[int] = mapped_column(SmallInteger)
+    #: Names of `Ability` (domain/accounts/abilities.py).
+    abilities: Mapped[list[str]] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+    name_key: Mapped[str | None] = folded()
+
+    __table_args__ = (UniqueConstraint("name_key"),)
+
+
+keep_folded(MemberRole.name, MemberRole.name_key)
 
 
 class Invitation(Base):

@@ -6,6 +6,7 @@ from typing import Any
 from flask import render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
@@ -51,7 +52,7 @@ class Tab:
 
 
 @alerts.get("")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
     given = list_query(*PARAMETERS, *CURSORS)
@@ -114,7 +115,7 @@ def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
 
 
 @alerts.get("/export.<any(json, csv):kind>")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Return the filtered list as a file."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)
@@ -122,7 +123,7 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 
 
 @alerts.get(_ONE)
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields, its reports and its activity."""
     session, size, given = db.session(), settings().page_size, list_query("reports", "activity")

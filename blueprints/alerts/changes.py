@@ -6,6 +6,7 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.handling.assignments import assign as assign_alert
 from domain.alerts.handling.notes import add_note
@@ -29,7 +30,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 
 
 @alert_changes.post("/status")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def change_several(project: ProjectView) -> ResponseReturnValue:
     """Change the status of the selected alerts, and return to the list."""
     back = MultiDict(parse_qsl(request.form.get("back", "")))
@@ -64,7 +65,7 @@ def _is(done: tuple[int, ...]) -> str:
 
 
 @alert_changes.post(f"{_ONE}/status")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
     wanted = StatusChange(status=request.form.get("status", ""), by=_me())
@@ -78,7 +79,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 @alert_changes.post(f"{_ONE}/assignee")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Assign an alert to a user, or to nobody."""
     name = request.form.get("assignee", "")
@@ -90,7 +91,7 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 @alert_changes.post(f"{_ONE}/notes")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a note to an alert."""
     text = request.form.get("text", "")

@@ -14,6 +14,7 @@ from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
+from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.releases import releases
@@ -49,6 +50,7 @@ api_v4.register_blueprint(applications)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(audit_streams)
+api_v4.register_blueprint(member_roles)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)

@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.warnings import warnings_of
@@ -23,7 +24,7 @@ deliveries = PageBlueprint(
 
 
 @deliveries.get("")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
     integration = integration_of(project, integration_id)
@@ -47,7 +48,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 @deliveries.get("/<int:delivery_id>")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
     integration = integration_of(project, integration_id)
@@ -60,7 +61,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 @deliveries.post("/<int:delivery_id>/send_again")
-@project_member(at_least=Role.MAINTAINER).but(writes=False)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Store the body of a delivery as a new one, read with the present mapping."""
     integration = integration_of(project, integration_id)

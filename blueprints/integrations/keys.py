@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.integrations import keys as domain
 from domain.alerts.integrations.integrations import IntegrationView
@@ -26,7 +27,7 @@ integration_keys = PageBlueprint(
 
 
 @integration_keys.get("/credentials")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the URL, the keys, and snippets for senders."""
     integration = integration_of(project, integration_id)
@@ -34,7 +35,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 
 
 @integration_keys.post("/reset_key")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the old one is accepted for the chosen grace period."""
     integration, form = integration_of(project, integration_id), ResetKeyForm()
@@ -65,7 +66,7 @@ def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
 
 
 @integration_keys.post("/end_previous_key")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Refuse the previous key before its grace period ends."""
     integration, form = integration_of(project, integration_id), EndKeyForm()

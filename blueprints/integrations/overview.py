@@ -6,6 +6,7 @@ The settings, keys, test alerts and deliveries of an integration have a blueprin
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as domain
@@ -25,7 +26,7 @@ integrations = PageBlueprint(
 
 
 @integrations.get("")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_INTEGRATIONS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List name, type and status; developers may send test alerts from here."""
     found = domain.list_integrations(integration_context(project), session=db.session())
@@ -33,7 +34,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 @integrations.route("/new", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def new(project: ProjectView) -> ResponseReturnValue:
     """Add an integration and show its credentials."""
     form = NewIntegrationForm(type=request.args.get("type", "http"), active=True)
@@ -68,7 +69,7 @@ def _first_page(created: domain.IntegrationView, project: ProjectView) -> str:
 
 
 @integrations.get("/<int:integration_id>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Ask for confirmation before the integration is deleted."""
     integration = integration_of(project, integration_id)
@@ -76,7 +77,7 @@ def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 @integrations.post("/<int:integration_id>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration; its alerts stay."""
     integration = integration_of(project, integration_id)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.deliveries.log import get_delivery
 from domain.alerts.integration_type import IntegrationType
@@ -53,7 +54,7 @@ class _Editor:
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings; change name, API URL and whether it is active."""
     integration = integration_of(project, integration_id)
@@ -73,7 +74,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 @integration_settings.post("/mapping")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
     integration, form = _mappable(project, integration_id), MappingForm()
@@ -89,7 +90,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 
 
 @integration_settings.post("/mapping/preview")
-@project_member(at_least=Role.MAINTAINER).but(writes=False)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page that shows the alert which the sample would open."""
     _mappable(project, integration_id)
@@ -100,7 +101,7 @@ def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturn
 
 
 @integration_settings.post("/mapping/remove")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete sample and mapping."""
     integration = integration_of(project, integration_id)

@@ -3,6 +3,7 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.snippets import example_body
@@ -28,7 +29,7 @@ _MOST_REASONS = 5
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@project_member(at_least=Role.DEVELOPER).but(writes=False)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
     integration = integration_of(project, integration_id)

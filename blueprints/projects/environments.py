@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
@@ -27,7 +28,7 @@ environments = PageBlueprint(
 
 
 @environments.route("", methods=["GET"])
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List environments with their open alerts."""
     return _list_page(project, EnvironmentForm(formdata=None))
@@ -58,7 +59,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
 
 
 @environments.post("")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_ENVIRONMENTS)
 def create(project: ProjectView) -> ResponseReturnValue:
     """Create an environment."""
     form = EnvironmentForm()
@@ -76,7 +77,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 
 
 @environments.get("/<path:reference>")
-@project_member(at_least=Role.DEVELOPER)
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     """Show the open alerts of an environment, and a chart of the last days."""
     session = db.session()
@@ -102,7 +103,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
 
 
 @environments.post("/<int:environment_id>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_ENVIRONMENTS)
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Delete an environment; its alerts are kept."""
     try:

@@ -81,7 +81,8 @@ def _show(full_path: str) -> ResponseReturnValue:
         group = get_group(full_path, viewer(), session=db.session())
         group = with_contents(group, viewer(), session=db.session())
         return render_template("groups/show.html", group=group)
-    is_inside = project.can_develop
+    is_inside = project.shows_alerts
+    sees_integrations = project.can_develop or project.can_integrate
     alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
     context = integration_context(project)
     return render_template(
@@ -89,7 +90,8 @@ def _show(full_path: str) -> ResponseReturnValue:
         project=project,
         open_alerts=alerts if is_inside else (),
         counts=_counts(project) if is_inside else {},
-        integrations=list_integrations(context, session=db.session()) if is_inside else (),
+        integrations=list_integrations(context, session=db.session()) if sees_integrations else (),
+        sees_integrations=sees_integrations,
         # Last: it lets go of the database's connection.
         **overview_of(project),
     )

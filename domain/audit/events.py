@@ -49,6 +49,8 @@ class EventKind(StrEnum):
     MEMBER_ADDED = "member.added"
     MEMBER_CHANGED = "member.changed"
     MEMBER_REMOVED = "member.removed"
+    MEMBER_ROLE_CREATED = "member_role.created"
+    MEMBER_ROLE_REMOVED = "member_role.removed"
     INTEGRATION_CHANGED = "integration.changed"
     REGISTRY_KEY_ROTATED = "registry_key.rotated"
     REGISTRY_REPOSITORY_REMOVED = "registry_repository.removed"

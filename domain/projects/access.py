@@ -1,11 +1,13 @@
 """Visibility of groups and projects, and the roles of viewers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
+from domain.accounts.abilities import Ability, known_abilities
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.features import AccessLevel, Feature
@@ -17,9 +19,10 @@ from domain.projects.grants import (
     is_in_force,
     sees_group,
 )
+from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import ancestors
 from domain.projects.views import GroupView, ProjectView, Viewer
-from models import Alert, Group, Member, Project
+from models import Alert, Group, Member, MemberRole, Project
 from models.folding import fold
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
@@ -27,25 +30,35 @@ __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 COUNT_LIMIT = 10_000
 
 
-def _roles(viewer: Viewer, *, session: Session) -> tuple[dict[str, Role], dict[int, Role]]:
+class _DirectRole(NamedTuple):
+    role: Role
+    #: What a custom role adds to it.
+    abilities: frozenset[Ability]
+
+
+def _roles(
+    viewer: Viewer, *, session: Session
+) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
     """Return the viewer's direct roles: by group path, and by project id."""
     rows = session.execute(
-        select(Member.role, Group.path, Member.project_id)
+        select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
         .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(MemberRole, is_custom_role_of_member())
         .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
     )
-    by_group: dict[str, Role] = {}
-    by_project: dict[int, Role] = {}
-    for role, group_path, project_id in rows:
+    by_group: dict[str, _DirectRole] = {}
+    by_project: dict[int, _DirectRole] = {}
+    for role, group_path, project_id, names in rows:
+        found = _DirectRole(Role(role), known_abilities(names or ()))
         if project_id is not None:
-            by_project[project_id] = Role(role)
+            by_project[project_id] = found
         else:
-            by_group[group_path] = Role(role)
+            by_group[group_path] = found
     return by_group, by_project
 
 
-def _highest(roles: Iterable[Role | None]) -> Role | None:
-    return max((role for role in roles if role is not None), default=None)
+def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:
+    return max((each.role for each in roles if each is not None), default=None)
 
 
 class Permissions:
@@ -70,12 +83,23 @@ class Permissions:
 
     def membership_in_project(self, project_id: int) -> Role | None:
         """Return the direct role in a project."""
-        return self._by_project.get(project_id)
+        return _highest((self._by_project.get(project_id),))
 
     def role_in_project(self, project: Project) -> Role | None:
         """Return the highest role in a project, of its own or from a group above."""
-        inherited = self.role_in_group(project.path)
-        return _highest((inherited, self._by_project.get(project.id)))
+        if self.viewer.is_admin:
+            return Role.OWNER
+        return _highest(self._in_project(project))
+
+    def abilities_in_project(self, project: Project) -> frozenset[Ability]:
+        """Return what custom roles add in a project, those of groups above included."""
+        found = (each.abilities for each in self._in_project(project) if each is not None)
+        return frozenset[Ability]().union(*found)
+
+    def _in_project(self, project: Project) -> Iterator[_DirectRole | None]:
+        for path in (*ancestors(project.path), project.path):
+            yield self._by_group.get(path)
+        yield self._by_project.get(project.id)
 
     def sees_project(self, project: Project) -> bool:
         """Return whether the viewer sees a project."""
@@ -98,9 +122,10 @@ class Permissions:
             description=project.description,
             is_archived=project.archived_at is not None,
             access_levels=_access_levels(project),
+            abilities=self.abilities_in_project(project),
         )
         # The number of alerts is only for those who may see them.
-        is_counted = seen.can_develop and seen.has_alerts
+        is_counted = seen.may(Ability.READ_ALERTS) and seen.has_alerts
         return replace(seen, open_alerts=open_alerts) if is_counted else seen
 
     def group(self, group: Group) -> GroupView:
@@ -138,10 +163,21 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     return permissions.project(project)
 
 
-def get_project_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> ProjectView:
-    """Return the project if the viewer has this role there; raise Forbidden or NotFoundError."""
+def get_project_for(
+    path: str,
+    viewer: Viewer,
+    *,
+    at_least: Role,
+    ability: Ability | None = None,
+    session: Session,
+) -> ProjectView:
+    """Return the project if the viewer has this role there, or a custom one with this ability.
+
+    Raises ForbiddenError or NotFoundError.
+    """
     project = get_project(path, viewer, session=session)
-    if project.role is None or project.role < at_least:
+    has_role = project.role is not None and project.role >= at_least
+    if not has_role and ability not in project.abilities:
         message = f"You need the role {at_least.label} in {project.path}."
         raise ForbiddenError(message)
     return project

@@ -4,12 +4,15 @@ Changes of members of one group or project are serialized by a lock. Permissions
 owners are read under the lock, so that they cannot change before the commit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
+from domain.accounts.abilities import known_abilities
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT, UserView, get_user, view_of
 from domain.audit.events import Event, EventKind
@@ -17,9 +20,14 @@ from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
 from domain.projects.grants import is_in_force
+from domain.projects.member_roles import (
+    MemberRoleView,
+    assign_member_role,
+    is_custom_role_of_member,
+)
 from domain.projects.paths import ancestors
 from domain.projects.views import MemberView, Namespace, Viewer
-from models import Group, Member, Project, User
+from models import Group, Member, MemberRole, Project, User
 from models.folding import fold
 
 #: The command line has the permissions of an owner.
@@ -105,7 +113,27 @@ def change_role(
     if role < before:
         _keep_an_owner(namespace, member, session=session)
     member.role = int(role)
+    if role is not before:
+        member.member_role_id = None  # it was based on the former one
     return RoleChange(user=view_of(user), before=before, after=role)
+
+
+def give_member_role(
+    namespace: Namespace,
+    member_id: int,
+    custom: MemberRoleView | None,
+    *,
+    by: Viewer,
+    session: Session,
+) -> UserView:
+    """Give a member a custom role that is based on the member's role, or take it away.
+
+    Raises NotFoundError, ForbiddenError, or InvalidError for bots and another base role.
+    """
+    giver = _lock_members(namespace, by, session=session)
+    member, user = _get_member(namespace, member_id, giver, session=session)
+    assign_member_role(member.id, custom, session=session)
+    return view_of(user)
 
 
 def remove_member(
@@ -249,6 +277,16 @@ def changed(namespace: Namespace, change: RoleChange) -> Event:
     )
 
 
+def given(namespace: Namespace, user: UserView, custom: MemberRoleView | None) -> Event:
+    """Return the audit event for a custom role that was given or taken away."""
+    return Event(
+        kind=EventKind.MEMBER_CHANGED,
+        user_id=user.id,
+        subject=namespace.path,
+        details={"username": user.username, "member_role": custom.name if custom else "none"},
+    )
+
+
 def left(namespace: Namespace, user: UserView) -> Event:
     """Return the audit event for a removed member."""
     return Event(
@@ -269,40 +307,57 @@ def list_members(
     """
     above = (*ancestors(namespace.path), namespace.path)
     rows = session.execute(
-        select(Member, User, Group.path)
+        select(Member, User, Group.path, MemberRole)
         .join(User, User.id == Member.user_id)
         .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(MemberRole, is_custom_role_of_member())
         .where(
             is_in_force(today),
             Group.path.in_(above)
             | ((Member.project_id == namespace.project_id) & Member.project_id.is_not(None)),
         )
     )
-    people: dict[int, tuple[User, list[tuple[Member, str | None]]]] = {}
-    for member, user, group_path in rows:
+    people: dict[int, tuple[User, list[_Membership]]] = {}
+    for member, user, group_path, custom in rows:
         is_inherited = group_path not in (None, namespace.path)
         roles = people.setdefault(user.id, (user, []))[1]
-        roles.append((member, group_path if is_inherited else None))
+        roles.append(_Membership(member, group_path if is_inherited else None, custom))
     views = (_member_view(user, roles, viewer_id) for user, roles in people.values())
     return tuple(sorted(views, key=lambda view: (-view.role, view.username)))
 
 
-def _member_view(
-    user: User, roles: list[tuple[Member, str | None]], viewer_id: int | None
-) -> MemberView:
+class _Membership(NamedTuple):
+    member: Member
+    #: The path of the group that it is inherited from.
+    through: str | None
+    custom: MemberRole | None
+
+    @property
+    def abilities(self) -> Sequence[str]:
+        """The names of the abilities that it adds."""
+        return self.custom.abilities if self.custom else ()
+
+
+def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
     # Of equal roles the direct one counts, because it can be changed here.
     # Of those the one that lasts longest.
-    highest, through = max(
+    highest, through, custom = max(
         roles,
-        key=lambda each: (each[0].role, each[1] is None, each[0].expires_at or date.max),
+        key=lambda each: (
+            each.member.role,
+            each.through is None,
+            each.member.expires_at or date.max,
+        ),
     )
-    own = next((member for member, group_path in roles if group_path is None), None)
+    own = next((each.member for each in roles if each.through is None), None)
     return MemberView(
         id=own.id if own else None,
         user_id=user.id,
         username=user.username,
         name=user.name,
         role=Role(highest.role),
+        custom_role=custom.name if custom else None,
+        abilities=known_abilities(name for each in roles for name in each.abilities),
         own_role=Role(own.role) if own else None,
         inherited_from=through,
         is_you=user.id == viewer_id,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from domain.accounts.abilities import LEAST_ROLES, Ability
 from domain.accounts.roles import Role
 from domain.projects.features import AccessLevel, Feature
 
@@ -55,6 +56,38 @@ class ProjectView:
         default_factory=lambda: dict.fromkeys(Feature, AccessLevel.ENABLED)
     )
     open_alerts: int = 0
+    #: What custom roles add to the role.
+    abilities: frozenset[Ability] = frozenset()
+
+    def may(self, ability: Ability) -> bool:
+        """Return whether the viewer has an ability by the role, or by a custom one."""
+        has_role = self.role is not None and self.role >= LEAST_ROLES[ability]
+        return has_role or ability in self.abilities
+
+    @property
+    def shows_alerts(self) -> bool:
+        """Whether the viewer may see alerts."""
+        return self.may(Ability.READ_ALERTS)
+
+    @property
+    def handles_alerts(self) -> bool:
+        """Whether the viewer may change, assign and comment on alerts."""
+        return self.may(Ability.ADMIN_ALERTS)
+
+    @property
+    def manages_environments(self) -> bool:
+        """Whether the viewer may create and delete environments."""
+        return self.may(Ability.ADMIN_ENVIRONMENTS)
+
+    @property
+    def shows_environments(self) -> bool:
+        """Whether the viewer may see environments."""
+        return self.may(Ability.READ_ENVIRONMENTS)
+
+    @property
+    def can_integrate(self) -> bool:
+        """Whether the viewer may see and change integrations."""
+        return self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
     def namespace(self) -> Namespace:
@@ -150,8 +183,16 @@ class MemberView:
     #: Of the account: active, locked or blocked.
     state: str
     is_bot: bool = False
+    #: The name of the custom role, if the effective one is one.
+    custom_role: str | None = None
+    #: What custom roles add, those of groups above included.
+    abilities: frozenset[Ability] = frozenset()
+
+    def may(self, ability: Ability) -> bool:
+        """Return whether the member has an ability by the role, or by a custom one."""
+        return self.role >= LEAST_ROLES[ability] or ability in self.abilities
 
     @property
     def role_name(self) -> str:
-        """The name of the role."""
-        return self.role.label
+        """The name of the role, and of the custom one."""
+        return f"{self.custom_role} ({self.role.label})" if self.custom_role else self.role.label

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
+from domain.accounts.abilities import LEAST_ROLES, Ability
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
@@ -27,7 +28,7 @@ ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
     GitService.RECEIVE_PACK: ("api", "write_repository"),
 }
 #: The least role that reads the repository of a private project …
-LEAST_READER = Role.REPORTER
+LEAST_READER = LEAST_ROLES[Ability.READ_CODE]
 #: … and that pushes to any.
 LEAST_WRITER = Role.DEVELOPER
 
@@ -36,7 +37,7 @@ def may_read(project: ProjectView) -> bool:
     """Return whether a viewer who sees the project may see its files."""
     if project.visibility != PRIVATE:
         return True
-    return project.role is not None and project.role >= LEAST_READER
+    return project.may(Ability.READ_CODE)
 
 
 def check_may_read(project: ProjectView) -> None:

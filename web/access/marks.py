@@ -8,6 +8,7 @@ from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.accounts.signing_in.sessions import find_sign_in
 from domain.accounts.users import UserView
@@ -167,15 +168,18 @@ def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 
-def project_member(*, at_least: Role) -> Mark:
-    """Require a role; the view gets the project as `project` instead of `project_path`."""
+def project_member(*, at_least: Role, ability: Ability | None = None) -> Mark:
+    """Require a role, or a custom one with an ability.
+
+    The view gets the project as `project` instead of `project_path`.
+    """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
             project = get_project_for(
-                project_path, viewer(), at_least=at_least, session=db.session()
+                project_path, viewer(), at_least=at_least, ability=ability, session=db.session()
             )
             return view(project=_shown(project), **kwargs)
 

@@ -22,6 +22,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from flask import Response, request
 from pydantic import BaseModel, TypeAdapter
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.audit.events import Actor
 from domain.database.paging import Listed, Page
@@ -223,7 +224,7 @@ def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) ->
     if permission.place is Place.NAMESPACE:
         return _namespace(permission, variables["kind"], reference, viewer)
     if permission.place is Place.PROJECT:
-        return {"project": _project(reference, viewer, permission.least)}
+        return {"project": _project(reference, viewer, permission.least, permission.ability)}
     return {"group": _group(reference, viewer, permission.least)}
 
 
@@ -231,19 +232,21 @@ def _namespace(
     permission: Permission, kind: str, reference: str, viewer: Viewer
 ) -> Mapping[str, Any]:
     found = (
-        _project(reference, viewer, permission.least)
+        _project(reference, viewer, permission.least, permission.ability)
         if kind == "projects"
         else _group(reference, viewer, permission.least_in_group)
     )
     return {"namespace": found.namespace, "role": found.role}
 
 
-def _project(reference: str, viewer: Viewer, least: Role | None) -> ProjectView:
+def _project(
+    reference: str, viewer: Viewer, least: Role | None, ability: Ability | None
+) -> ProjectView:
     session = db.session()
     path = project_path(reference, session=session)
     if least is None:
         return get_project(path, viewer, session=session)
-    return get_project_for(path, viewer, at_least=least, session=session)
+    return get_project_for(path, viewer, at_least=least, ability=ability, session=session)
 
 
 def _group(reference: str, viewer: Viewer, least: Role | None) -> GroupView:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.oauth.scopes import BY_NAME
 
@@ -31,6 +32,8 @@ class Permission:
     place: Place = Place.INSTANCE
     #: The lowest role in the place; None for everybody who sees it.
     least: Role | None = None
+    #: What lets in a member with a lower role to which a custom one adds it.
+    ability: Ability | None = None
     #: The lowest role in a group, where a project and a group ask for different ones.
     least_in_group: Role | None = None
     is_for_administrators: bool = False
@@ -65,8 +68,8 @@ def _administrator(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, is_for_administrators=True)
 
 
-def _project(scopes: tuple[str, ...], least: Role) -> Permission:
-    return Permission(scopes=scopes, place=Place.PROJECT, least=least)
+def _project(scopes: tuple[str, ...], least: Role, ability: Ability | None = None) -> Permission:
+    return Permission(scopes=scopes, place=Place.PROJECT, least=least, ability=ability)
 
 
 def _open_project(scopes: tuple[str, ...]) -> Permission:
@@ -123,38 +126,40 @@ PERMISSIONS: Mapping[str, Permission] = {
     "applications.create": _administrator(_WRITE),
     "applications.delete": _administrator(_WRITE),
     "applications.renew": _administrator(_WRITE),
-    "alerts.index": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alerts.download": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alerts.show": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alerts.payload": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alerts.change": _project(_WRITE_ALERTS, Role.DEVELOPER),
-    "alerts.change_several": _project(_WRITE_ALERTS, Role.DEVELOPER),
-    "alert_activity.notes": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alert_activity.create_note": _project(_WRITE_ALERTS, Role.DEVELOPER),
-    "alert_activity.index": _project(_READ_ALERTS, Role.DEVELOPER),
-    "alert_activity.occurrences": _project(_READ_ALERTS, Role.DEVELOPER),
+    "alerts.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alerts.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alerts.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alerts.payload": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alerts.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "alerts.change_several": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "alert_activity.notes": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_activity.create_note": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "alert_activity.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_activity.occurrences": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "audit_events.index": _administrator(_READ),
     "audit_events.download": _administrator(_READ),
     "audit_events.show": _administrator(_READ),
-    "alert_integrations.index": _project(_READ, Role.DEVELOPER),
-    "alert_integrations.create": _project(_WRITE, Role.MAINTAINER),
-    "alert_integrations.show": _project(_READ, Role.MAINTAINER),
-    "alert_integrations.change": _project(_WRITE, Role.MAINTAINER),
-    "alert_integrations.delete": _project(_WRITE, Role.MAINTAINER),
-    "alert_integrations.test": _project(_WRITE, Role.DEVELOPER),
+    "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     # It returns what alerts are sent with: no right to read is enough.
-    "alert_integration_keys.credentials": _project(_WRITE, Role.MAINTAINER),
-    "alert_integration_keys.index": _project(_READ, Role.MAINTAINER),
-    "alert_integration_keys.rotate": _project(_WRITE, Role.MAINTAINER),
-    "alert_integration_keys.delete": _project(_WRITE, Role.MAINTAINER),
-    "alert_mappings.show": _project(_READ, Role.MAINTAINER),
-    "alert_mappings.change": _project(_WRITE, Role.MAINTAINER),
-    "alert_mappings.delete": _project(_WRITE, Role.MAINTAINER),
-    "alert_mappings.preview": _project(_WRITE, Role.MAINTAINER),
-    "alert_deliveries.index": _project(_READ, Role.MAINTAINER),
-    "alert_deliveries.show": _project(_READ, Role.MAINTAINER),
-    "alert_deliveries.body": _project(_READ, Role.MAINTAINER),
-    "alert_deliveries.resend": _project(_WRITE, Role.MAINTAINER),
+    "alert_integration_keys.credentials": _project(
+        _WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS
+    ),
+    "alert_integration_keys.index": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integration_keys.rotate": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integration_keys.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_mappings.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_mappings.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_mappings.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_mappings.preview": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_deliveries.index": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_deliveries.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_deliveries.body": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_deliveries.resend": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     # Their URLs may hold secrets, so reading asks for the same.
     "audit_streams.index": _administrator(_WRITE),
     "audit_streams.create": _administrator(_WRITE),
@@ -163,13 +168,16 @@ PERMISSIONS: Mapping[str, Permission] = {
     "audit_streams.delete": _administrator(_WRITE),
     "audit_streams.rotate_secret": _administrator(_WRITE),
     "audit_streams.send_test": _administrator(_WRITE),
-    "environments.index": _project(_READ, Role.REPORTER),
-    "environments.show": _project(_READ, Role.REPORTER),
-    "environments.create": _project(_WRITE, Role.MAINTAINER),
-    "environments.edit": _project(_WRITE, Role.MAINTAINER),
-    "environments.delete": _project(_WRITE, Role.MAINTAINER),
-    "deployments.index": _project(_READ, Role.REPORTER),
-    "deployments.show": _project(_READ, Role.REPORTER),
+    "member_roles.index": _administrator(_READ),
+    "member_roles.create": _administrator(_WRITE),
+    "member_roles.delete": _administrator(_WRITE),
+    "environments.index": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
+    "environments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
+    "environments.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
+    "environments.edit": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
+    "environments.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
+    "deployments.index": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
+    "deployments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "deployments.create": _project(_WRITE, Role.DEVELOPER),
     "deployments.edit": _project(_WRITE, Role.DEVELOPER),
     "deployments.delete": _project(_WRITE, Role.MAINTAINER),

@@ -9,6 +9,7 @@ from domain.accounts.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES
+from domain.projects.member_roles import get_member_role
 from domain.projects.members import (
     OPERATOR,
     add_member,
@@ -16,6 +17,8 @@ from domain.projects.members import (
     changed,
     find_member,
     get_namespace,
+    give_member_role,
+    given,
     joined,
     left,
     remove_member,
@@ -100,6 +103,23 @@ def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, 
     record_event(changed(found, change))
     answer = {"place": found.path, "username": change.user.username}
     return {**answer, "role": wanted.label, "before": change.before.label}
+
+
+@members.command("give-member-role")
+@click.argument("namespace", metavar="PROJECT-OR-GROUP")
+@click.argument("user")
+@click.argument("role_id", metavar="MEMBER-ROLE-ID", type=click.IntRange(min=0))
+@one_transaction
+def give_member_role_command(*, namespace: str, user: str, role_id: int) -> dict[str, Any]:
+    """Give the member USER a custom role of /api/v4/member_roles; 0 takes it away."""
+    session = db.session()
+    custom = get_member_role(role_id, session=session) if role_id else None
+    found = get_namespace(namespace, session=session)
+    number = find_member(found, user, session=session)
+    member = give_member_role(found, number, custom, by=OPERATOR, session=session)
+    record_event(given(found, member, custom))
+    name = custom.name if custom else None
+    return {"place": found.path, "username": member.username, "member_role": name}
 
 
 @members.command("remove")

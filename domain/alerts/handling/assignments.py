@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.accounts.abilities import Ability
 from domain.accounts.users import get_user
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import NOBODY
@@ -20,7 +20,7 @@ from models import Alert, Assignment, User
 def candidates(project: ProjectView, *, me: str, session: Session, today: date) -> tuple[str, ...]:
     """Return the names of the users that alerts can be assigned to, `me` included."""
     members = list_members(project.namespace, viewer_id=None, session=session, today=today)
-    able = (member.username for member in members if member.role >= Role.DEVELOPER)
+    able = (member.username for member in members if member.may(Ability.ADMIN_ALERTS))
     return tuple(sorted({*able, me}, key=str.lower))
 
 

@@ -135,6 +135,11 @@ INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
 DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
 EVENTS_AT = "/api/v4/audit_events"
 STREAMS_AT = "/api/v4/audit_streams"
+MEMBER_ROLES_AT = "/api/v4/member_roles"
+MEMBER_ROLE = (
+    *("name", "description", "base_access_level", "read_code", "read_alerts", "admin_alerts"),
+    *("read_environments", "admin_environments", "admin_integrations"),
+)
 ENDPOINTS = (
     Endpoint("authorize.consent", "GET", "/oauth/authorize", AUTHORIZE),
     Endpoint("authorize.consent_by_post", "POST", "/oauth/authorize", AUTHORIZE),
@@ -267,6 +272,9 @@ ENDPOINTS = (
     ),
     Endpoint("api_v4.audit_streams.send_test", "POST", f"{STREAMS_AT}/{{id}}/test"),
     Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
+    Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
+    Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
+    Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
     Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
     Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),
     Endpoint("api_v4.environments.create", "POST", ENVIRONMENTS_AT, ("name",)),

@@ -1,0 +1,50 @@
+"""/api/v4/member_roles: custom roles of the instance, for administrators."""
+
+from flask import Blueprint
+
+from domain.audit.events import Event, EventKind
+from domain.projects import member_roles as domain
+from domain.projects.member_roles import MemberRoleView
+from web.api.operations import Found, operation
+from web.api.schemas.base import OffsetQuery
+from web.api.schemas.member_roles import MemberRole, MemberRoleBody
+from web.extensions import db
+from web.http.audit_events import record_event
+from web.services import now
+
+member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
+
+
+@member_roles.get("")
+@operation("member_roles.index", query=OffsetQuery, returns=MemberRole)
+def index(query: OffsetQuery) -> Found[MemberRole]:
+    """List the member roles of the instance."""
+    found = domain.list_member_roles(session=db.session())
+    shown = found[query.offset : query.offset + query.size]
+    return Found(items=[MemberRole.of(each) for each in shown], total=len(found))
+
+
+@member_roles.post("")
+@operation("member_roles.create", body=MemberRoleBody, returns=MemberRole, status=201)
+def create(body: MemberRoleBody) -> MemberRole:
+    """Create a member role."""
+    made = domain.create_member_role(body.details, session=db.session(), now=now())
+    _record(EventKind.MEMBER_ROLE_CREATED, made)
+    return MemberRole.of(made)
+
+
+@member_roles.delete("/<int:role_id>")
+@operation("member_roles.delete")
+def delete(role_id: int) -> None:
+    """Delete a member role that no member has."""
+    removed = domain.delete_member_role(role_id, session=db.session())
+    _record(EventKind.MEMBER_ROLE_REMOVED, removed)
+
+
+def _record(kind: EventKind, role: MemberRoleView) -> None:
+    details = {
+        "member_role_id": role.id,
+        "base_role": role.base.label,
+        "permissions": ", ".join(sorted(role.abilities)),
+    }
+    record_event(Event(kind=kind, subject=role.name, details=details))

@@ -1,0 +1,241 @@
+"""/api/v4/member_roles, and what a custom role adds to the one that it is based on."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.abilities import LEAST_ROLES, Ability
+from domain.accounts.roles import Role
+from domain.projects.member_roles import HIGHEST_BASE
+from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import Person, alice, make_user, open_browser, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import give_role
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = [pytest.mark.one_database("postgres"), pytest.mark.spec("G6")]
+
+
+def roles(gatebell: LiveGatebell, *, scopes: str = "api") -> ApiCaller:
+    return api_caller(gatebell, root(gatebell), "/member_roles", scopes=scopes)
+
+
+def make_role(gatebell: LiveGatebell, **body: Any) -> dict[str, Any]:
+    sent = {"name": unique("Watcher"), "base_access_level": 10, **body}
+    made = roles(gatebell).done("POST", json=sent, status=201)
+    assert isinstance(made, dict)
+    return made
+
+
+@pytest.mark.both_databases
+def test_a_role_is_made_listed_and_deleted(gatebell: LiveGatebell) -> None:
+    made = make_role(gatebell, description="Looks on", read_alerts=True)
+    assert made == {
+        "id": made["id"],
+        "name": made["name"],
+        "description": "Looks on",
+        "group_id": None,
+        "base_access_level": 10,
+        "read_code": False,
+        "read_alerts": True,
+        "admin_alerts": False,
+        "read_environments": False,
+        "admin_environments": False,
+        "admin_integrations": False,
+    }
+    event = last_event(gatebell, made["name"])
+    assert event.kind == "member_role.created"
+    assert event.details["permissions"] == "read_alerts"
+    assert made in roles(gatebell, scopes="read_api").done("GET", "?per_page=100")
+
+    assert roles(gatebell)("DELETE", f"/{made['id']}").status_code == 204
+    assert last_event(gatebell, made["name"]).kind == "member_role.removed"
+    roles(gatebell).refused("DELETE", f"/{made['id']}", status=404)
+    assert made not in roles(gatebell).done("GET", "?per_page=100")
+
+
+def test_there_is_a_boolean_for_every_ability_and_a_maintainer_has_all(
+    gatebell: LiveGatebell,
+) -> None:
+    made = make_role(gatebell, **{each.value: True for each in Ability})
+    assert {name for name, value in made.items() if value is True} == set(Ability)
+    # So nobody who manages members can give what they do not have.
+    assert max(LEAST_ROLES.values()) == HIGHEST_BASE == Role.MAINTAINER
+    assert set(LEAST_ROLES) == set(Ability)
+
+
+def test_changing_includes_seeing(gatebell: LiveGatebell) -> None:
+    made = make_role(gatebell, admin_alerts=True, admin_environments=True)
+    assert (made["read_alerts"], made["read_environments"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "name"),
+        ({"name": "x"}, "base_access_level"),
+        ({"name": "", "base_access_level": 10}, "name"),
+        ({"name": "a\nb", "base_access_level": 10}, "name"),
+        ({"name": "x" * 256, "base_access_level": 10}, "name"),
+        ({"name": "x", "base_access_level": 50}, "base_access_level"),
+        ({"name": "x", "base_access_level": 11}, "base_access_level"),
+        ({"name": "x", "base_access_level": "high"}, "base_access_level"),
+        ({"name": "x", "base_access_level": 10, "read_alerts": "perhaps"}, "read_alerts"),
+        ({"name": "x", "base_access_level": 10, "description": "x" * 1001}, "description"),
+    ],
+)
+def test_a_wrong_body_is_refused_with_the_parameter(
+    gatebell: LiveGatebell, body: dict[str, Any], named: str
+) -> None:
+    assert named in roles(gatebell)("POST", json=body).text
+    assert roles(gatebell)("POST", json=body).status_code == 400
+
+
+def test_a_name_is_taken_once_in_any_case(gatebell: LiveGatebell) -> None:
+    made = make_role(gatebell)
+    body = {"name": made["name"].upper(), "base_access_level": 20}
+    assert "already" in roles(gatebell).refused("POST", json=body, status=409)
+
+
+def test_administrators_alone_use_it(gatebell: LiveGatebell) -> None:
+    everybody = api_caller(gatebell, alice(gatebell), "/member_roles")
+    everybody.refused("GET", status=403)
+    everybody.refused("POST", json={"name": "x", "base_access_level": 10}, status=403)
+    everybody.refused("DELETE", "/1", status=403)
+    assert roles(gatebell, scopes="read_user")("GET").status_code == 403
+    assert requests.get(f"{gatebell.url}/api/v4/member_roles", timeout=30).status_code == 401
+
+
+def member_with(gatebell: LiveGatebell, namespace: str, **abilities: bool) -> Person:
+    """Return a new guest with a custom role."""
+    person = make_user(gatebell, name="watcher")
+    give_role(gatebell, namespace, person, Role.GUEST)
+    made = make_role(gatebell, **abilities)
+    arguments = ("give-member-role", namespace, person.username, str(made["id"]))
+    assert gatebell.cli("members", *arguments)["member_role"] == made["name"]
+    return person
+
+
+def project_api(gatebell: LiveGatebell, person: Person, project: str) -> ApiCaller:
+    return api_caller(gatebell, person, f"/projects/{quote(project, safe='')}")
+
+
+def statuses(api: ApiCaller) -> dict[str, int]:
+    """Return what becomes of a request for each ability."""
+    asked = {
+        "read_alerts": ("GET", "/alert_management_alerts/1", {}),
+        "admin_alerts": ("PUT", "/alert_management_alerts/1", {"status": "acknowledged"}),
+        "read_environments": ("GET", "/environments", {}),
+        "admin_environments": ("POST", "/environments", {"name": unique("e")}),
+        "admin_integrations": ("GET", "/alert_management_integrations", {}),
+    }
+    return {
+        name: api(method, path, json=body).status_code if body else api(method, path).status_code
+        for name, (method, path, body) in asked.items()
+    }
+
+
+@pytest.mark.both_databases
+def test_a_member_gains_exactly_what_the_role_adds(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Fire")
+    refused = dict.fromkeys(set(Ability) - {Ability.READ_CODE}, 403)
+    good = dict.fromkeys(Ability, 200) | {Ability.ADMIN_ENVIRONMENTS: 201}
+    for gained in (
+        ("read_alerts",),
+        ("read_alerts", "admin_alerts"),
+        ("read_environments",),
+        ("read_environments", "admin_environments"),
+        ("admin_integrations",),
+    ):
+        person = member_with(gatebell, endpoint.project, **{gained[-1]: True})
+        found = statuses(project_api(gatebell, person, endpoint.project))
+        assert found == refused | {Ability(name): good[Ability(name)] for name in gained}
+
+
+@pytest.mark.spec("G2")
+def test_a_guest_with_read_code_clones_a_private_project(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    url = f"{gatebell.url}/{endpoint.project}.git/info/refs?service=git-upload-pack"
+    for ability, status in (("read_alerts", 403), ("read_code", 200)):
+        person = member_with(gatebell, endpoint.project, **{ability: True})
+        token = make_token(gatebell, person, scopes="read_repository").clear
+        assert requests.get(url, auth=("x", token), timeout=30).status_code == status
+
+
+def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Fire")
+    group = endpoint.project.rpartition("/")[0]
+    person = member_with(gatebell, group, read_alerts=True)
+    api = project_api(gatebell, person, endpoint.project)
+    assert api("GET", "/alert_management_alerts/1").status_code == 200
+
+    # Another role, and back: the custom one was based on the former.
+    give_role(gatebell, group, person, Role.REPORTER)
+    assert api("GET", "/alert_management_alerts/1").status_code == 403
+    give_role(gatebell, group, person, Role.GUEST)
+    assert api("GET", "/alert_management_alerts/1").status_code == 403
+
+
+def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Fire")
+    person = member_with(gatebell, endpoint.project, read_alerts=True)
+    api = project_api(gatebell, person, endpoint.project)
+    custom = next(
+        each
+        for each in reversed(roles(gatebell).done("GET", "?per_page=100"))
+        if each["read_alerts"]
+    )
+    refused = roles(gatebell).refused("DELETE", f"/{custom['id']}", status=409)
+    assert "give them another one first" in refused
+    assert api("GET", "/alert_management_alerts/1").status_code == 200
+
+    gatebell.cli("members", "give-member-role", endpoint.project, person.username, "0")
+    assert api("GET", "/alert_management_alerts/1").status_code == 403
+    assert roles(gatebell)("DELETE", f"/{custom['id']}").status_code == 204
+
+
+def test_a_role_is_for_members_with_its_base(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    person = make_user(gatebell, name="watcher")
+    give_role(gatebell, endpoint.project, person, Role.REPORTER)
+    custom = make_role(gatebell, base_access_level=10, read_alerts=True)
+    arguments = ("members", "give-member-role", endpoint.project, person.username)
+    done = gatebell.run_cli(*arguments, str(custom["id"]))
+    assert done.returncode != 0
+    assert "is for members with the role Guest" in done.stderr + done.stdout
+    assert gatebell.run_cli(*arguments, "999999").returncode != 0
+
+
+def test_pages_show_what_a_role_adds_and_nothing_more(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Fire")
+    project = f"{gatebell.url}/{endpoint.project}"
+    watcher = open_browser(gatebell, member_with(gatebell, endpoint.project, read_alerts=True))
+    overview = watcher.get(project).text
+    assert "Fire" in overview
+    assert "/-/settings/integrations" not in overview
+    assert "/-/environments" not in overview
+    alert = watcher.get(f"{project}/-/alerts/1")
+    assert alert.status_code == 200
+    assert 'action="/' not in alert.text.partition("<main")[2].partition("</main")[0]
+    assert watcher.get(f"{project}/-/alerts").status_code == 200
+    assert watcher.get(f"{project}/-/environments").status_code == 403
+
+    plumber = open_browser(
+        gatebell, member_with(gatebell, endpoint.project, admin_integrations=True)
+    )
+    integrations = plumber.get(f"{project}/-/settings/integrations")
+    assert integrations.status_code == 200
+    assert "/configure" in integrations.text
+    assert plumber.get(f"{project}/-/alerts").status_code == 403
+    assert (
+        "Watcher"
+        in open_browser(gatebell, root(gatebell)).get(f"{project}/-/settings/members").text
+    )
