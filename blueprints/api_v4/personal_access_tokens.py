@@ -12,6 +12,7 @@ from domain.oauth.personal_tokens.made_by_applications import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
+from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.reused_tokens import ends_family_of_reused_token
 from web.api.schemas.access_tokens import (
@@ -45,6 +46,7 @@ def index(bearer: Bearer, query: TokenQuery) -> Found[AccessToken]:
 
 
 @personal_access_tokens.get("/personal_access_tokens/self")
+@refuses_with(404)
 @operation("personal_access_tokens.show_self", returns=AccessToken)
 def show_self(bearer: Bearer) -> AccessToken:
     """Show the token that the request is made with."""
@@ -59,6 +61,7 @@ def show(bearer: Bearer, token_id: int) -> AccessToken:
 
 
 @personal_access_tokens.post("/personal_access_tokens/self/rotate")
+@refuses_with(404, 405)
 @ends_family_of_reused_token
 @operation("personal_access_tokens.rotate_self", body=RotationBody, returns=NewAccessToken)
 def rotate_self(bearer: Bearer, body: RotationBody) -> NewAccessToken:
@@ -82,6 +85,7 @@ def rotate(bearer: Bearer, token_id: int, body: RotationBody) -> NewAccessToken:
 
 
 @personal_access_tokens.delete("/personal_access_tokens/self")
+@refuses_with(404)
 @operation("personal_access_tokens.revoke_self")
 def revoke_self(bearer: Bearer) -> None:
     """Revoke the token that the request is made with."""

@@ -14,6 +14,7 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenReq
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Namespace
+from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.reused_tokens import ends_family_of_reused_token
 from web.api.schemas.access_tokens import (
@@ -81,6 +82,7 @@ def show(namespace: Namespace, token_id: int) -> ResourceAccessToken:
 
 
 @resource_tokens.post("/self/rotate")
+@refuses_with(405)
 @ends_family_of_reused_token
 @operation("resource_tokens.rotate_self", body=RotationBody, returns=NewResourceAccessToken)
 def rotate_self(bearer: Bearer, namespace: Namespace, body: RotationBody) -> NewResourceAccessToken:

@@ -112,6 +112,22 @@ def answers_with(**media_types: str) -> Callable[[View], View]:
     return decorate
 
 
+def refuses_with(*statuses: int) -> Callable[[View], View]:
+    """Say with which statuses an operation of the API refuses besides those of its kind."""
+
+    def decorate(view: View) -> View:
+        with_statuses = cast("Any", view)
+        with_statuses.gatebell_refusals = statuses
+        return view
+
+    return decorate
+
+
+def find_refusals(view: Callable[..., Any]) -> tuple[int, ...]:
+    """Return the statuses of refusals that an operation has besides those of its kind."""
+    return getattr(view, "gatebell_refusals", ())
+
+
 def find_media_types(view: Callable[..., Any]) -> Mapping[str, str]:
     """Return the media types of an operation that answers with files, by kind."""
     return getattr(view, "gatebell_media_types", {})

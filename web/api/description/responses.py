@@ -8,7 +8,14 @@ from pydantic import BaseModel
 
 from web.api.description.described import JSON, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
-from web.api.schemas.errors import Message, OAuthError, ParameterError, Refusal, TokenRefusal
+from web.api.schemas.errors import (
+    Conflict,
+    Message,
+    OAuthError,
+    ParameterError,
+    Refusal,
+    TokenRefusal,
+)
 from web.http.endpoints import ErrorFormat
 
 #: Returns the reference to the schema of a response.
@@ -98,12 +105,13 @@ _API: _Special = {
     400: (ParameterError, Message, TokenRefusal),
     401: (Message, TokenRefusal),
     403: (Message, TokenRefusal),
+    409: (Conflict,),
 }
 _RECEIVER: _Special = {422: (Refusal,)}
 _EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 #: Every schema of an error.
-ERRORS: _Schemas = (Message, ParameterError, TokenRefusal, OAuthError, Refusal)
+ERRORS: _Schemas = (Message, Conflict, ParameterError, TokenRefusal, OAuthError, Refusal)
 
 
 def _header(name: str) -> dict[str, str]:

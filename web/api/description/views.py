@@ -19,6 +19,7 @@ from web.api.description.described import (
     Requirement,
     find_description,
     find_media_types,
+    find_refusals,
 )
 from web.api.description.urls import Path, paths_of
 from web.api.operations import Arguments, Operation
@@ -140,7 +141,7 @@ def _operations(
                 paging=said.query if said.is_list and not files else None,
                 is_conditional=method == "GET" and said.returns is not None,
                 is_repeatable=method == "POST",
-                errors=_errors(said, method, has_variables=bool(rule.arguments)),
+                errors=tuple(sorted({*_errors(said, method, rule), *find_refusals(view)})),
                 error_format=ErrorFormat.API,
                 others={},
             )
@@ -166,13 +167,13 @@ def _requirements(said: Arguments) -> tuple[Requirement, ...]:
     return (*by_scope, *_TOKENS, *without_token)
 
 
-def _errors(said: Arguments, method: str, *, has_variables: bool) -> tuple[int, ...]:
+def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
     """Return the statuses that an operation of the API may answer with."""
     always = (400, 401, 403, 429, 503)
-    unknown = (404,) if has_variables else ()
+    unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITING else ()
     with_body = (408, 413) if said.body is not None else ()
-    return tuple(sorted({*always, *unknown, *changing, *with_body}))
+    return {*always, *unknown, *changing, *with_body}
 
 
 def is_numbered(query: type[BaseModel] | None) -> bool:

@@ -18,6 +18,12 @@ class Message(Resource):
     message: str
 
 
+class Conflict(Message):
+    """What the request collides with."""
+
+    errors: list[WrongField] = Field(default_factory=list)
+
+
 class ParameterError(Resource):
     """A mistake in parameters, with all wrong fields of a body."""
 

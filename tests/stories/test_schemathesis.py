@@ -1,0 +1,50 @@
+"""Schemathesis reads the description, sends what it allows and what it does not, and compares.
+
+Findings are: a status, header, media type or field that is not described, a 5xx, a method that is
+refused in a wrong way, and a request without a token that is answered.
+"""
+
+import json
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.conftest import KINDS
+from tests.support.described.instance import SETTINGS, furnish
+from tests.support.described.schemathesis import Budget, run_schemathesis
+from tests.support.service.live import NewService, running
+from tests.support.wire.garbage import FUZZ_EXAMPLES
+
+pytestmark = pytest.mark.hypothesis
+
+#: The same few requests each time.
+_SMALL = Budget(phases=("fuzzing",), examples=2)
+#: Every edge of every schema, and then others each time, one after another.
+_LARGE = Budget(phases=("coverage", "fuzzing", "stateful"), examples=200, seed=None, seconds=3600)
+#: So many operations in a hundred have to have done something.
+_LEAST_DONE = 60
+
+
+def budget() -> Budget:
+    return _LARGE if hypothesis.settings().max_examples == FUZZ_EXAMPLES else _SMALL
+
+
+def done_routes(log: str) -> tuple[set[str], set[str]]:
+    """Return all routes that were asked, and those that answered with a success."""
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    asked = {
+        (f"{each['method']} {each['route']}", each["status"]) for each in lines if "route" in each
+    }
+    return {route for route, _ in asked}, {route for route, status in asked if status < 300}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_found_over_the_whole_description(
+    new_service: NewService, kind: str, tmp_path: Path
+) -> None:
+    with running(new_service(kind, only="web", **SETTINGS)) as live:
+        done = run_schemathesis(furnish(live), budget(), tmp_path)
+        asked, answered = done_routes(live.log_text())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 100 * len(answered) > _LEAST_DONE * len(asked), sorted(asked - answered)

@@ -1,0 +1,1 @@
+"""Requests made from the description of the interfaces, by Schemathesis."""

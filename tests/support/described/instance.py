@@ -1,0 +1,120 @@
+"""A service with one of everything, for requests that are made from its description."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    make_application,
+    make_project,
+    make_user,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+
+#: No limit, whoever sends what: thousands of requests come from one address and one user.
+UNLIMITED = "100000000/minute"
+SETTINGS = {
+    "API_RATE_LIMIT": UNLIMITED,
+    "ALERT_RATE_LIMIT": UNLIMITED,
+    "CLIENT_REGISTRATION_RATE_LIMIT": UNLIMITED,
+    "DYNAMIC_CLIENT_REGISTRATION": "true",
+    "OPEN_CLIENT_REGISTRATION": "true",
+    "OAUTH2_DEVICE_GRANT_FLOW": "true",
+}
+SHA = "4f2c1d6b8e9a0c3d5e7f9a1b2c3d4e5f60718293"
+_COPIES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedInstance:
+    """What there is in the service, and who asks it."""
+
+    url: str
+    #: The number of the administrator who asks.
+    user_id: int
+    #: Their personal access token, and its number.
+    token: str = field(repr=False)
+    token_id: int
+    #: An access token of an application.
+    oauth_token: str = field(repr=False)
+    application: ClientCredentials
+    #: A client that registered itself.
+    registered: dict[str, Any] = field(repr=False)
+    #: The full path of the project with everything, and of one that may be changed and deleted.
+    project: str
+    spare_project: str
+    generic: Endpoint
+    metrics: Endpoint
+
+
+def furnish(gatebell: LiveGatebell) -> DescribedInstance:
+    """Put one of everything into a running service."""
+    for _ in range(_COPIES):
+        make_user(gatebell, name="somebody")
+    person = make_user(gatebell, name="root", admin=True)
+    project, spare = make_project(gatebell, person), make_project(gatebell, person)
+    application = make_application(gatebell, person, scopes="api read_user openid profile email")
+    for _ in range(_COPIES):
+        make_token(gatebell, person, name="another")
+    token = make_token(gatebell, person)
+    made = DescribedInstance(
+        url=gatebell.url,
+        user_id=id_of(gatebell, person),
+        token=token.clear,
+        token_id=token.id,
+        oauth_token=_oauth_token(gatebell, person, application),
+        application=application,
+        registered=_registered(gatebell),
+        project=project,
+        spare_project=spare,
+        generic=connect(gatebell, project),
+        metrics=connect(gatebell, project, kind="prometheus"),
+    )
+    _fill(gatebell.http(), made)
+    return made
+
+
+def _oauth_token(gatebell: LiveGatebell, person: Person, application: ClientCredentials) -> str:
+    form = {
+        "grant_type": "password",
+        "username": person.username,
+        "password": person.password,
+        "scope": "api openid profile email",
+        "client_id": application.client_id,
+        "client_secret": application.secret,
+    }
+    answer = gatebell.http().post(f"{gatebell.url}/oauth/token", data=form)
+    return str(answer.json()["access_token"])
+
+
+def _registered(gatebell: LiveGatebell) -> dict[str, Any]:
+    metadata = {"redirect_uris": ["https://client.example/callback"]}
+    answer = gatebell.http().post(f"{gatebell.url}/oauth/register", json=metadata)
+    found = answer.json()
+    assert isinstance(found, dict), answer.text
+    return found
+
+
+def _fill(session: requests.Session, made: DescribedInstance) -> None:
+    """Make what belongs to the project."""
+    session.headers["PRIVATE-TOKEN"] = made.token
+    api = f"{made.url}/api/v4/projects/{made.project.replace('/', '%2F')}"
+    for number in range(_COPIES):
+        session.post(f"{api}/environments", json={"name": f"place {number}"})
+        deployment = {"environment": "place 1", "sha": SHA, "ref": "main", "tag": False}
+        session.post(f"{api}/deployments", json={**deployment, "status": "running"})
+        session.post(f"{api}/statuses/{SHA}", json={"state": "running", "name": f"job {number}"})
+        release = {"tag_name": f"v{number}", "name": f"v{number}", "ref": "main"}
+        session.post(f"{api}/releases", json=release)
+        session.post(f"{api}/access_tokens", json={"name": "bot", "scopes": ["api"]})
+        session.post(
+            made.generic.url,
+            json={"title": f"alert {number}"},
+            headers={"Authorization": f"Bearer {made.generic.key}"},
+        )
