@@ -40,6 +40,7 @@ class User(Base):
         Index("uq_users_email_lower", func.lower(email), unique=True),
         Index("uq_users_username_key", username_key, unique=True),
         Index("uq_users_email_key", email_key, unique=True),
+        Index("ix_users_kind_state_id", "kind", "state", "id"),
     )
 
 

@@ -55,7 +55,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *(f"/admin/applications/{made.id}{end}" for end in ("", "/edit", "/delete")),
         *("/admin/settings", "/admin/settings/feature-flags", "/admin/settings/address"),
         "/admin/settings/applications-and-tokens",
-        *("/admin/settings/interfaces-and-records", "/admin/keys"),
+        *("/admin/settings/interfaces-and-records", "/admin/settings/appearance", "/admin/keys"),
     ]
     forget_settings(live_sqlite)
 
