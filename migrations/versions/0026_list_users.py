@@ -5,8 +5,8 @@ A planner that has not counted the table yet would read all of it for a page of 
 
 from alembic import op
 
-revision = "0025"
-down_revision = "0024"
+revision = "0026"
+down_revision = "0025"
 branch_labels = None
 depends_on = None
 
