@@ -56,6 +56,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("/admin/settings", "/admin/settings/feature-flags", "/admin/settings/address"),
         "/admin/settings/applications-and-tokens",
         *("/admin/settings/interfaces-and-records", "/admin/settings/appearance", "/admin/keys"),
+        "/admin/registry",
     ]
     forget_settings(live_sqlite)
 

@@ -20,7 +20,9 @@ from tests.support.accounts.people import (
     now,
 )
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.resource_tokens import script_of
 from tests.support.database.stored import deliveries_of
+from tests.support.registry.notifications import notify, pushed
 from tests.support.service.live import LiveGatebell
 
 #: The pages that say why there is nothing to be seen.
@@ -55,6 +57,10 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     delivery = deliveries_of(live_sqlite, path)[0].id
     make_token(live_sqlite, alice, name=NASTY[:100], lifetime=timedelta(days=9))
     make_token(live_sqlite, alice, name=NASTY[:100], revoked_at=now())
+    for name in (path, f"{path}/worker"):
+        notify(live_sqlite, pushed(name))
+    script = script_of(live_sqlite, alice)
+    of_registry = script.send("GET", f"/projects/{path.replace('/', '%2F')}/registry/repositories")
     of_tokens = token_pages(live_sqlite, alice, application, path, NASTY)
     asked = {
         "response_type": "code",
@@ -72,6 +78,8 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
         f"/{path}/-/alerts/2",
         *(f"/{path}/-/environments", f"/{path}/-/environments/production"),
+        f"/{path}/-/container_registry",
+        f"/{path}/-/container_registry/{of_registry.json()[0]['id']}",
         *(f"{settings}/general", f"{settings}/members"),
         *(f"{settings}/integrations", f"{settings}/integrations/new"),
         *(f"{integration}/{tab}" for tab in ("credentials", "test", "deliveries")),
