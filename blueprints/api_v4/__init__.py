@@ -4,6 +4,7 @@ from blueprints.api_v4.alert_activity import alert_activity
 from blueprints.api_v4.alert_deliveries import alert_deliveries
 from blueprints.api_v4.alert_integration_keys import alert_integration_keys
 from blueprints.api_v4.alert_integrations import alert_integrations
+from blueprints.api_v4.alert_lists import alert_lists
 from blueprints.api_v4.alert_mappings import alert_mappings
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.applications import applications
@@ -54,6 +55,7 @@ api_v4.register_blueprint(member_roles)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)
+api_v4.register_blueprint(alert_lists)
 api_v4.register_blueprint(alert_activity)
 api_v4.register_blueprint(deployments)
 api_v4.register_blueprint(commit_statuses)

@@ -11,7 +11,7 @@ from domain.alerts.handling.status import (
     change_statuses,
 )
 from domain.alerts.listing.filters import NOBODY
-from domain.alerts.listing.queries import LARGEST_IID, AlertRow, AlertSlice, list_alerts
+from domain.alerts.listing.queries import LARGEST_IID, AlertRow, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, read_cursor
 from domain.audit.events import Actor
 from domain.errors import InvalidError
@@ -43,10 +43,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @operation("alerts.index", query=AlertQuery, returns=Alert)
 def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
     """List alerts, with the filters and orders of the page."""
-    part = AlertSlice(
-        size=query.size, order=query.order, following=read_cursor(query.cursor, query.order)
-    )
-    page = list_alerts(query.of_project(project.id), part, session=db.session())
+    page = list_alerts(query.of_project(project.id), query.part, session=db.session())
     return Found.of_page(page, _listed)
 
 

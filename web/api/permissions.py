@@ -136,6 +136,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_activity.create_note": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "alert_activity.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alert_activity.occurrences": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_lists.of_group": _group(_READ_ALERTS, Role.DEVELOPER),
+    # Of the projects where the user is a member who may see alerts.
+    "alert_lists.mine": _instance(_READ_ALERTS),
     "audit_events.index": _administrator(_READ),
     "audit_events.download": _administrator(_READ),
     "audit_events.show": _administrator(_READ),

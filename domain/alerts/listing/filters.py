@@ -70,7 +70,12 @@ def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
 
 def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """Return the SQL conditions of a filter that was `looked_up`, without that on the status."""
-    found = [_of_project(wanted)]
+    return [_of_project(wanted), *conditions_anywhere(wanted)]
+
+
+def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of a filter in any project, without that on the status."""
+    found: list[ColumnElement[bool]] = []
     if wanted.severity is not None:
         found.append(severity_order() == -wanted.severity.rank)
     for column, value in (

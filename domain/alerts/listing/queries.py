@@ -14,18 +14,21 @@ from sqlalchemy import (
     Label,
     Row,
     Select,
+    Subquery,
     func,
     literal,
     select,
+    true,
     union_all,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.listing.filters import (
     OPEN_STATUSES,
     SEVERITIES,
     STATUSES,
     AlertFilter,
+    conditions_anywhere,
     conditions_of,
     looked_up,
 )
@@ -45,8 +48,6 @@ from models import Alert, Assignment, Integration, Project, User
 LARGEST_IID = 2**31 - 1
 #: The number of newest alerts of each status that are sorted if no index has the order.
 NEWEST_SORTED = 2_000
-#: Projects per query: databases limit the number of branches of a UNION.
-_PROJECTS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,7 @@ class AlertRow:
     hosts: tuple[str, ...]
     last_event_at: datetime
     integration_name: str | None
+    project_id: int
     project_path: str
     #: The user name, or None.
     assignee: str | None
@@ -122,6 +124,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
         hosts=tuple(alert.hosts.split("\n")) if alert.hosts else (),
         last_event_at=alert.last_event_at,
         integration_name=row.integration_name,
+        project_id=alert.project_id,
         project_path=row.project_path,
         assignee=row.assignee,
     )
@@ -131,7 +134,41 @@ def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> P
     """Return a page of the alerts."""
     wanted = looked_up(wanted, session=session)
     branches = _branches(conditions_of(wanted), wanted.statuses, part)
-    found = _first_of(branches, part, session=session)
+    return _page(_first_of(branches, part, session=session), part)
+
+
+def list_across(
+    wanted: AlertFilter, projects: Select[int], part: AlertSlice, *, session: Session
+) -> Page[AlertRow]:
+    """Return a page of the alerts of several projects, in an order that an index has.
+
+    `projects` selects their ids. The filter has no search, and its project does not count.
+    """
+    within = _lateral if session.get_bind().dialect.name == "postgresql" else _by_ids
+    listed = projects.subquery("listed")
+    conditions = [Alert.project_id == listed.c.id, *conditions_anywhere(wanted)]
+    branches = (
+        within(branch.correlate(listed), listed)
+        for branch in _branches(conditions, wanted.statuses, part)
+    )
+    return _page(_first_of(branches, part, session=session), part)
+
+
+def _lateral(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
+    """Return the rows of a branch for each of the listed projects."""
+    first = branch.lateral()
+    return select(*first.c).select_from(listed.join(first, true()))
+
+
+def _by_ids(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
+    """As `_lateral`, for SQLite, which has no such joins: the ids first, then the rows."""
+    found = aliased(Alert)
+    ids = branch.with_only_columns(Alert.id, maintain_column_froms=True)
+    of_each = select(found.id).select_from(listed.join(found, found.id.in_(ids)))
+    return select(*branch.selected_columns).where(Alert.id.in_(of_each))
+
+
+def _page(found: Sequence[tuple[AlertRow, Values]], part: AlertSlice) -> Page[AlertRow]:
     is_more = len(found) > part.size
     items, positions = zip(*found[: part.size], strict=True) if found else ((), ())
     if part.is_backwards:
@@ -202,18 +239,10 @@ def open_alerts(
     project_ids: Sequence[int], *, limit: int, session: Session
 ) -> tuple[AlertRow, ...]:
     """Return open alerts of these projects, by severity and then the newest first."""
+    wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
-    found: list[tuple[AlertRow, Values]] = []
-    for start in range(0, len(project_ids), _PROJECTS_AT_ONCE):
-        chunk = project_ids[start : start + _PROJECTS_AT_ONCE]
-        branches = (
-            branch
-            for project_id in chunk
-            for branch in _branches([Alert.project_id == project_id], OPEN_STATUSES, part)
-        )
-        found += _first_of(branches, part, session=session)
-    found.sort(key=lambda each: each[1], reverse=True)
-    return tuple(row for row, _ in found[:limit])
+    projects = select(Project.id).where(Project.id.in_(project_ids))
+    return list_across(wanted, projects, part, session=session).items
 
 
 def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:

@@ -114,6 +114,7 @@ EVENTS = (
     *("entity_type", "entity_id", "event_name", "author_id", "author", "target", "ip_address"),
     *("created_after", "created_before"),
 )
+ALERTS_TOGETHER = (*PAGES, "status", "severity", "environment", "service", "assignee")
 
 
 class Endpoint(NamedTuple):
@@ -292,6 +293,13 @@ ENDPOINTS = (
         f"{ALERTS_AT}/status",
         ("status", "iids", "iids[]", "filter", "cursor"),
     ),
+    Endpoint(
+        "api_v4.alert_lists.of_group",
+        "GET",
+        "/api/v4/groups/{id}/alert_management_alerts",
+        ALERTS_TOGETHER,
+    ),
+    Endpoint("api_v4.alert_lists.mine", "GET", "/api/v4/alert_management_alerts", ALERTS_TOGETHER),
     Endpoint("api_v4.alert_activity.notes", "GET", f"{ALERTS_AT}/{{id}}/notes", PAGES),
     Endpoint("api_v4.alert_activity.create_note", "POST", f"{ALERTS_AT}/{{id}}/notes", ("body",)),
     Endpoint("api_v4.alert_activity.index", "GET", f"{ALERTS_AT}/{{id}}/activity", PAGES),

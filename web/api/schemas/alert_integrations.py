@@ -83,8 +83,8 @@ class IntegrationSummary(Resource):
     type: IntegrationType
     active: bool
     url: str | None = Field(
-        description="Where senders post. Null for a link to an on-call tool, and for those who are "
-        "no maintainers."
+        description="Where senders post. Null for a link to an on-call tool, and for those who "
+        "may not change it."
     )
     last_delivery_at: Time | None
     last_outcome: Outcome | None = Field(description="Of the last delivery.")
@@ -97,7 +97,7 @@ class IntegrationSummary(Resource):
             name=view.name,
             type=view.type,
             active=view.active,
-            url=_url(view) if viewer.can_maintain else None,
+            url=_url(view) if viewer.can_integrate else None,
             last_delivery_at=view.last_delivery_at,
             last_outcome=view.last_outcome,
         )

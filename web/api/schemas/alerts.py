@@ -1,5 +1,6 @@
 """Alerts of a project: the lists of them, one of them, and what a request may change."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -7,8 +8,8 @@ from pydantic import AfterValidator, Field
 from domain.alerts.handling.alert_detail import AlertDetail as DetailView
 from domain.alerts.handling.status import MOST_AT_ONCE, StatusChangeResult
 from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
-from domain.alerts.listing.queries import AlertRow
-from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder
+from domain.alerts.listing.queries import AlertRow, AlertSlice
+from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH
@@ -27,33 +28,62 @@ _Severity = Annotated[str, one_of(*Severity)]
 _Status = Annotated[str, one_of(*STATUSES)]
 
 
-class AlertFilters(Query):
-    """Which alerts are meant: those that match everything that is given."""
-
+class _SharedFilters(Query):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
         default="open", description="`open` is triggered or acknowledged."
-    )
-    search: _Search = Field(
-        default="", description="Words of the alert or their beginnings; all have to occur."
     )
     severity: Severity | None = None
     environment: _Name = ""
     service: _Name = ""
     assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
-    integration: _RowId | None = Field(default=None, description="The id of an integration.")
 
     def of_project(self, project_id: int) -> AlertFilter:
         """Return the filter on the alerts of a project."""
         return AlertFilter(
             project_id=project_id,
             statuses=TABS[self.status],
-            search=self.search.strip(),
             severity=self.severity,
             environment=self.environment or None,
             service=self.service or None,
             assignee=self.assignee or None,
+        )
+
+
+class AlertFilters(_SharedFilters):
+    """Which alerts are meant: those that match everything that is given."""
+
+    search: _Search = Field(
+        default="", description="Words of the alert or their beginnings; all have to occur."
+    )
+    integration: _RowId | None = Field(default=None, description="The id of an integration.")
+
+    def of_project(self, project_id: int) -> AlertFilter:
+        """Return the filter on the alerts of a project."""
+        return replace(
+            super().of_project(project_id),
+            search=self.search.strip(),
             integration_id=self.integration,
         )
+
+
+class ProjectsAlertQuery(_SharedFilters, KeysetQuery):
+    """Which alerts of several projects a list has, and in which order."""
+
+    sort: Literal["started", "oldest", "severity"] = "started"
+    order_by: Literal["started_at"] = Field(
+        default="started_at", description="Accepted for clients that send it; `sort` decides."
+    )
+
+    @property
+    def wanted(self) -> AlertFilter:
+        """The filter, of no project in particular."""
+        return self.of_project(0)
+
+    @property
+    def part(self) -> AlertSlice:
+        """The requested page; raises QueryError for a forged cursor."""
+        order = SORT_ORDERS[self.sort]
+        return AlertSlice(size=self.size, order=order, following=read_cursor(self.cursor, order))
 
 
 class AlertExportQuery(AlertFilters):
@@ -76,6 +106,12 @@ class AlertQuery(AlertExportQuery, KeysetQuery):
     order_by: Literal["started_at"] = Field(
         default="started_at", description="Accepted for clients that send it; `sort` decides."
     )
+
+    @property
+    def part(self) -> AlertSlice:
+        """The requested page; raises QueryError for a forged cursor."""
+        following = read_cursor(self.cursor, self.order)
+        return AlertSlice(size=self.size, order=self.order, following=following)
 
 
 class AlertBody(Body):
@@ -147,6 +183,22 @@ class Alert(Resource):
             integration=row.integration_name,
             assignee=row.assignee,
             web_url=web_url,
+        )
+
+
+class ProjectAlert(Alert):
+    """An alert in a list of several projects."""
+
+    project_id: int
+    project_path: str
+
+    @classmethod
+    def of(cls, row: AlertRow, web_url: str) -> "ProjectAlert":
+        """Present an alert with its project."""
+        return cls(
+            **dict(Alert.of(row, web_url)),
+            project_id=row.project_id,
+            project_path=row.project_path,
         )
 
 

@@ -1,0 +1,56 @@
+"""The projects whose alerts a user may see together: those of a group, or all of a member."""
+
+from sqlalchemy import Select, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.abilities import LEAST_ROLES, Ability
+from domain.projects.features import AccessLevel
+from domain.projects.grants import has_role_in_project, is_in_force, subtree
+from domain.projects.member_roles import is_custom_role_of_member
+from domain.projects.views import Viewer
+from models import Group, Member, MemberRole, Project
+
+
+def projects_of_group(group_id: int) -> Select[int]:
+    """Select the ids of the projects in a group and below it that have alerts turned on."""
+    top = select(Group.id).where(Group.id == group_id)
+    return _with_alerts().where(Project.group_id.in_(subtree(top)))
+
+
+def projects_of_member(viewer: Viewer, *, session: Session) -> Select[int]:
+    """Select the ids of the projects where the viewer is a member who may see alerts.
+
+    Administrators have only those of which they are members themselves.
+    """
+    groups, projects = _with_custom_roles(viewer, session=session)
+    in_groups = subtree(select(Group.id).where(Group.id.in_(groups)))
+    return _with_alerts().where(
+        or_(
+            has_role_in_project(viewer, LEAST_ROLES[Ability.READ_ALERTS]),
+            Project.group_id.in_(in_groups),
+            Project.id.in_(projects),
+        )
+    )
+
+
+def _with_custom_roles(
+    viewer: Viewer, *, session: Session
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the ids of groups, and of projects, where a custom role lets the viewer see alerts."""
+    rows = session.execute(
+        select(Member.group_id, Member.project_id, MemberRole.abilities)
+        .join(MemberRole, is_custom_role_of_member())
+        .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
+    ).all()
+    may = [row for row in rows if Ability.READ_ALERTS in row.abilities]
+    return (
+        tuple(row.group_id for row in may if row.group_id is not None),
+        tuple(row.project_id for row in may if row.project_id is not None),
+    )
+
+
+def _with_alerts() -> Select[int]:
+    return select(Project.id).where(
+        Project.deleted_at.is_(None),
+        Project.monitor_access_level != AccessLevel.DISABLED.value,
+    )
