@@ -113,9 +113,11 @@ def delete_member_role(role_id: int, *, session: Session) -> MemberRoleView:
 def assign_member_role(member_id: int, role: MemberRoleView | None, *, session: Session) -> None:
     """Give a direct member a custom role, or take it away.
 
-    The caller has checked that the member's role may be changed. Raises InvalidError unless the
-    member has the role that the custom one is based on.
+    The caller has checked that the member's role may be changed. Raises NotFoundError if the custom
+    role was deleted meanwhile, and InvalidError unless the member has the role that it is based on.
     """
+    if role is not None:
+        _lock(role.id, session=session)
     statement = update(Member).where(Member.id == member_id)
     if role is not None:
         statement = statement.where(Member.role == int(role.base))
@@ -125,6 +127,14 @@ def assign_member_role(member_id: int, role: MemberRoleView | None, *, session: 
     if changed is None and role is not None:
         message = f"The role “{role.name}” is for members with the role {role.base.label}."
         raise InvalidError(message, field="member_role_id")
+
+
+def _lock(role_id: int, *, session: Session) -> None:
+    """Keep others from deleting a role until the commit; raise NotFoundError if it is gone."""
+    found = select(MemberRole.id).where(MemberRole.id == role_id)
+    if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
+        message = "There is no such member role."
+        raise NotFoundError(message)
 
 
 def _view(row: MemberRole) -> MemberRoleView:

@@ -126,3 +126,16 @@ def test_the_headers_tell_the_nearer_of_both_limits(limited: Callable[..., Flask
 def test_a_rate_with_a_wrong_release_is_refused(value: str) -> None:
     with pytest.raises(SettingsError, match="USERS_API_RATE_LIMIT must be"):
         read_change("users_api_rate_limit", value)
+
+
+def test_users_of_the_api_are_limited_by_the_mark_of_their_operation(
+    limited: Callable[..., FlaskClient],
+) -> None:
+    client = limited(users_api_rate_limit="1/day", user_api_rate_limit="2/day", api_rate_limit="")
+    headers = {"PRIVATE-TOKEN": token_of(client, "alice", scopes="read_user")}
+    listed = [client.get("/api/v4/users", headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in listed] == [200, 429]
+    assert rate_limit_headers(listed[1]) == (1, 2, 0)
+    own_id = client.get("/api/v4/user", headers=headers).get_json()["id"]
+    shown = client.get(f"/api/v4/users/{own_id}", headers=headers)
+    assert (shown.status_code, rate_limit_headers(shown)) == (200, (2, 1, 1))
