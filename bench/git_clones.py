@@ -34,6 +34,7 @@ _CHECKERS = 4
 _PAUSE_SECONDS = 0.02
 _LOOK_SECONDS = 0.25
 _QUIET_SECONDS = 10.0
+_CLIENTS_NICENESS = 15
 _UNREAD_SECONDS = 20.0
 
 
@@ -132,14 +133,15 @@ def _own_mib(pid: int) -> float:
 def _push(git: GitClient, project: str, mebibytes: int) -> str:
     files = {f"part-{number}": os.urandom(4 * _MIB) for number in range(mebibytes // 4)}
     work = git.new_work(files)
-    pushed = git.push(work, project)
-    if pushed.status != 0:
-        sys.exit(pushed.said)
+    if git.start("-C", str(work), "push", "--quiet", git.url(project), "main").wait() != 0:
+        sys.exit("the push failed")
     return git.head(work)
 
 
 def _clone(git: GitClient, project: str, number: int) -> subprocess.Popen[bytes]:
-    return git.start("clone", "--quiet", "--bare", git.url(project), f"copy-{number}")
+    # As if the clients had processors of their own.
+    command = ("clone", "--quiet", "--bare", git.url(project), f"copy-{number}")
+    return git.start(*command, preexec_fn=partial(os.nice, _CLIENTS_NICENESS))
 
 
 @contextmanager

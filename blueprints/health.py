@@ -13,7 +13,7 @@ from web.api.schemas.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
-from web.readiness import certificate_warning, clock_warning, readiness_problem
+from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
 from web.server.tls import served_certificate
 from web.services import settings
 
@@ -45,7 +45,11 @@ def readyz() -> Response:
     """Return 200 if requests can be served: the database responds and its schema is current."""
     missing = readiness_problem()
     if missing is None:
-        remarks = {"clock": clock_warning(), "certificate": certificate_warning()}
+        remarks = {
+            "clock": clock_warning(),
+            "certificate": certificate_warning(),
+            "git": git_warning(),
+        }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
     response = jsonify(status="unavailable", database=missing)

@@ -107,10 +107,15 @@ class Git:
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
 
-    def open(self, repository: Path, *arguments: Argument) -> Child:
-        """Start a command that reads a repository; the caller ends it."""
+    def open(
+        self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_SECONDS
+    ) -> Child:
+        """Start a command in a repository; the caller ends it.
+
+        `seconds` is how long a single read or write may take.
+        """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
-        return self.start(located, self.environment(repository), patience=_COMMAND_SECONDS)
+        return self.start(located, self.environment(repository), patience=seconds)
 
     def run(
         self,
@@ -123,8 +128,7 @@ class Git:
 
         `seconds` is how long it may take; `accepted` are the exit statuses that are no error.
         """
-        located = ("--no-pager", f"--git-dir={repository}", *arguments)
-        child = self.start(located, self.environment(repository), patience=seconds)
+        child = self.open(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
         try:
             child.end_input()

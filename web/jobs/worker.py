@@ -27,6 +27,7 @@ from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
 from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
+from web.jobs.repositories import run_pack
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
@@ -104,6 +105,11 @@ def add_registry_task(queue: Huey, *, remove: Callable[[], None]) -> None:
     queue.periodic_task(crontab(minute="*"), name="remove_from_registry")(remove)
 
 
+def add_repository_task(queue: Huey, *, pack: Callable[[], None]) -> None:
+    """Register the task that packs repositories, once an hour on each host."""
+    queue.periodic_task(crontab(minute="17"), name="pack_repositories")(pack)
+
+
 def main() -> None:
     """Run the worker until it is told to stop, and finish the current tasks."""
     keep_what_is_loaded()
@@ -130,6 +136,7 @@ def _add_all_tasks(queue: Huey, settings: Settings) -> None:
     add_tasks(queue, settings, prune=run_prune, add_up=run_add_up, seal=run_seal)
     add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
     add_registry_task(queue, remove=run_registry_removals)
+    add_repository_task(queue, pack=run_pack)
     add_worker_heartbeat(queue, settings)
 
 

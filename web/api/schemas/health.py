@@ -15,3 +15,4 @@ class Readiness(Resource):
     status: str
     database: str
     clock: str = ""
+    git: str = ""

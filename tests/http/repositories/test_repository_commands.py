@@ -1,0 +1,107 @@
+"""What an operator does with repositories: check, backup, restoration, upkeep."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.accounts.people import make_project, make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.git.client import GitClient
+from tests.support.service.live import LiveGatebell, NewService, running
+from web.jobs.repositories import run_pack
+
+FILES = {"a.txt": b"a\n", "b.txt": b"b\n"}
+
+
+@pytest.fixture(scope="module")
+def own(new_service: NewService) -> Iterator[LiveGatebell]:
+    with running(new_service("sqlite", only="web")) as live:
+        yield live
+
+
+@pytest.fixture
+def git(own: LiveGatebell, tmp_path: Path) -> GitClient:
+    owner = make_user(own, admin=True)
+    return GitClient(
+        gatebell=own, home=tmp_path / "home", token=make_token(own, owner, scopes="api").clear
+    )
+
+
+def repository_of(own: LiveGatebell, project: str) -> Path:
+    return Path(str(own.cli("repositories", "list")[project]))
+
+
+def test_a_backup_is_restored_into_another_directory(
+    own: LiveGatebell, git: GitClient, tmp_path: Path
+) -> None:
+    project = make_project(own, make_user(own))
+    work = git.new_work(FILES, branch="trunk")
+    git.do("-C", str(work), "tag", "v1")
+    assert git.push(work, project, "trunk", "v1").status == 0
+    empty = make_project(own, make_user(own))
+    git.clone(empty, into="empty")
+    backup = tmp_path / "backup"
+    written = own.printed("repositories", "backup", str(backup))
+    assert written["empty"] >= 1
+    path = repository_of(own, project)
+    shutil.rmtree(path)
+    outcome = own.cli("repositories", "restore", str(backup))
+    assert {project, empty} <= set(outcome["restored"])
+    copy = git.clone(project, into="restored")
+    assert git.head(copy) == git.head(work)
+    assert git.do("-C", str(copy), "symbolic-ref", "--short", "HEAD").strip() == "trunk"
+    assert git.do("-C", str(copy), "tag").strip() == "v1"
+    # What has branches is left as it is.
+    again = own.cli("repositories", "restore", str(backup))
+    assert project in again["kept"]
+    refused = own.run_cli("repositories", "restore", str(tmp_path / "nothing"))
+    assert refused.returncode == 1
+    assert "has no backup" in refused.stderr
+
+
+def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(
+    own: LiveGatebell, git: GitClient
+) -> None:
+    whole, broken = (make_project(own, make_user(own)) for _ in range(2))
+    work = git.new_work(FILES)
+    for project in (whole, broken):
+        assert git.push(work, project).status == 0
+    path = repository_of(own, broken)
+    victim = next(file for file in (path / "objects").glob("??/*") if file.is_file())
+    victim.chmod(0o600)
+    victim.write_bytes(b"broken")
+    stray = path.parent / "999999-0123456789ab.git"
+    shutil.copytree(path, stray)
+    found = own.cli("repositories", "check")
+    assert set(found["faults"]) == {broken}
+    assert found["orphans"] == [str(stray)]
+    assert found["checked"] >= 2
+    assert own.cli("repositories", "remove-orphans") == {"removed": 1}
+    assert not stray.exists()
+    assert git.clone(whole, into="still-here").exists()
+    shutil.rmtree(path)
+
+
+def test_the_worker_packs_what_was_pushed_to(
+    own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(own, make_user(own))
+    work = git.new_work(FILES)
+    for number in range(2):
+        # So many that Git keeps each push as a pack.
+        files = {f"{number}/{each}": b"%d %d" % (number, each) for each in range(120)}
+        git.commit(work, files, message=f"Add {number}")
+        assert git.push(work, project).status == 0
+    path = repository_of(own, project)
+    assert len(list((path / "objects" / "pack").glob("*.pack"))) == 2
+    few = ("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1")
+    monkeypatch.setattr("domain.repositories.upkeep._PACKING", few)
+    for name, value in own.environment.items():
+        monkeypatch.setenv(name, value)
+    assert (path / "gatebell-pushed").exists()
+    run_pack()
+    assert not (path / "gatebell-pushed").exists()
+    assert len(list((path / "objects" / "pack").glob("*.pack"))) == 1
+    assert git.head(git.clone(project)) == git.head(work)

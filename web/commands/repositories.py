@@ -1,0 +1,79 @@
+"""Commands for Git repositories: check, backup, restoration."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.database.locks import release_locks
+from domain.repositories import upkeep
+from domain.repositories.errors import GitUnavailableError
+from domain.repositories.program import Git
+from domain.repositories.upkeep import KeptRepository
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.services import git
+
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+repositories = AppGroup("repositories", help="Git repositories.")
+
+
+def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
+    """Return Git and the repositories, with no transaction left open."""
+    own = git()
+    if problem := own.problem():
+        raise GitUnavailableError(f"Git is {problem}.")
+    kept = upkeep.list_repositories(own.root, session=db.session())
+    release_locks(db.session())
+    return own, kept
+
+
+@repositories.command("list")
+@one_transaction
+def list_command() -> dict[str, Any]:
+    """Print the directory of each repository."""
+    _own, kept = _found()
+    return {each.project_path: str(each.path) for each in kept if each.exists}
+
+
+@repositories.command("check")
+@one_transaction
+def check_command() -> dict[str, Any]:
+    """Check every object of every repository, and name what belongs to no project."""
+    own, kept = _found()
+    there = [each for each in kept if each.exists]
+    faults = {each.project_path: upkeep.fault_of(own, each) for each in there}
+    return {
+        "checked": len(there),
+        "faults": {path: fault for path, fault in faults.items() if fault},
+        "orphans": [str(path) for path in upkeep.orphans(own, kept)],
+    }
+
+
+@repositories.command("backup")
+@click.argument("directory", type=_DIRECTORY)
+@one_transaction
+def backup_command(*, directory: Path) -> dict[str, Any]:
+    """Write a bundle of each repository to DIRECTORY, while others push."""
+    own, kept = _found()
+    written, empty = upkeep.back_up(own, kept, directory)
+    return {"written": written, "empty": empty}
+
+
+@repositories.command("restore")
+@click.argument("directory", type=_DIRECTORY)
+@one_transaction
+def restore_command(*, directory: Path) -> dict[str, Any]:
+    """Restore the repositories of a backup in DIRECTORY that have no branch yet."""
+    own, kept = _found()
+    return dict(upkeep.restore(own, kept, directory))
+
+
+@repositories.command("remove-orphans")
+@one_transaction
+def remove_orphans_command() -> dict[str, Any]:
+    """Remove the repositories that belong to no project."""
+    own, kept = _found()
+    return {"removed": upkeep.remove_orphans(own, kept)}
