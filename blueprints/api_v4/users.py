@@ -47,9 +47,9 @@ _BY_KEY_ALONE = Release(17, 0)
 
 @users.get("/user")
 @ready_operation("users.current", returns=CurrentUser)
-def current(bearer: Bearer) -> Response:
+def current(bearer: Bearer) -> dict[str, object]:
     """Show the user of the token."""
-    return json_response(bearer.profile.as_json(settings().base_url))
+    return bearer.profile.as_json(settings().base_url)
 
 
 @users.put("/user")
