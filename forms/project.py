@@ -7,7 +7,7 @@ from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
 from domain.accounts.names import LONGEST_NAME, check_path
-from domain.projects.access import VISIBILITIES
+from domain.projects.grants import VISIBILITIES
 from forms.base import Form, objections_beside_the_field, without_edges
 
 _NO_RESERVED_WORDS: frozenset[str] = frozenset()

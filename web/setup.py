@@ -15,6 +15,7 @@ from web.database.engine import engine_options, open_autocommit_engine, prepare_
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
+from web.http.encoded_references import EncodedReferenceMiddleware
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
 from web.pages.sessions import PageSessions
@@ -26,6 +27,7 @@ from web.settings.reader import Settings
 def configure(app: Flask, settings: Settings) -> None:
     """Set Flask's own configuration."""
     is_https = settings.base_url.startswith("https://")
+    app.wsgi_app = EncodedReferenceMiddleware(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = BasePathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
         # Cookies are limited to the base path.

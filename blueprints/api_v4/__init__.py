@@ -13,10 +13,12 @@ from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.commit_statuses import commit_statuses
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
+from blueprints.api_v4.groups import groups
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
+from blueprints.api_v4.projects import projects
 from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
@@ -48,6 +50,8 @@ api_v4.register_blueprint(instance_settings)
 api_v4.register_blueprint(users)
 api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)
+api_v4.register_blueprint(groups)
+api_v4.register_blueprint(projects)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(audit_streams)

@@ -7,12 +7,14 @@ from blueprints.projects.member_pages import MemberPages
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group, get_group_for
+from domain.projects.changes import created
 from domain.projects.creation import create_group, make_owner
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
 from web.access.marks import get_current_user, signed_in, viewer
 from web.extensions import db
+from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.routes import reserved_names
 from web.services import now
@@ -37,6 +39,7 @@ def new() -> ResponseReturnValue:
         form.object_to("path", str(error))
         return _new_page(form)
     make_owner(group, get_current_user().id, session=db.session(), now=now())
+    record_event(created(group))
     flash(f"Group {group.path} created.")
     return redirect(url_for("projects.show_namespace", full_path=group.path))
 

@@ -12,12 +12,16 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.access import get_group, get_project, visible_groups, with_contents
-from domain.projects.creation import change_visibility, create_project, make_owner
+from domain.projects.changes import created, edited
+from domain.projects.creation import create_project, make_owner
+from domain.projects.editing import ProjectEdit, edit_project
+from domain.projects.features import Feature
 from domain.projects.views import ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.alerts.integration_context import integration_context
 from web.extensions import db
+from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
@@ -47,6 +51,7 @@ def new() -> ResponseReturnValue:
         form.object_to("name", str(error))
         return _new_page(form)
     make_owner(project, get_current_user().id, session=db.session(), now=now())
+    record_event(created(project))
     flash(f"Project {project.path} created. Connect a monitoring system next.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
@@ -82,7 +87,9 @@ def _show(full_path: str) -> ResponseReturnValue:
         group = with_contents(group, viewer(), session=db.session())
         return render_template("groups/show.html", group=group)
     is_inside = project.shows_alerts
-    sees_integrations = project.can_develop or project.can_integrate
+    sees_integrations = project.has(Feature.MONITOR) and (
+        project.can_develop or project.can_integrate
+    )
     alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
     context = integration_context(project)
     return render_template(
@@ -109,7 +116,10 @@ def general(project: ProjectView) -> ResponseReturnValue:
     if not form.validate_on_submit():
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
-    change_visibility(project.id, form.visibility.data, session=db.session())
+    edit = ProjectEdit(visibility=form.visibility.data)
+    changes = edit_project(project.id, edit, session=db.session())
+    if changes:
+        record_event(edited(project.namespace, changes))
     flash("Project saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 

@@ -87,7 +87,7 @@ def project_rotate(project: ProjectView, token_id: int) -> ResponseReturnValue:
 
 
 @resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/revoke")
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.MAINTAINER, in_archived=True)
 def project_revoke(project: ProjectView, token_id: int) -> ResponseReturnValue:
     """Revoke a token of a project."""
     return _of_project(project).revoke(token_id)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Row, Select, func
+from sqlalchemy import Row, Select, SQLColumnExpression, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import QueryError
@@ -110,7 +110,7 @@ class Listed(Generic[Item]):
 
 def fetch_part(
     statement: Select[*tuple[Any, ...]],
-    orders: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]],
+    orders: Mapping[str, SQLColumnExpression[Any]],
     part: ListPart,
     *,
     session: Session,
@@ -131,7 +131,7 @@ def fetch_part(
 
 def _fetch_by_key(
     statement: Select[*tuple[Any, ...]],
-    key: ColumnElement[int] | InstrumentedAttribute[int],
+    key: SQLColumnExpression[int],
     part: ListPart,
     *,
     session: Session,

@@ -125,8 +125,7 @@ class Permissions:
             abilities=self.abilities_in_project(project),
         )
         # The number of alerts is only for those who may see them.
-        is_counted = seen.may(Ability.READ_ALERTS) and seen.has_alerts
-        return replace(seen, open_alerts=open_alerts) if is_counted else seen
+        return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
 
     def group(self, group: Group) -> GroupView:
         """Return a group as the viewer sees it, without what is in it."""
@@ -181,6 +180,24 @@ def get_project_for(
         message = f"You need the role {at_least.label} in {project.path}."
         raise ForbiddenError(message)
     return project
+
+
+def check_feature(project: ProjectView, feature: Feature) -> None:
+    """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
+    level = project.access_levels[feature]
+    if level is AccessLevel.DISABLED:
+        message = f"{feature.label} is turned off in {project.path}."
+        raise ForbiddenError(message)
+    if level is AccessLevel.PRIVATE and project.role is None:
+        message = "Project not found, or you do not have access."
+        raise NotFoundError(message)
+
+
+def check_takes_changes(project: ProjectView) -> None:
+    """Raise ForbiddenError for an archived project."""
+    if project.is_archived:
+        message = f"{project.path} is archived and takes no changes. Unarchive it first."
+        raise ForbiddenError(message)
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:

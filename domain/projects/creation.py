@@ -1,6 +1,7 @@
 """Creates groups and projects."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
@@ -10,18 +11,30 @@ from sqlalchemy.orm import Session
 from domain.accounts.names import check_path
 from domain.accounts.roles import Role
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.projects.access import VISIBILITIES
-from domain.projects.paths import parent
+from domain.projects.editing import checked_name, checked_visibility
+from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace
 from models import AlertCounter, Group, Member, Project
 from models.folding import fold
 
 
-def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> None:
+@dataclass(frozen=True, kw_only=True)
+class NamespaceWords:
+    """What a new group or project is called, besides its path."""
+
+    #: The last part of the path if it is empty.
+    name: str = ""
+    description: str = ""
+
+
+def _check_path(path: str, *, reserved: frozenset[str]) -> None:
     try:
         check_path(path, reserved=reserved)
     except ValueError as error:
         raise InvalidError(str(error), field="path") from error
+
+
+def _check_free(path: str, *, session: Session) -> None:
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
@@ -29,9 +42,20 @@ def _check_free(path: str, *, reserved: frozenset[str], session: Session) -> Non
             raise ConflictError(message, field="path")
 
 
-def _get_group(path: str, *, session: Session) -> Group:
-    """Return the group of a full path, or raise NotFoundError."""
-    group = session.scalar(select(Group).where(Group.path_key == fold(path)))
+def _get_parent(path: str, *, session: Session) -> Group:
+    """Return the group of a full path, or raise NotFoundError.
+
+    It cannot be deleted, nor any group above it, before the caller commits.
+    """
+    keys = [fold(each) for each in (*ancestors(path), path)]
+    locked = session.scalars(
+        select(Group)
+        .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
+        .order_by(Group.id)
+        .with_for_update(read=True, key_share=True)
+        .execution_options(populate_existing=True)
+    )
+    group = next((each for each in locked if each.path_key == keys[-1]), None)
     if group is None:
         message = f"There is no group “{path}”."
         raise NotFoundError(message)
@@ -39,18 +63,25 @@ def _get_group(path: str, *, session: Session) -> Group:
 
 
 def create_group(
-    path: str, *, reserved: frozenset[str], session: Session, now: datetime
+    path: str,
+    *,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+    words: NamespaceWords | None = None,
 ) -> Namespace:
     """Store a group; the groups above it must exist."""
-    clean = path.strip("/")
-    _check_free(clean, reserved=reserved, session=session)
-    above = parent(clean)
-    holder = _get_group(above, session=session) if above else None
+    clean, words = path.strip("/"), words or NamespaceWords()
+    above, last = parent(clean), clean.rpartition("/")[2]
+    _check_path(clean, reserved=reserved)
+    holder = _get_parent(above, session=session) if above else None
+    _check_free(clean, session=session)
     group = Group(
         parent_id=holder.id if holder else None,
-        name=clean.rpartition("/")[2],
+        name=checked_name(words.name or last),
         # With the stored spelling of the parent's path.
-        path=f"{holder.path}/{clean.rpartition('/')[2]}" if holder else clean,
+        path=f"{holder.path}/{last}" if holder else clean,
+        description=words.description,
         created_at=now,
     )
     _store(group, session=session)
@@ -64,24 +95,24 @@ def create_project(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
+    words: NamespaceWords | None = None,
 ) -> Namespace:
     """Store a project `GROUP/NAME`, with the counter that numbers its alerts."""
-    clean = path.strip("/")
+    clean, words = path.strip("/"), words or NamespaceWords()
     above = parent(clean)
     if above is None:
         message = "A project lives in a group: write GROUP/NAME."
         raise InvalidError(message, field="path")
-    if visibility not in VISIBILITIES:
-        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
-        raise InvalidError(message, field="visibility")
-    _check_free(clean, reserved=reserved, session=session)
-    group = _get_group(above, session=session)
-    name = clean.rpartition("/")[2]
+    _check_path(clean, reserved=reserved)
+    group = _get_parent(above, session=session)
+    _check_free(clean, session=session)
+    last = clean.rpartition("/")[2]
     project = Project(
         group_id=group.id,
-        name=name,
-        path=f"{group.path}/{name}",
-        visibility=visibility,
+        name=checked_name(words.name or last),
+        path=f"{group.path}/{last}",
+        description=words.description,
+        visibility=checked_visibility(visibility),
         created_at=now,
     )
     _store(project, session=session)
@@ -100,14 +131,6 @@ def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: dat
             created_at=now,
         )
     )
-
-
-def change_visibility(project_id: int, visibility: str, *, session: Session) -> None:
-    """Change the visibility of the project."""
-    if visibility not in VISIBILITIES:
-        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
-        raise InvalidError(message, field="visibility")
-    session.get_one(Project, project_id).visibility = visibility
 
 
 def reserved_names(rules: Iterable[str]) -> frozenset[str]:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from domain.errors import ForbiddenError, NotFoundError
-
 
 class AccessLevel(StrEnum):
     """Who may use a part of a project, as far as visibility and role allow."""
@@ -31,14 +29,20 @@ class Feature(StrEnum):
         return "Monitoring" if self is Feature.MONITOR else self.replace("_", " ").capitalize()
 
 
-def check_feature(
-    path: str, levels: Mapping[Feature, AccessLevel], feature: Feature, *, is_member: bool
-) -> None:
-    """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
-    level = levels[feature]
-    if level is AccessLevel.DISABLED:
-        message = f"{feature.label} is turned off in {path}."
-        raise ForbiddenError(message)
-    if level is AccessLevel.PRIVATE and not is_member:
-        message = "Page not found, or you do not have access."
-        raise NotFoundError(message)
+#: By how the room of the API (the first part of an operation's name) or the blueprint of pages
+#: begins.
+_ROOMS: Mapping[str, Feature] = {
+    "alert": Feature.MONITOR,
+    "test_alerts": Feature.MONITOR,
+    "integration": Feature.MONITOR,
+    "deliveries": Feature.MONITOR,
+    "environment": Feature.ENVIRONMENTS,
+    "deployment": Feature.ENVIRONMENTS,
+    "release": Feature.RELEASES,
+}
+
+
+def feature_of(room: str) -> Feature | None:
+    """Return the part of a project that a room belongs to, or None."""
+    found = (feature for beginning, feature in _ROOMS.items() if room.startswith(beginning))
+    return next(found, None)

@@ -67,7 +67,7 @@ class ProjectView:
     @property
     def shows_alerts(self) -> bool:
         """Whether the viewer may see alerts."""
-        return self.may(Ability.READ_ALERTS)
+        return self.has(Feature.MONITOR) and self.may(Ability.READ_ALERTS)
 
     @property
     def handles_alerts(self) -> bool:
@@ -82,12 +82,12 @@ class ProjectView:
     @property
     def shows_environments(self) -> bool:
         """Whether the viewer may see environments."""
-        return self.may(Ability.READ_ENVIRONMENTS)
+        return self.has(Feature.ENVIRONMENTS) and self.may(Ability.READ_ENVIRONMENTS)
 
     @property
     def can_integrate(self) -> bool:
         """Whether the viewer may see and change integrations."""
-        return self.may(Ability.ADMIN_INTEGRATIONS)
+        return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
     def namespace(self) -> Namespace:
@@ -117,16 +117,6 @@ class ProjectView:
     def has(self, feature: Feature) -> bool:
         """Return whether a part of the project is turned on."""
         return self.access_levels[feature] is not AccessLevel.DISABLED
-
-    @property
-    def has_alerts(self) -> bool:
-        """Whether its alerts can be seen."""
-        return self.has(Feature.MONITOR)
-
-    @property
-    def has_environments(self) -> bool:
-        """Whether its environments can be seen."""
-        return self.has(Feature.ENVIRONMENTS)
 
 
 @dataclass(frozen=True, kw_only=True)

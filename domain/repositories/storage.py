@@ -110,6 +110,12 @@ def default_branch(path: Path) -> bytes:
     return content.removeprefix(b"ref: ").removeprefix(b"refs/heads/")
 
 
+def has_branches(path: Path) -> bool:
+    """Return whether anything was pushed to a repository, which need not exist."""
+    branches = path / "refs" / "heads"
+    return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
+
+
 def _settle_default_branch(git: Git, path: Path) -> None:
     current = default_branch(path)
     listed = git.run(path, "for-each-ref", "--format=%(refname)", "refs/heads/")

@@ -19,6 +19,7 @@ COMMITTERS = {
     "web/http/transactions.py",
     "web/http/audit_events.py",  # what happens after the transaction of the request
     "web/commands/transaction.py",
+    "web/jobs/deletion.py",
     "web/jobs/maintenance.py",
     "web/jobs/registry.py",
     "web/database/queue_tables.py",

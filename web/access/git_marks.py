@@ -100,7 +100,7 @@ def _counted(
     sender = Viewer(user_id=None)
     if found is not None:
         _check_scope(found, service)
-        sender = Viewer(user_id=found.user_id, is_admin=found.is_admin)
+        sender = Viewer(user_id=found.user_id, is_admin=found.is_admin, today=now().date())
     session = db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may last for hours, and what starts one may wait for a child.

@@ -22,7 +22,8 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
-from domain.projects.access import get_project_for
+from domain.projects.access import check_feature, check_takes_changes, get_project_for
+from domain.projects.features import feature_of
 from domain.projects.views import ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
@@ -168,10 +169,13 @@ def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 
-def project_member(*, at_least: Role, ability: Ability | None = None) -> Mark:
+def project_member(
+    *, at_least: Role, ability: Ability | None = None, in_archived: bool = False
+) -> Mark:
     """Require a role, or a custom one with an ability.
 
-    The view gets the project as `project` instead of `project_path`.
+    The view gets the project as `project` instead of `project_path`. A part of the project that is
+    turned off has no pages, and an archived project takes no POST but those of views that say so.
     """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,6 +185,11 @@ def project_member(*, at_least: Role, ability: Ability | None = None) -> Mark:
             project = get_project_for(
                 project_path, viewer(), at_least=at_least, ability=ability, session=db.session()
             )
+            feature = feature_of(request.blueprint or "")
+            if feature is not None:
+                check_feature(project, feature)
+            if request.method == "POST" and not in_archived:
+                check_takes_changes(project)
             return view(project=_shown(project), **kwargs)
 
         return guarded

@@ -6,7 +6,8 @@
 
 The mark checks token, scope and role by the table (`web/api/permissions.py`), reads the parameters
 by their schema, and writes what the view returns by another one. A view gets what it names among
-its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with `role`), `query`,
+its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with `role` and
+`holder`, the project or group), `query`,
 `body`, and the variables of its URL.
 """
 
@@ -29,11 +30,14 @@ from domain.audit.events import Actor
 from domain.database.paging import Listed, Page
 from domain.errors import ForbiddenError
 from domain.projects.access import (
+    check_feature,
+    check_takes_changes,
     get_group,
     get_group_for,
     get_project,
     get_project_for,
 )
+from domain.projects.features import feature_of
 from domain.projects.references import group_path, project_path
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.api_limits import Family, count_request, count_search
@@ -56,6 +60,7 @@ from web.api.schemas.base import (
     read_query,
 )
 from web.extensions import db
+from web.http.encoded_references import decoded_reference
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
 from web.services import now
@@ -215,6 +220,9 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     )
     actor = Actor(id=bearer.user_id, name=bearer.username) if bearer else None
     place = _place(permission, variables, viewer)
+    for found in place.values():
+        if isinstance(found, ProjectView):
+            _check_project(found, arguments)
     return {**variables, "bearer": bearer, "viewer": viewer, "actor": actor, **place}
 
 
@@ -222,7 +230,7 @@ def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) ->
     """Return the project or group of the URL, which the viewer sees and has the role in."""
     if permission.place is Place.INSTANCE:
         return {}
-    reference = variables.pop("reference")
+    reference = decoded_reference(variables.pop("reference"))
     if permission.place is Place.NAMESPACE:
         return _namespace(permission, variables["kind"], reference, viewer)
     if permission.place is Place.PROJECT:
@@ -238,7 +246,16 @@ def _namespace(
         if kind == "projects"
         else _group(reference, viewer, permission.least_in_group)
     )
-    return {"namespace": found.namespace, "role": found.role}
+    return {"holder": found, "namespace": found.namespace, "role": found.role}
+
+
+def _check_project(project: ProjectView, arguments: Arguments) -> None:
+    """Raise the error of a project that is archived, or has this part turned off."""
+    feature = feature_of(arguments.name.partition(".")[0])
+    if feature is not None:
+        check_feature(project, feature)
+    if request.method not in _READING and not arguments.permission.in_archived:
+        check_takes_changes(project)
 
 
 def _project(

@@ -39,6 +39,8 @@ class Permission:
     is_for_administrators: bool = False
     #: Whether it takes a request without a token, which sees what is public.
     is_open: bool = False
+    #: Whether it also changes archived projects.
+    in_archived: bool = False
 
     @property
     def text(self) -> str:
@@ -68,8 +70,24 @@ def _administrator(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, is_for_administrators=True)
 
 
-def _project(scopes: tuple[str, ...], least: Role, ability: Ability | None = None) -> Permission:
-    return Permission(scopes=scopes, place=Place.PROJECT, least=least, ability=ability)
+def _project(
+    scopes: tuple[str, ...],
+    least: Role,
+    ability: Ability | None = None,
+    *,
+    in_archived: bool = False,
+) -> Permission:
+    return Permission(
+        scopes=scopes,
+        place=Place.PROJECT,
+        least=least,
+        ability=ability,
+        in_archived=in_archived,
+    )
+
+
+def _open(scopes: tuple[str, ...]) -> Permission:
+    return Permission(scopes=scopes, is_open=True)
 
 
 def _open_project(scopes: tuple[str, ...]) -> Permission:
@@ -84,8 +102,16 @@ def _open_group(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, place=Place.GROUP, is_open=True)
 
 
-def _namespace(scopes: tuple[str, ...], least: Role, *, in_group: Role) -> Permission:
-    return Permission(scopes=scopes, place=Place.NAMESPACE, least=least, least_in_group=in_group)
+def _namespace(
+    scopes: tuple[str, ...], least: Role, *, in_group: Role, in_archived: bool = False
+) -> Permission:
+    return Permission(
+        scopes=scopes,
+        place=Place.NAMESPACE,
+        least=least,
+        least_in_group=in_group,
+        in_archived=in_archived,
+    )
 
 
 #: By the name of the operation: its endpoint below `api_v4`.
@@ -121,7 +147,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "resource_tokens.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "resource_tokens.rotate_self": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST),
     "resource_tokens.rotate": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
-    "resource_tokens.revoke": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
+    "resource_tokens.revoke": _namespace(
+        _WRITE, Role.MAINTAINER, in_group=Role.OWNER, in_archived=True
+    ),
     "applications.index": _administrator(_READ),
     "applications.create": _administrator(_WRITE),
     "applications.delete": _administrator(_WRITE),
@@ -181,6 +209,21 @@ PERMISSIONS: Mapping[str, Permission] = {
     "environments.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     "deployments.index": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "deployments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
+    "groups.index": _open(_READ),
+    "groups.create": _instance(_WRITE),
+    "groups.show": _open_group(_READ),
+    "groups.change": _group(_WRITE, Role.OWNER),
+    "groups.delete": _group(_WRITE, Role.OWNER),
+    "groups.subgroups": _open_group(_READ),
+    "groups.descendant_groups": _open_group(_READ),
+    "groups.projects": _open_group(_READ),
+    "projects.index": _open(_READ),
+    "projects.create": _instance(_WRITE),
+    "projects.show": _open_project(_READ),
+    "projects.change": _project(_WRITE, Role.MAINTAINER),
+    "projects.delete": _project(_WRITE, Role.OWNER, in_archived=True),
+    "projects.archive": _project(_WRITE, Role.OWNER, in_archived=True),
+    "projects.unarchive": _project(_WRITE, Role.OWNER, in_archived=True),
     "deployments.create": _project(_WRITE, Role.DEVELOPER),
     "deployments.edit": _project(_WRITE, Role.DEVELOPER),
     "deployments.delete": _project(_WRITE, Role.MAINTAINER),

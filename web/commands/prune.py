@@ -5,6 +5,7 @@ import json
 import click
 from flask.cli import with_appcontext
 
+from web.jobs.deletion import remove_from_database
 from web.jobs.maintenance import prune_database
 from web.services import services
 
@@ -12,5 +13,6 @@ from web.services import services
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
-    """Remove expired rows and old deliveries now, and print how many were removed."""
-    click.echo(json.dumps(prune_database(services().live_settings.environment)))
+    """Remove what has expired or was deleted now, and print how many rows were removed."""
+    settings = services().live_settings.environment
+    click.echo(json.dumps({**prune_database(settings), **remove_from_database(settings)}))

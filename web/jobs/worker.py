@@ -22,6 +22,7 @@ from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
 from web.jobs.audit_streams import AuditStreaming
+from web.jobs.deletion import run_deletions
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
@@ -110,6 +111,13 @@ def add_repository_task(queue: Huey, *, pack: Callable[[], None]) -> None:
     queue.periodic_task(crontab(minute="17"), name="pack_repositories")(pack)
 
 
+def add_deletion_task(queue: Huey, settings: Settings, *, remove: Callable[[], None]) -> None:
+    """Register the task that removes what belongs to deleted groups and projects."""
+    # It may take longer than its period.
+    locked = queue.lock_task("delete")(once_per_period("delete", _MINUTE, remove, settings))
+    queue.periodic_task(crontab(minute="*"), name="delete")(locked)
+
+
 def main() -> None:
     """Run the worker until it is told to stop, and finish the current tasks."""
     keep_what_is_loaded()
@@ -137,6 +145,7 @@ def _add_all_tasks(queue: Huey, settings: Settings) -> None:
     add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
     add_registry_task(queue, remove=run_registry_removals)
     add_repository_task(queue, pack=run_pack)
+    add_deletion_task(queue, settings, remove=run_deletions)
     add_worker_heartbeat(queue, settings)
 
 

@@ -43,6 +43,7 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
         )
         .join(Project, Project.id == Delivery.project_id)
         .outerjoin(Integration, Integration.id == Delivery.integration_id)
+        .where(Project.deleted_at.is_(None))
         .order_by(Delivery.id.desc())
         .limit(limit)
     )

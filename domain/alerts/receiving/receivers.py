@@ -15,6 +15,7 @@ from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
 from domain.database.statements import KeptConnection, Row
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import Keyring
+from domain.projects.features import AccessLevel
 from models import Integration, Project
 from models.folding import fold
 
@@ -71,6 +72,9 @@ class Receiver:
     keys: tuple[LiveKey, ...]
     external_is_active: bool
     mapping: FieldMapping
+    #: Of the project: it takes no alerts then.
+    is_archived: bool = False
+    is_monitored: bool = True
 
 
 class FoundIntegration(NamedTuple):
@@ -88,6 +92,8 @@ class FoundIntegration(NamedTuple):
     #: As text: the parsed mapping is cached by it.
     mapping: str | None
     external_is_active: bool
+    is_archived: bool
+    monitor_access_level: str
 
 
 _External = aliased(Integration)
@@ -110,6 +116,8 @@ INTEGRATION = select(
         _External.active.is_(True),
     )
     .label("external_is_active"),
+    Project.archived_at.is_not(None).label("is_archived"),
+    Project.monitor_access_level,
 ).join(Project, Project.id == Integration.project_id)
 
 
@@ -197,6 +205,8 @@ def _receiver(row: Row | None, now: datetime) -> Receiver:
         keys=_live_keys(found, now),
         external_is_active=found.external_is_active,
         mapping=mapping_of_json(found.mapping),
+        is_archived=found.is_archived,
+        is_monitored=found.monitor_access_level != AccessLevel.DISABLED,
     )
 
 
@@ -236,7 +246,13 @@ def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring
 
 
 def check_open(receiver: Receiver) -> None:
-    """Raise DisabledReceiverError if it is off, or the project's on-call tool is active."""
+    """Raise DisabledReceiverError if it is off, here, in its project or for an on-call tool."""
+    if receiver.is_archived:
+        message = "This project is archived and takes no alerts. A maintainer can unarchive it."
+        raise DisabledReceiverError(message)
+    if not receiver.is_monitored:
+        message = "Monitoring is turned off in this project, so it takes no alerts."
+        raise DisabledReceiverError(message)
     if receiver.external_is_active:
         message = "The project's alerts are in an external on-call tool; this endpoint is closed."
         raise DisabledReceiverError(message)

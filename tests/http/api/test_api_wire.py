@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from tests.support.accounts.administration import root
-from tests.support.accounts.people import alice, make_user, signed_in
+from tests.support.accounts.people import alice, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
 from tests.support.oauth.oauth_wire import machine
@@ -24,7 +24,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 @pytest.mark.parametrize(
     "path",
     [
-        *("", "/", "/nothing", "/user/", "/users/x", "/projects/1/nothing", "/projects/a%2Fb"),
+        *("", "/", "/nothing", "/user/", "/users/x", "/projects/1/nothing"),
         *("/acme/shop/alerts/notify.json", "/acme/-/alerts", "/personal_access_tokens/x"),
     ],
 )
@@ -36,6 +36,26 @@ def test_an_unknown_address_is_not_found_whatever_the_method(
         assert answer.status_code == 404, method
         assert answer.headers["Content-Type"] == "application/json"
         assert method == "HEAD" or answer.json() == {"message": "404 Not Found"}
+
+
+@pytest.mark.parametrize("word", ["members", "environments", "archive", "access_tokens"])
+def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell, word: str) -> None:
+    owner = make_user(gatebell)
+    token = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}
+    group = make_project(gatebell, owner).partition("/")[0]
+
+    def send(method: str, path: str, **sent: Any) -> requests.Response:
+        url = f"{gatebell.url}/api/v4{path}"
+        return machine(gatebell).request(method, url, headers=token, **sent)
+
+    number = send("GET", f"/groups/{group}").json()["id"]
+    body = {"path": word, "namespace_id": number}
+    made = send("POST", "/projects", json=body).json()
+    for slash in ("%2F", "%2f"):
+        assert send("GET", f"/projects/{group}{slash}{word}").json() == made
+        below = send("GET", f"/projects/{group}{slash}{word}/environments?per_page=1")
+        assert below.status_code == 200
+        assert f"/api/v4/projects/{group}%2F{word}/environments?" in below.headers["Link"]
 
 
 def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -92,7 +93,7 @@ class Call:
     def path(self, project: str) -> str:
         """Return its path, for a project or for its group, with rows that are not there."""
         reference = project if self.is_of_project else project.partition("/")[0]
-        own = {"reference": reference, "kind": self.kind}
+        own = {"reference": quote(reference, safe=""), "kind": self.kind}
 
         def value(found: re.Match[str]) -> str:
             return own.get(found["name"]) or VALUES.get(found["converter"]) or found["first"]

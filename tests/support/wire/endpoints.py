@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
+
 CLIENT = ("client_id", "client_secret")
 AUTHORIZE = (
     "client_id",
@@ -70,7 +72,6 @@ METADATA = (
     "dpop_bound_access_tokens",
     "require_pushed_authorization_requests",
 )
-PAGES = ("page", "per_page", "pagination", "order_by", "sort", "id_after", "cursor", "access_token")
 TOKENS = (
     *PAGES,
     "state",
@@ -253,6 +254,7 @@ ENDPOINTS = (
         ("expires_at",),
     ),
     Endpoint("api_v4.resource_tokens.revoke", "DELETE", f"{RESOURCE_TOKENS_AT}/{{id}}"),
+    *(Endpoint(*each) for each in GROUP_ENDPOINTS),
     Endpoint(
         "api_v4.audit_events.index",
         "GET",

@@ -67,7 +67,7 @@ def _web_url(text: str) -> str:
     return text
 
 
-def _split(value: Any) -> Any:
+def split(value: Any) -> Any:
     """Return the words of a text that is separated by commas or spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
@@ -96,12 +96,12 @@ RequiredText = Annotated[str, AfterValidator(_not_empty)]
 #: The id of a row.
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 #: Words: a JSON array, or a text separated by commas or spaces.
-Words = Annotated[tuple[Text, ...], BeforeValidator(_split)]
+Words = Annotated[tuple[Text, ...], BeforeValidator(split)]
 #: Words, at least one.
 RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
 #: Numbers: a JSON array, or a text separated by commas or spaces.
 Numbers = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(_split)
+    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
 ]
 #: A time of a request; without an offset it is in UTC.
 GivenTime = Annotated[

@@ -1,0 +1,120 @@
+"""Changes groups and projects: their names, who sees them, and whether they take changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.names import check_display_name
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.features import AccessLevel, Feature
+from domain.projects.grants import VISIBILITIES
+from models import Group, Project
+
+Row = TypeVar("Row", Group, Project)
+#: What was changed, by name: the old and the new value.
+Changes = Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupEdit:
+    """The new values of a group; None leaves one as it is."""
+
+    name: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectEdit:
+    """The new values of a project; None leaves one as it is."""
+
+    name: str | None = None
+    description: str | None = None
+    visibility: str | None = None
+    access_levels: Mapping[Feature, AccessLevel] | None = None
+
+
+def checked_name(name: str) -> str:
+    """Return a name without spaces around it, or raise InvalidError."""
+    clean = name.strip()
+    try:
+        check_display_name(clean)
+    except ValueError as error:
+        raise InvalidError(str(error), field="name") from error
+    if not clean:
+        message = "A name has at least one character."
+        raise InvalidError(message, field="name")
+    return clean
+
+
+def checked_visibility(visibility: str) -> str:
+    """Return a visibility, or raise InvalidError."""
+    if visibility not in VISIBILITIES:
+        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
+        raise InvalidError(message, field="visibility")
+    return visibility
+
+
+def edit_group(group_id: int, edit: GroupEdit, *, session: Session) -> Changes:
+    """Change a group and return what is different now; raises InvalidError."""
+    group = _locked(Group, group_id, session=session)
+    name = None if edit.name is None else checked_name(edit.name)
+    return _apply(group, {"name": name, "description": edit.description})
+
+
+def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Changes:
+    """Change a project and return what is different now; raises InvalidError."""
+    project = _locked(Project, project_id, session=session)
+    levels = {
+        f"{feature}_access_level": str(level)
+        for feature, level in (edit.access_levels or {}).items()
+    }
+    visibility = None if edit.visibility is None else checked_visibility(edit.visibility)
+    name = None if edit.name is None else checked_name(edit.name)
+    words = {"name": name, "description": edit.description, "visibility": visibility}
+    return _apply(project, {**words, **levels})
+
+
+def archive(project_id: int, *, session: Session, now: datetime) -> bool:
+    """Archive a project; return False if it was archived before."""
+    project = _locked(Project, project_id, session=session)
+    if project.archived_at is not None:
+        return False
+    project.archived_at = now
+    return True
+
+
+def unarchive(project_id: int, *, session: Session) -> bool:
+    """Let an archived project take changes again; return False if it does already."""
+    project = _locked(Project, project_id, session=session)
+    if project.archived_at is None:
+        return False
+    project.archived_at = None
+    return True
+
+
+def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
+    """Return a group or project with the present values, or raise NotFoundError if it is gone."""
+    row = session.scalar(
+        select(table)
+        .where(table.id == row_id, table.deleted_at.is_(None))
+        .with_for_update(key_share=True)
+        .execution_options(populate_existing=True)
+    )
+    if row is None:
+        message = "It was deleted meanwhile."
+        raise NotFoundError(message)
+    return row
+
+
+def _apply(row: Group | Project, wanted: Mapping[str, str | None]) -> Changes:
+    changes: dict[str, tuple[str, str]] = {}
+    for field, value in wanted.items():
+        before = getattr(row, field)
+        if value is not None and value != before:
+            setattr(row, field, value)
+            changes[field] = (before, value)
+    return changes

@@ -1,0 +1,248 @@
+"""Lists groups and projects in SQL: by what a viewer sees, page by page."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.database.paging import Listed, ListPart, fetch_part
+from domain.projects.access import Permissions
+from domain.projects.grants import (
+    INTERNAL,
+    PRIVATE,
+    PUBLIC,
+    has_role_in_group,
+    has_role_in_project,
+    sees_group,
+    sees_project,
+    subtree,
+)
+from domain.projects.paths import ancestors
+from domain.projects.views import GroupView, ProjectView, Viewer
+from models import Group, Project
+from models.folding import fold, searchable
+
+_PROJECT_NAME = searchable(Project.name, Project.name_key)
+_GROUP_NAME = searchable(Group.name, Group.name_key)
+_PROJECT_ORDERS = {
+    "id": Project.id,
+    "name": _PROJECT_NAME,
+    "path": Project.path_key,
+    "created_at": Project.created_at,
+}
+_GROUP_ORDERS = {"id": Group.id, "name": _GROUP_NAME, "path": Group.path_key}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectFilter:
+    """Which of the projects that a viewer sees a list has."""
+
+    #: In this group, and with `with_subgroups` in those below it.
+    group_id: int | None = None
+    with_subgroups: bool = False
+    #: The viewer is a member with at least this role.
+    least: Role | None = None
+    search: str = ""
+    visibility: str | None = None
+    is_archived: bool | None = None
+    id_after: int | None = None
+    id_before: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFilter:
+    """Which of the groups that a viewer sees a list has."""
+
+    #: Directly in this group.
+    parent_id: int | None = None
+    #: Anywhere below this group.
+    below_id: int | None = None
+    is_top_level: bool = False
+    #: The viewer is a member with at least this role.
+    least: Role | None = None
+    search: str = ""
+    without: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDetails:
+    """A group, with what depends on others."""
+
+    group: GroupView
+    #: The names of the groups above it and its own, from the outside in.
+    names: tuple[str, ...]
+    #: Who sees it: everybody who sees one of its projects does.
+    visibility: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectDetails:
+    """A project, with its group and the viewer's roles."""
+
+    project: ProjectView
+    group_name: str
+    parent_id: int | None
+    #: The names of the groups above it, from the outside in.
+    group_names: tuple[str, ...]
+    #: The viewer's own role in the project, and that in its group; administrators need none.
+    direct_role: Role | None
+    inherited_role: Role | None
+
+
+def list_projects(
+    wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
+) -> Listed[ProjectDetails]:
+    """Return a part of the projects that a viewer sees and that match."""
+    statement = select(Project).where(sees_project(viewer), *_project_conditions(wanted, viewer))
+    if wanted.search:
+        statement = _search_projects(statement, wanted.search)
+    found = fetch_part(statement, _PROJECT_ORDERS, part, session=session)
+    permissions = Permissions(viewer, session=session)
+    views = [permissions.project(row[0]) for row in found.items]
+    items = _with_groups(views, permissions, session=session)
+    return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
+    """Return a project with its group."""
+    permissions = Permissions(viewer, session=session)
+    (found,) = _with_groups([project], permissions, session=session)
+    return found
+
+
+def list_groups(
+    wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
+) -> Listed[GroupDetails]:
+    """Return a part of the groups that a viewer sees and that match."""
+    statement = select(Group).where(sees_group(viewer), *_group_conditions(wanted, viewer))
+    found = fetch_part(statement, _GROUP_ORDERS, part, session=session)
+    permissions = Permissions(viewer, session=session)
+    views = [permissions.group(row[0]) for row in found.items]
+    items = _details(views, session=session)
+    return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+def details_of_group(group: GroupView, *, session: Session) -> GroupDetails:
+    """Return a group with the names above it."""
+    (found,) = _details([group], session=session)
+    return found
+
+
+def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool] | None] = [
+        _in_group(wanted),
+        None if wanted.least is None else has_role_in_project(viewer, wanted.least),
+        None if wanted.visibility is None else Project.visibility == wanted.visibility,
+        _is_archived(wanted.is_archived),
+        None if wanted.id_after is None else Project.id > wanted.id_after,
+        None if wanted.id_before is None else Project.id < wanted.id_before,
+    ]
+    return [each for each in conditions if each is not None]
+
+
+def _in_group(wanted: ProjectFilter) -> ColumnElement[bool] | None:
+    if wanted.group_id is None:
+        return None
+    if not wanted.with_subgroups:
+        return Project.group_id == wanted.group_id
+    return Project.group_id.in_(subtree(_only(wanted.group_id)))
+
+
+def _only(group_id: int) -> Select[int]:
+    return select(Group.id).where(Group.id == group_id)
+
+
+def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FBT001 - three values
+    if wanted is None:
+        return None
+    return Project.archived_at.is_not(None) if wanted else Project.archived_at.is_(None)
+
+
+def _search_projects(statement: Select[Project], search: str) -> Select[Project]:
+    """Search names, and the last part of paths: that of the group is no word of a project."""
+    word = fold(search)
+    own_part = func.substr(Project.path_key, func.length(Group.path) + 2)
+    return statement.join(Group, Group.id == Project.group_id).where(
+        or_(
+            _PROJECT_NAME.contains(word, autoescape=True),
+            own_part.contains(word, autoescape=True),
+        )
+    )
+
+
+def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+    word = fold(wanted.search)
+    conditions: list[ColumnElement[bool] | None] = [
+        None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
+        None if wanted.below_id is None else _is_below(wanted.below_id),
+        Group.parent_id.is_(None) if wanted.is_top_level else None,
+        None if wanted.least is None else has_role_in_group(viewer, wanted.least),
+        Group.id.not_in(wanted.without) if wanted.without else None,
+        or_(
+            _GROUP_NAME.contains(word, autoescape=True),
+            Group.path_key.contains(word, autoescape=True),
+        )
+        if word
+        else None,
+    ]
+    return [each for each in conditions if each is not None]
+
+
+def _is_below(group_id: int) -> ColumnElement[bool]:
+    return Group.id.in_(subtree(_only(group_id))) & (Group.id != group_id)
+
+
+def _with_groups(
+    views: Sequence[ProjectView], permissions: Permissions, *, session: Session
+) -> tuple[ProjectDetails, ...]:
+    groups = _groups_above([view.path for view in views], session=session)
+    return tuple(
+        ProjectDetails(
+            project=view,
+            group_name=groups[fold(view.group_path)].name,
+            parent_id=groups[fold(view.group_path)].parent_id,
+            group_names=_names(view.path, groups),
+            direct_role=permissions.membership_in_project(view.id),
+            inherited_role=permissions.membership_in_group(view.group_path),
+        )
+        for view in views
+    )
+
+
+def _details(views: Sequence[GroupView], *, session: Session) -> tuple[GroupDetails, ...]:
+    groups = _groups_above([view.path for view in views], session=session)
+    open_to = _visibilities([view.id for view in views], session=session)
+    return tuple(
+        GroupDetails(
+            group=view,
+            names=(*_names(view.path, groups), view.name),
+            visibility=open_to.get(view.id, PRIVATE),
+        )
+        for view in views
+    )
+
+
+def _names(path: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
+    return tuple(groups[fold(each)].name for each in ancestors(path))
+
+
+def _groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]:
+    keys = {fold(each) for path in paths for each in ancestors(path)}
+    found = session.scalars(select(Group).where(Group.path_key.in_(keys)))
+    return {group.path_key or fold(group.path): group for group in found}
+
+
+def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
+    """Return the widest visibility of the projects of groups; without projects there is none."""
+    rows = session.execute(
+        select(Project.group_id, Project.visibility)
+        .distinct()
+        .where(Project.group_id.in_(group_ids), Project.deleted_at.is_(None))
+    )
+    widest: dict[int, str] = {}
+    order = (PRIVATE, INTERNAL, PUBLIC)
+    for group_id, visibility in rows:
+        widest[group_id] = max(widest.get(group_id, PRIVATE), visibility, key=order.index)
+    return widest

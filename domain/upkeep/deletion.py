@@ -1,0 +1,105 @@
+"""Removes what belongs to deleted groups and projects, in slices, so that locks are short.
+
+They are marked first (`domain/projects/deletion.py`). An interrupted run is continued by the next.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, exists, func, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from models import (
+    ALERT_DAY_ADDITIONS,
+    Alert,
+    AlertDay,
+    Delivery,
+    Environment,
+    Group,
+    Occurrence,
+    Project,
+)
+
+#: Rows of a statement. An alert may have a million events, which are removed before it.
+_SLICE, _ALERTS, _EVENTS = 500, 100, 1_000
+#: Removes the files of a project, by its id and the time of its creation.
+RemoveFiles = Callable[[int, datetime], object]
+Between = Callable[[], None]
+
+
+def remove_deleted(
+    *, remove_files: RemoveFiles, session: Session, between: Between
+) -> dict[str, int]:
+    """Remove deleted projects and groups and return how many of each; `between` commits a slice."""
+    deleted = select(Project.id, Project.created_at).where(Project.deleted_at.is_not(None))
+    removed = 0
+    for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
+        between()
+        remove_files(project_id, created_at)
+        _empty(project_id, session=session, between=between)
+        removed += _remove_row(Project.id, project_id, session=session)
+        between()
+    return {"projects": removed, "groups": _remove_groups(session, between)}
+
+
+def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
+    """Remove a row but the newest, whose id SQLite would give to the next one; return how many."""
+    newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
+    found = session.scalars(select(key).where(key == row_id, key < newest)).all()
+    _delete(key.class_, key.in_(found), session)
+    return len(found)
+
+
+def _empty(project_id: int, *, session: Session, between: Between) -> None:
+    _remove_alerts(project_id, session=session, between=between)
+    for key, owner in (
+        (Delivery.id, Delivery.project_id),
+        (Environment.id, Environment.project_id),
+    ):
+        _remove_slices(key, owner == project_id, session=session, between=between)
+    session.execute(delete(AlertDay).where(AlertDay.project_id == project_id))
+    waiting = ALERT_DAY_ADDITIONS.c.project_id == project_id
+    session.execute(delete(ALERT_DAY_ADDITIONS).where(waiting))
+    between()
+
+
+def _remove_alerts(project_id: int, *, session: Session, between: Between) -> None:
+    some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS)
+    while ids := session.scalars(some).all():
+        events = select(Occurrence.alert_id, Occurrence.delivery_id).where(
+            Occurrence.alert_id.in_(ids)
+        )
+        while pairs := session.execute(events.limit(_EVENTS)).all():
+            key = tuple_(Occurrence.alert_id, Occurrence.delivery_id)
+            _delete(Occurrence, key.in_([tuple(pair) for pair in pairs]), session)
+            between()
+        _delete(Alert, Alert.id.in_(ids), session)
+        between()
+
+
+def _remove_slices(
+    key: InstrumentedAttribute[int], condition: Any, *, session: Session, between: Between
+) -> None:
+    while ids := session.scalars(select(key).where(condition).limit(_SLICE)).all():
+        _delete(key.class_, key.in_(ids), session)
+        between()
+
+
+def _remove_groups(session: Session, between: Between) -> int:
+    """Remove deleted groups that hold nothing any more, the innermost first; return how many."""
+    below, removed = aliased(Group), 0
+    is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
+        below.parent_id == Group.id
+    )
+    gone = select(Group.id).where(Group.deleted_at.is_not(None), is_empty).limit(_SLICE)
+    while found := sum(
+        _remove_row(Group.id, group_id, session=session) for group_id in session.scalars(gone).all()
+    ):
+        between()
+        removed += found
+    return removed
+
+
+def _delete(table: Any, condition: Any, session: Session) -> None:
+    session.execute(delete(table).where(condition).execution_options(synchronize_session=False))

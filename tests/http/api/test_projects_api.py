@@ -1,0 +1,254 @@
+"""Projects through the API: lists, creation, settings, archive and deletion."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.accounts.people import Person, make_project, make_user, unique
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.team import give_role
+from tests.support.database.audit_log import events_with_subject
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("postgres")
+
+FIELDS = {
+    *("id", "name", "name_with_namespace", "path", "path_with_namespace", "description"),
+    *("created_at", "default_branch", "http_url_to_repo", "web_url", "namespace"),
+}
+MORE = {
+    *("visibility", "archived", "empty_repo", "permissions", "_links", "releases_access_level"),
+    *("environments_access_level", "feature_flags_access_level", "infrastructure_access_level"),
+    "monitor_access_level",
+}
+
+
+def script_of(gatebell: LiveGatebell, person: Person | None = None) -> Api:
+    return Api(gatebell, make_token(gatebell, person or make_user(gatebell)).clear)
+
+
+def path_of(project: str) -> str:
+    return f"/projects/{quote(project, safe='')}"
+
+
+def made(answer: requests.Response, status: int = 201) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def new_group(script: Api, **more: Any) -> dict[str, Any]:
+    name = unique("acme")
+    return made(script.send("POST", "/groups", json={"name": name, "path": name, **more}))
+
+
+@pytest.mark.both_databases
+def test_a_project_is_made_read_and_changed(gatebell: LiveGatebell) -> None:
+    script = script_of(gatebell)
+    group = new_group(script)
+    body = {"name": "Web shop", "namespace_id": group["id"], "description": "Sells things"}
+    project = made(script.send("POST", "/projects", json=body))
+    path = f"{group['full_path']}/web-shop"
+    assert set(project) == FIELDS | MORE
+    assert project["path_with_namespace"] == path
+    assert project["name_with_namespace"] == f"{group['name']} / Web shop"
+    assert project["web_url"] == f"{gatebell.url}/{path}"
+    assert project["http_url_to_repo"] == f"{gatebell.url}/{path}.git"
+    assert project["namespace"]["id"] == group["id"]
+    assert project["permissions"] == {
+        "project_access": {"access_level": 50},
+        "group_access": {"access_level": 50},
+    }
+    assert (project["visibility"], project["archived"], project["empty_repo"]) == (
+        "private",
+        False,
+        True,
+    )
+    for reference in (str(project["id"]), quote(path, safe="")):
+        assert made(script.send("GET", f"/projects/{reference}"), 200) == project
+    changes = {"name": "Shop", "visibility": "public", "monitor_access_level": "private"}
+    changed = made(script.send("PUT", path_of(path), json=changes), 200)
+    assert {**project, **changes} | {"name_with_namespace": f"{group['name']} / Shop"} == changed
+    assert made(script.send("PUT", path_of(path), json={}), 200) == changed
+    assert made(script.send("PUT", path_of(path), json=changes), 200) == changed
+    kinds = [each.kind for each in events_with_subject(gatebell, path)][::-1]
+    assert kinds == ["project.created", "project.changed"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"name": "x"}, 400, "namespace_id"),
+        ({"name": "x", "namespace_id": "acme"}, 400, "namespace_id"),
+        ({"namespace_id": "GROUP"}, 400, "path"),
+        ({"name": "…", "namespace_id": "GROUP"}, 400, "path"),
+        ({"path": "a/b", "namespace_id": "GROUP"}, 400, "path"),
+        ({"path": "-a", "namespace_id": "GROUP"}, 400, "path"),
+        ({"path": "x.git", "namespace_id": "GROUP"}, 400, "path"),
+        ({"path": "x", "name": "a\nb", "namespace_id": "GROUP"}, 400, "name"),
+        ({"path": "x", "visibility": "secret", "namespace_id": "GROUP"}, 400, "visibility"),
+        (
+            {"path": "x", "monitor_access_level": "public", "namespace_id": "GROUP"},
+            400,
+            "monitor_access_level",
+        ),
+        ({"path": "taken", "namespace_id": "GROUP"}, 409, "path"),
+        ({"path": "TAKEN", "namespace_id": "GROUP"}, 409, "path"),
+        ({"path": "x", "namespace_id": 2**62}, 404, None),
+    ],
+)
+def test_what_no_project_can_be_is_refused_with_the_field(
+    gatebell: LiveGatebell, body: dict[str, Any], status: int, field: str | None
+) -> None:
+    script = script_of(gatebell)
+    group = new_group(script)
+    made(script.send("POST", "/projects", json={"path": "taken", "namespace_id": group["id"]}))
+    given = {**body, "namespace_id": group["id"]} if body.get("namespace_id") == "GROUP" else body
+    answer = script.send("POST", "/projects", json=given)
+    assert answer.status_code == status, answer.text
+    if field is not None:
+        assert [each["field"] for each in answer.json()["errors"]] == [field]
+
+
+def test_projects_are_made_by_maintainers_of_the_group(gatebell: LiveGatebell) -> None:
+    owner, other = make_user(gatebell), make_user(gatebell)
+    group = new_group(script_of(gatebell, owner))
+    script = script_of(gatebell, other)
+    body = {"name": "shop", "namespace_id": group["id"]}
+    assert script.send("POST", "/projects", json=body).status_code == 404
+    give_role(gatebell, group["full_path"], other, Role.DEVELOPER)
+    assert script.send("POST", "/projects", json=body).status_code == 403
+    give_role(gatebell, group["full_path"], other, Role.MAINTAINER)
+    project = made(script.send("POST", "/projects", json=body))
+    assert project["permissions"] == {
+        "project_access": {"access_level": 50},
+        "group_access": {"access_level": 40},
+    }
+
+
+@pytest.mark.both_databases
+def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) -> None:
+    owner, guest = make_user(gatebell), make_user(gatebell)
+    script = script_of(gatebell, owner)
+    word = unique("list")
+    group = new_group(script, description=word)
+    below = new_group(script, parent_id=group["id"])
+    ids = {}
+    for name, visibility, holder in (
+        ("b", "private", group),
+        ("a", "internal", below),
+        ("c", "public", below),
+    ):
+        body = {"name": f"{word}{name}", "namespace_id": holder["id"], "visibility": visibility}
+        ids[name] = made(script.send("POST", "/projects", json=body))["id"]
+
+    def listed(of: Api, **query: Any) -> list[str]:
+        answer = of.send("GET", "/projects", params={"search": word.upper(), **query})
+        assert answer.status_code == 200, answer.text
+        return [each["name"].removeprefix(word) for each in answer.json()]
+
+    assert listed(script) == ["c", "a", "b"]
+    assert listed(script, order_by="name", sort="asc") == ["a", "b", "c"]
+    assert listed(script, order_by="path") == ["b", "c", "a"]
+    assert listed(script, owned="true", visibility="internal") == ["a"]
+    assert listed(script, id_after=ids["b"], id_before=ids["c"]) == ["a"]
+    assert listed(script, archived="true") == []
+    reader = script_of(gatebell, guest)
+    assert listed(reader) == ["c", "a"]
+    assert listed(reader, membership="true") == []
+    give_role(gatebell, group["full_path"], guest, Role.REPORTER)
+    assert listed(reader, membership="true") == ["c", "a", "b"]
+    assert listed(reader, min_access_level=20) == ["c", "a", "b"]
+    assert listed(reader, min_access_level=30) == []
+    assert listed(reader, owned="true") == []
+    (simple,) = reader.send(
+        "GET", "/projects", params={"search": f"{word}a", "simple": "true"}
+    ).json()
+    assert set(simple) == FIELDS
+    in_group = f"/groups/{group['id']}/projects"
+    found = [each["id"] for each in reader.send("GET", in_group).json()]
+    assert found == [ids["b"]]
+    found = [
+        each["id"]
+        for each in reader.send("GET", f"{in_group}?include_subgroups=true&order_by=id").json()
+    ]
+    assert found == [ids["c"], ids["a"], ids["b"]]
+
+
+def test_without_a_token_there_are_the_public_ones(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    paths = {
+        visibility: make_project(gatebell, owner, visibility=visibility)
+        for visibility in ("private", "internal", "public")
+    }
+
+    def get(path: str) -> requests.Response:
+        return machine(gatebell).get(f"{gatebell.url}/api/v4{path}")
+
+    assert get(path_of(paths["public"])).json()["permissions"] == {
+        "project_access": None,
+        "group_access": None,
+    }
+    for hidden in ("private", "internal"):
+        assert get(path_of(paths[hidden])).status_code == 404
+        group = paths[hidden].partition("/")[0]
+        assert get(f"/groups/{group}").status_code == 404
+    assert get(f"/groups/{paths['public'].partition('/')[0]}").json()["visibility"] == "public"
+    listed = get("/projects?per_page=100&order_by=id").json()
+    assert {each["visibility"] for each in listed} == {"public"}
+    assert paths["public"] in {each["path_with_namespace"] for each in listed}
+
+
+@pytest.mark.both_databases
+def test_a_list_can_be_followed_by_numbers_and_by_links(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    script = script_of(gatebell, owner)
+    group = new_group(script)
+    for name in "abcde":
+        made(script.send("POST", "/projects", json={"name": name, "namespace_id": group["id"]}))
+    first = script.send("GET", "/projects?owned=true&order_by=name&sort=asc&per_page=2&page=3")
+    assert [each["name"] for each in first.json()] == ["e"]
+    assert (first.headers["X-Total"], first.headers["X-Next-Page"]) == ("5", "")
+    names, url = [], "/projects?owned=true&pagination=keyset&order_by=id&sort=asc&per_page=2"
+    while url:
+        answer = script.send("GET", url)
+        assert "X-Total" not in answer.headers
+        names += [each["name"] for each in answer.json()]
+        url = answer.links.get("next", {}).get("url", "").partition("/api/v4")[2]
+    assert names == list("abcde")
+
+
+def test_a_path_stays_as_it_is(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project = make_project(gatebell, owner)
+    script = script_of(gatebell, owner)
+    for reference in (path_of(project), f"/groups/{project.partition('/')[0]}"):
+        answer = script.send("PUT", reference, json={"path": "other"})
+        assert answer.status_code == 400
+        assert "path cannot be changed" in answer.text
+    same = script.send("PUT", path_of(project), json={"path": "shop", "name": "Shop"})
+    assert made(same, 200)["name"] == "Shop"
+
+
+@pytest.mark.parametrize("release", ["15.11", "16.0"])
+def test_five_access_levels_stand_for_one(gatebell: LiveGatebell, release: str) -> None:
+    is_old = release == "15.11"
+    owner = make_user(gatebell)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    shown = made(
+        script.send(
+            "PUT",
+            path_of(project),
+            json={"operations_access_level": "private", "releases_access_level": "disabled"},
+            headers={"Platform-Release": release},
+        ),
+        200,
+    )
+    assert ("operations_access_level" in shown) == is_old
+    expected = "private" if is_old else "enabled"
+    assert shown["monitor_access_level"] == shown["environments_access_level"] == expected
+    assert shown["releases_access_level"] == "disabled"

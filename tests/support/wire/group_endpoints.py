@@ -1,0 +1,52 @@
+"""The endpoints of groups, projects and members in the API: name, method, path, parameters."""
+
+PAGES = ("page", "per_page", "pagination", "order_by", "sort", "id_after", "cursor", "access_token")
+TOKEN = ("access_token",)
+GROUPS = (
+    *PAGES,
+    "search",
+    "owned",
+    "min_access_level",
+    "top_level_only",
+    "all_available",
+    "skip_groups[]",
+)
+PROJECTS = (
+    *PAGES,
+    "search",
+    "membership",
+    "owned",
+    "min_access_level",
+    "visibility",
+    "archived",
+    "simple",
+    "id_before",
+)
+LEVELS = tuple(
+    f"{part}_access_level"
+    for part in (
+        *("releases", "environments", "feature_flags", "infrastructure", "monitor", "operations"),
+    )
+)
+PROJECT = ("name", "path", "visibility", "description", *LEVELS)
+GROUPS_AT = "/api/v4/groups"
+GROUP_AT = "/api/v4/{namespace}"
+PROJECTS_AT = "/api/v4/projects"
+
+GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("api_v4.groups.index", "GET", GROUPS_AT, GROUPS),
+    ("api_v4.groups.create", "POST", GROUPS_AT, ("name", "path", "parent_id", "description")),
+    ("api_v4.groups.show", "GET", f"{GROUPS_AT}/{{id}}", TOKEN),
+    ("api_v4.groups.change", "PUT", GROUP_AT, ("name", "path", "description")),
+    ("api_v4.groups.delete", "DELETE", f"{GROUPS_AT}/{{id}}", TOKEN),
+    ("api_v4.groups.subgroups", "GET", f"{GROUP_AT}/subgroups", GROUPS),
+    ("api_v4.groups.descendant_groups", "GET", f"{GROUP_AT}/descendant_groups", GROUPS),
+    ("api_v4.groups.projects", "GET", f"{GROUP_AT}/projects", (*PROJECTS, "include_subgroups")),
+    ("api_v4.projects.index", "GET", PROJECTS_AT, PROJECTS),
+    ("api_v4.projects.create", "POST", PROJECTS_AT, (*PROJECT, "namespace_id")),
+    ("api_v4.projects.show", "GET", f"{PROJECTS_AT}/{{id}}", TOKEN),
+    ("api_v4.projects.change", "PUT", "/api/v4/{project}", PROJECT),
+    ("api_v4.projects.delete", "DELETE", f"{PROJECTS_AT}/{{id}}", TOKEN),
+    ("api_v4.projects.archive", "POST", f"{PROJECTS_AT}/{{id}}/archive", TOKEN),
+    ("api_v4.projects.unarchive", "POST", f"{PROJECTS_AT}/{{id}}/unarchive", TOKEN),
+)

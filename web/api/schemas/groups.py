@@ -1,0 +1,117 @@
+"""Groups."""
+
+from typing import Annotated, Literal, cast
+
+from pydantic import BeforeValidator, Field
+
+from domain.accounts.roles import Role
+from domain.projects.editing import GroupEdit
+from domain.projects.listing import GroupDetails, GroupFilter
+from web.api.schemas.base import Body, Id, PagedQuery, Resource, Search, Text, Time, split
+
+_LONGEST_DESCRIPTION = 2000
+#: Of a group or a project.
+Description = Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)]
+Name = Annotated[Text, Field(max_length=255)]
+Visibility = Literal["private", "internal", "public"]
+
+
+def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
+    """Return the lowest role that the caller has to have in what a list has."""
+    if owned:
+        return Role.OWNER
+    return given or (Role.GUEST if is_member else None)
+
+
+class GroupQuery(PagedQuery):
+    """Which of the groups that the caller sees a list has."""
+
+    #: Of names and paths.
+    search: Search = ""
+    owned: bool = False
+    min_access_level: Role | None = None
+    top_level_only: bool = False
+    #: `false` leaves groups in which the caller is a member.
+    all_available: bool = True
+    skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
+    order_by: Literal["name", "path", "id"] = "name"
+    sort: Literal["asc", "desc"] = "asc"
+
+    def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
+        """Return the filter, limited to subgroups, or to all groups below one."""
+        return GroupFilter(
+            parent_id=parent_id,
+            below_id=below_id,
+            is_top_level=self.top_level_only,
+            least=least_role(
+                owned=self.owned,
+                given=self.min_access_level,
+                is_member=not self.all_available,
+            ),
+            search=self.search,
+            without=self.skip_groups,
+        )
+
+
+class GroupBody(Body):
+    """A new group; with `parent_id` a subgroup."""
+
+    name: Name = ""
+    path: Name
+    parent_id: Id | None = None
+    description: Description = ""
+
+
+class GroupChangeBody(Body):
+    """New values of a group."""
+
+    name: Name | None = None
+    #: Only the present one: groups are not renamed.
+    path: Name | None = None
+    description: Description | None = None
+
+    @property
+    def edit(self) -> GroupEdit:
+        """The new values."""
+        return GroupEdit(name=self.name, description=self.description)
+
+
+class Group(Resource):
+    """A group."""
+
+    id: int
+    name: str
+    #: The last part of `full_path`.
+    path: str
+    full_path: str
+    #: The names of the groups above it, and its own.
+    full_name: str
+    description: str
+    #: That of its most visible project: who sees a project sees its group.
+    visibility: Visibility
+    parent_id: int | None
+    web_url: str
+    created_at: Time
+
+    @classmethod
+    def of(cls, found: GroupDetails, base_url: str) -> "Group":
+        """Present a group."""
+        group = found.group
+        return cls(
+            id=group.id,
+            name=group.name,
+            path=group.path.rpartition("/")[2],
+            full_path=group.path,
+            full_name=" / ".join(found.names),
+            description=group.description,
+            visibility=cast("Visibility", found.visibility),
+            parent_id=group.parent_id,
+            web_url=f"{base_url}/{group.path}",
+            created_at=group.created_at,
+        )
+
+
+class Accepted(Resource):
+    """The answer to what is done in the background."""
+
+    message: str = "202 Accepted"

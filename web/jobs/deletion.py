@@ -1,0 +1,36 @@
+"""The worker's job that removes what belongs to deleted groups and projects."""
+
+import logging
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from domain.repositories.storage import remove_repository
+from domain.upkeep.deletion import remove_deleted
+from web.database.engine import open_engine
+from web.settings.reader import Settings, settings_from_environment
+
+_log = logging.getLogger("gatebell.deletion")
+
+
+def run_deletions() -> None:
+    """Remove what was deleted, in the database of the environment."""
+    removed = remove_from_database(settings_from_environment())
+    if any(removed.values()):
+        _log.info("removed what was deleted", extra=removed)
+
+
+def remove_from_database(settings: Settings) -> dict[str, int]:
+    """Remove what was deleted, and return how many projects and groups are gone."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            removed = remove_deleted(
+                remove_files=partial(remove_repository, settings.repositories_path),
+                session=session,
+                between=session.commit,
+            )
+            session.commit()
+            return removed
+    finally:
+        engine.dispose()
