@@ -5,6 +5,8 @@ from flask import Response
 from domain.registry.notifications import LARGEST_BODY, parse_envelope
 from domain.registry.recording import record_events
 from web.access.marks import checks_registry_secret
+from web.api.description.described import HTML, JSON, REGISTRY, Caller, Description, described
+from web.api.schemas.registry_protocol import RegistryEnvelope
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
@@ -21,6 +23,17 @@ registry_notifications = MachineBlueprint(
 
 
 @registry_notifications.post("/events")
+@described(
+    Description(
+        name="registry.notification",
+        tag=REGISTRY,
+        caller=Caller.REGISTRY,
+        body=RegistryEnvelope,
+        accepts=(JSON,),
+        content_type=HTML,
+        errors=(400, 401, 408, 413, 415),
+    )
+)
 @checks_registry_secret
 def receive() -> Response:
     """Store what changed in the registry; events of unknown projects are counted only."""

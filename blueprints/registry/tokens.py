@@ -17,6 +17,12 @@ from domain.registry.access import (
 from domain.registry.tokens import SERVICE, RegistryToken
 from web.access.marks import open_to_anyone
 from web.access.rate_limits import by_address
+from web.api.description.described import FORM, REGISTRY, Caller, Description, described
+from web.api.schemas.registry_protocol import (
+    RegistryTokenForm,
+    RegistryTokenQuery,
+    RegistryTokenResponse,
+)
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.errors import refusal
@@ -36,9 +42,21 @@ registry_tokens = MachineBlueprint(
 )
 #: In bytes, of a form.
 _LONGEST_FORM = 16_384
+#: What requests are answered with, besides success.
+_REFUSALS = (400, 401, 403, 429)
 
 
 @registry_tokens.get("/auth")
+@described(
+    Description(
+        name="registry.token",
+        tag=REGISTRY,
+        caller=Caller.REGISTRY_CLIENT,
+        query=RegistryTokenQuery,
+        returns=RegistryTokenResponse,
+        errors=_REFUSALS,
+    )
+)
 @open_to_anyone
 @by_address
 def issue() -> Response:
@@ -49,6 +67,16 @@ def issue() -> Response:
 
 
 @registry_tokens.post("/auth")
+@described(
+    Description(
+        name="registry.token_for_form",
+        tag=REGISTRY,
+        body=RegistryTokenForm,
+        accepts=(FORM,),
+        returns=RegistryTokenResponse,
+        errors=(*_REFUSALS, 408, 413),
+    )
+)
 @open_to_anyone.but(writes=False)
 @by_address
 def issue_for_form() -> Response:

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 LEFT_OUT = {
     "git.": "Git's own protocol, which carries no JSON",
     "health.metrics": "the text format of Prometheus",
-    "registry_notifications.": "what Docker's registry sends, with a secret of its configuration",
-    "registry_tokens.": "the token protocol of Docker's registry, and the certificates for it",
+    "registry_tokens.certificates": "certificates in PEM",
     "openid.jwks": "an older URL of /oauth/discovery/keys, which release 17.0 removed",
     "openid.picture": "a picture",
 }

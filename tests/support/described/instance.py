@@ -19,7 +19,10 @@ from tests.support.service.live import LiveGatebell
 
 #: No limit, whoever sends what: thousands of requests come from one address and one user.
 UNLIMITED = "100000000/minute"
+REGISTRY_SECRET = "the-secret-of-notifications-of-the-registry"
 SETTINGS = {
+    "REGISTRY_URL": "http://registry.example:5000",
+    "REGISTRY_NOTIFICATION_SECRETS": REGISTRY_SECRET,
     "API_RATE_LIMIT": UNLIMITED,
     "ALERT_RATE_LIMIT": UNLIMITED,
     "CLIENT_REGISTRATION_RATE_LIMIT": UNLIMITED,
@@ -41,6 +44,8 @@ class DescribedInstance:
     #: Their personal access token, and its number.
     token: str = field(repr=False)
     token_id: int
+    #: A token with the scopes of the container registry.
+    registry_token: str = field(repr=False)
     #: An access token of an application.
     oauth_token: str = field(repr=False)
     application: ClientCredentials
@@ -68,6 +73,7 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
         user_id=id_of(gatebell, person),
         token=token.clear,
         token_id=token.id,
+        registry_token=make_token(gatebell, person, scopes="read_registry write_registry").clear,
         oauth_token=_oauth_token(gatebell, person, application),
         application=application,
         registered=_registered(gatebell),

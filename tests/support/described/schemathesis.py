@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.described.instance import SHA, DescribedInstance
+from tests.support.described.instance import REGISTRY_SECRET, SHA, DescribedInstance
 from tests.support.service.live import ROOT, Done
 
 _PROGRAM = Path(sys.executable).parent / "schemathesis"
@@ -86,6 +86,8 @@ def _credentials(made: DescribedInstance) -> dict[str, dict[str, str]]:
         "oauth_token": {"bearer": made.oauth_token},
         "client_credentials": {"username": client.client_id, "password": client.secret},
         "registration_access_token": {"bearer": registered["registration_access_token"]},
+        "token_as_password": {"username": "any", "password": made.registry_token},
+        "notification_secret": {"bearer": REGISTRY_SECRET},
         "integration_key": {"bearer": made.generic.key},
         "integration_key_as_password": {"username": "", "password": made.generic.key},
     }

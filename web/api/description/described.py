@@ -27,6 +27,7 @@ REGISTRATION = "Client registration"
 RECEIVERS = "Receivers"
 METADATA = "Metadata"
 HEALTH = "Health"
+REGISTRY = "Container registry"
 
 #: A security requirement of OpenAPI: names of schemes with scopes; one of several is enough.
 Requirement = Mapping[str, tuple[str, ...]]
@@ -47,6 +48,9 @@ class Caller(Enum):
     #: An initial access token, where the instance asks for one.
     REGISTRAR = _either({"access_token": ()}, {})
     REGISTERED_CLIENT = _either({"registration_access_token": ()})
+    #: A client of the container registry, or one that pulls what is public.
+    REGISTRY_CLIENT = _either({"token_as_password": ()}, {})
+    REGISTRY = _either({"notification_secret": ()})
     SENDER = _either({"integration_key": ()}, {"integration_key_as_password": ()})
 
 

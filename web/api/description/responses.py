@@ -16,6 +16,7 @@ from web.api.schemas.errors import (
     Refusal,
     TokenRefusal,
 )
+from web.api.schemas.registry_protocol import RegistryErrors
 from web.http.endpoints import ErrorFormat
 
 #: Returns the reference to the schema of a response.
@@ -99,7 +100,12 @@ _NAMES = {
     429: "TooManyRequests",
     503: "Unavailable",
 }
-_BEFORE = {ErrorFormat.API: "", ErrorFormat.OAUTH: "OAuth", ErrorFormat.MESSAGE: "Receiver"}
+_BEFORE = {
+    ErrorFormat.API: "",
+    ErrorFormat.OAUTH: "OAuth",
+    ErrorFormat.MESSAGE: "Receiver",
+    ErrorFormat.REGISTRY: "Registry",
+}
 #: The schemas of errors in a format, where statuses differ.
 _API: _Special = {
     400: (ParameterError, Message, TokenRefusal),
@@ -111,7 +117,10 @@ _RECEIVER: _Special = {422: (Refusal,)}
 _EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 #: Every schema of an error.
-ERRORS: _Schemas = (Message, Conflict, ParameterError, TokenRefusal, OAuthError, Refusal)
+ERRORS: _Schemas = (
+    *(Message, Conflict, ParameterError, TokenRefusal),
+    *(OAuthError, Refusal, RegistryErrors),
+)
 
 
 def _header(name: str) -> dict[str, str]:
@@ -182,6 +191,7 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
         ErrorFormat.API: (_API, (Message,)),
         ErrorFormat.OAUTH: ({}, (OAuthError,)),
         ErrorFormat.MESSAGE: (_RECEIVER, (Message,)),
+        ErrorFormat.REGISTRY: ({}, (RegistryErrors,)),
     }
     not_modified = {
         "description": "Unchanged since the answer with this ETag.",

@@ -37,6 +37,8 @@ def security_schemes(base_url: str) -> dict[str, Any]:
         },
         "client_credentials": _basic("The client_id and the client secret of an application."),
         "registration_access_token": _bearer("From the registration of the client (RFC 7592)."),
+        "token_as_password": _basic("An access token as the password, with any user name."),
+        "notification_secret": _bearer("From the configuration of the container registry."),
         "integration_key": _bearer("The key of an integration."),
         "integration_key_as_password": _basic("The same as the password, with an empty user name."),
     }

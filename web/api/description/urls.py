@@ -21,6 +21,8 @@ _TEXTS = {
     "endpoint_identifier": "Identifies the integration: 16 hexadecimal digits.",
     "iid": "The number of the alert in its project.",
     "uid": "The client_id.",
+    "tag_name": "The name of the tag.",
+    "sha": "The hash of the commit, with 40 or 64 digits.",
 }
 _PLACES = {"projects": "project", "groups": "group"}
 #: Numbers of rows begin with it.
@@ -87,9 +89,15 @@ def _parameter(variable: _Variable, place: str) -> dict[str, Any]:
         "required": True,
         "schema": _schema(variable.converter),
     }
-    if text := _TEXTS.get(variable.name):
+    if text := _text(variable.name):
         found["description"] = text.format(place=place)
     return found
+
+
+def _text(name: str) -> str:
+    if name.endswith("_id"):
+        return f"Identifies the {name.removesuffix('_id').replace('_', ' ')}."
+    return _TEXTS.get(name, "")
 
 
 def _schema(converter: BaseConverter) -> dict[str, Any]:
