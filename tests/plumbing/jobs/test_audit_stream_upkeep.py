@@ -1,0 +1,155 @@
+"""Destinations of the audit log over time: notices, a new secret key, pruning, deleted accounts."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select, update
+
+from domain.accounts.users import NewUser, UserView, create_user
+from domain.audit.events import Actor, Event, EventKind, EventSource
+from domain.audit.seals import audit_key
+from domain.audit.streaming.destinations import remove_stream
+from domain.audit.streaming.streamed_events import stream_event
+from domain.keyring import Keyring
+from domain.personal_data.erasure import erase_person
+from domain.upkeep.rekeying import reencrypt
+from models import AuditStream, AuditStreamEntry, Mail
+from tests.support.database.audit_streams import Streams
+from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.signing_in.password_rules import RULES
+from web.jobs.mail import queue_administrators_mail
+from web.jobs.maintenance import prune_database
+from web.settings.reader import Settings
+
+DOWN = "http://127.0.0.1:1/in?key=of-the-collector"
+OLD_KEY, NEW_KEY = "the key of yesterday, which is long", "the key of tomorrow, which is long"
+
+
+@pytest.fixture
+def streams(settings: Settings) -> Iterator[Streams]:
+    made = Streams(replace(settings, secret_key=OLD_KEY))
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def person(streams: Streams, username: str, *, admin: bool = False) -> UserView:
+    new = NewUser(
+        username=username,
+        email=f"{username}@people.example",
+        name=username.capitalize(),
+        password="a-pass-phrase-of-words",
+        is_admin=admin,
+    )
+    with streams.session() as session:
+        return create_user(new, session=session, now=streams.now, rules=RULES)
+
+
+def mails(streams: Streams) -> list[Mail]:
+    with streams.session() as session:
+        return list(session.scalars(select(Mail).order_by(Mail.id)))
+
+
+def test_administrators_are_told_once_of_a_destination_that_fails(streams: Streams) -> None:
+    person(streams, "root", admin=True)
+    person(streams, "alice")
+    streams.create(DOWN)
+    streams.write(2)
+    streams.deliver()
+    written = []
+    for _ in range(6):
+        streams.wait(hours=12)
+        written.append(queue_administrators_mail(streams.settings, clock=lambda: streams.now))
+    assert written == [0, 1, 0, 0, 0, 0]
+    (message,) = mails(streams)
+    assert message.recipient == "root@people.example"
+    assert message.subject == "Audit events cannot be delivered"
+    assert "it refused the connection" in message.text
+    assert "2 events wait" in message.text
+    assert "/admin/audit_streams/" in message.text
+    # The query may hold a secret of the destination.
+    assert "of-the-collector" not in message.text
+
+
+def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
+    person(streams, "root", admin=True)
+    stream, removed = streams.create(DOWN).stream, streams.create(DOWN).stream
+    streams.wait(days=-20)
+    streams.write(2)
+    streams.wait(days=20)
+    streams.write()
+    with streams.session() as session:
+        remove_stream(removed.id, session=session)
+    assert prune_database(streams.settings)["audit_stream_entries"] == 5
+    assert prune_database(streams.settings)["audit_stream_entries"] == 0
+    state = streams.state(stream)
+    assert (state.backlog, state.dropped) == (1, 2)
+    assert queue_administrators_mail(streams.settings, clock=lambda: streams.now) == 1
+    (message,) = mails(streams)
+    assert message.subject == "Audit events were given up"
+    assert "2 so far" in message.text
+
+
+def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
+    streams: Streams, receiver: Receiver
+) -> None:
+    stream = streams.create(receiver.url).stream
+    streams.write()
+    with streams.session() as session:
+        session.execute(update(AuditStreamEntry).values(event_id=999_999))
+    kept = streams.write()
+    streams.deliver()
+    assert [each.subject for each in receiver.received] == kept
+    assert streams.state(stream).dropped == 1
+
+
+def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: Receiver) -> None:
+    made = streams.create(receiver.url)
+    with streams.session() as session:
+        done = reencrypt(Keyring(NEW_KEY, OLD_KEY), session=session)
+        assert (done["audit_stream_secrets"], done["previous_audit_stream_secrets"]) == (1, 0)
+    streams.write()
+    streams.deliver(secret_key=NEW_KEY)
+    assert receiver.received[0].verified_by(made.secret)
+    with streams.session() as session:
+        ciphertext = session.scalars(select(AuditStream.secret_ciphertext)).one()
+    assert made.secret not in ciphertext
+
+
+def test_who_is_deleted_is_not_named_by_events_that_wait(
+    streams: Streams, receiver: Receiver
+) -> None:
+    streams.create(receiver.url)
+    alice = person(streams, "alice")
+    with streams.session() as session:
+        actor = Actor(id=alice.id, name=alice.username)
+        source = EventSource(actor=actor, address="192.0.2.7", user_agent="Lynx/2.9")
+        clone = Event(
+            kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED, user_id=alice.id, subject="alice/shop"
+        )
+        stream_event(clone, source, session=session, now=streams.now)
+    with streams.session() as session:
+        key = audit_key(session=session, keyring=streams.keyring, now=streams.now)
+        erase_person(alice, by=None, heir=None, session=session, audit_key=key)
+    streams.deliver()
+    (sent,) = receiver.of("public_repository_download_operation")
+    for trace in (b"alice", b"Alice", b"192.0.2.7", b"Lynx"):
+        assert trace not in sent.body
+    assert f"deleted user {alice.id}" in sent.body.decode()
+
+
+def test_an_event_is_queued_once_for_each_destination(streams: Streams) -> None:
+    made = [streams.create(DOWN).stream.id for _ in range(3)]
+    streams.write()
+    with streams.session() as session:
+        rows = session.scalars(select(AuditStreamEntry)).all()
+    assert sorted(row.stream_id for row in rows) == made
+    assert len({row.event_id for row in rows}) == 1
+    assert len({row.message_id for row in rows}) == 3
+    assert {row.created_at for row in rows} == {streams.now}
