@@ -202,18 +202,6 @@ def _shown(project: ProjectView) -> ProjectView:
     return project
 
 
-def bearer(*accepted: str) -> Mark:
-    """Require a token with one of these scopes; the view gets it as `bearer`."""
-
-    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*args: Any, **kwargs: Any) -> Any:
-            return view(*args, bearer=admit(accepted), **kwargs)
-
-        return guarded
-
-    return Mark(access=f"a token with {' or '.join(accepted)}", guard=guard)
-
-
 def admit(accepted: tuple[str, ...]) -> Bearer:
     """Return the bearer of the request's token, counted and checked for one of these scopes."""
     _identify()
