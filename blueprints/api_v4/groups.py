@@ -14,6 +14,7 @@ from domain.projects.listing import GroupFilter, details_of_group, list_groups, 
 from domain.projects.references import group_path
 from domain.projects.views import GroupView, Viewer
 from web.access.api_limits import Family
+from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.schemas.groups import Accepted, Group, GroupBody, GroupChangeBody, GroupQuery
 from web.api.schemas.projects import GroupProjectQuery, Project
@@ -33,6 +34,7 @@ def index(viewer: Viewer, query: GroupQuery) -> Found[Group]:
 
 
 @groups.post("")
+@refuses_with(404)
 @operation("groups.create", body=GroupBody, returns=Group, status=201)
 def create(bearer: Bearer, viewer: Viewer, body: GroupBody) -> Group:
     """Create a group, which the caller then owns, or a subgroup."""

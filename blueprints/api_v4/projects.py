@@ -15,6 +15,7 @@ from domain.projects.references import group_path
 from domain.projects.views import ProjectView, Viewer
 from domain.releases.version import Release
 from web.access.api_limits import Family
+from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.repositories import repository_of
 from web.api.schemas.groups import Accepted
@@ -39,6 +40,7 @@ def index(viewer: Viewer, query: ProjectQuery) -> Found[Project]:
 
 
 @projects.post("")
+@refuses_with(404)
 @operation("projects.create", body=ProjectBody, returns=Project, status=201)
 def create(bearer: Bearer, viewer: Viewer, body: ProjectBody) -> Project:
     """Create a project in a group in which the caller is a maintainer."""

@@ -51,9 +51,11 @@ class DescribedInstance:
     application: ClientCredentials
     #: A client that registered itself.
     registered: dict[str, Any] = field(repr=False)
-    #: The full path of the project with everything, and of one that may be changed and deleted.
+    #: The full path of the project with everything.
     project: str
-    spare_project: str
+    #: The numbers of those that are changed, and of those that are deleted.
+    changed: dict[str, int]
+    deleted: dict[str, int]
     generic: Endpoint
     metrics: Endpoint
 
@@ -63,7 +65,7 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
     for _ in range(_COPIES):
         make_user(gatebell, name="somebody")
     person = make_user(gatebell, name="root", admin=True)
-    project, spare = make_project(gatebell, person), make_project(gatebell, person)
+    project = make_project(gatebell, person)
     application = make_application(gatebell, person, scopes="api read_user openid profile email")
     for _ in range(_COPIES):
         make_token(gatebell, person, name="another")
@@ -78,12 +80,25 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
         application=application,
         registered=_registered(gatebell),
         project=project,
-        spare_project=spare,
+        changed=_namespaces(gatebell, make_project(gatebell, person), token.clear),
+        deleted=_namespaces(gatebell, make_project(gatebell, person), token.clear),
         generic=connect(gatebell, project),
         metrics=connect(gatebell, project, kind="prometheus"),
     )
     _fill(gatebell.http(), made)
     return made
+
+
+def _namespaces(gatebell: LiveGatebell, project: str, token: str) -> dict[str, int]:
+    """Return the numbers of a project and of its group."""
+    paths = {"projects": project.replace("/", "%2F"), "groups": project.partition("/")[0]}
+    headers = {"PRIVATE-TOKEN": token}
+    return {
+        kind: gatebell.http()
+        .get(f"{gatebell.url}/api/v4/{kind}/{path}", headers=headers)
+        .json()["id"]
+        for kind, path in paths.items()
+    }
 
 
 def _oauth_token(gatebell: LiveGatebell, person: Person, application: ClientCredentials) -> str:

@@ -13,6 +13,12 @@ from tests.support.service.live import ROOT, Done
 
 _PROGRAM = Path(sys.executable).parent / "schemathesis"
 _TIMEOUT = 7200
+_NUMBERED = (
+    *("environment", "deployment", "integration", "link", "token", "user", "application", "event"),
+    *("delivery", "role", "stream", "repository"),
+)
+#: Operations that change a project or group itself.
+_CHANGING = ("change", "archive", "unarchive")
 #: Another thing has the same URL, with other methods.
 _OF_AMBIGUOUS_URLS = {
     "unsupported_method": {"enabled": False},
@@ -105,7 +111,10 @@ def _things(made: DescribedInstance) -> dict[str, Any]:
         "tag_name": "v1",
         "sha": SHA,
         **{f"{each}_id": 1 for each in ("environment", "deployment", "integration", "link")},
-        **{f"{each}_id": 1 for each in ("token", "user", "application", "event", "delivery")},
+        **{
+            f"{each}_id": 1
+            for each in ("token", "user", "application", "event", "delivery", "role", "stream")
+        },
     }
 
 
@@ -113,11 +122,14 @@ def _exceptions(made: DescribedInstance) -> list[dict[str, Any]]:
     group = made.project.partition("/")[0]
     return [
         {"include-path-regex": r"^/api/v4/groups/", "parameters": {"path.id": group}},
-        {
-            # They change or end the project itself.
-            "include-path-regex": r"^/api/v4/projects/\{id\}(/archive|/unarchive)?$",
-            "parameters": {"path.id": made.spare_project.replace("/", "%2F")},
-        },
+        *(
+            {
+                "include-operation-id": [f"{kind}.{each}" for each in words],
+                "parameters": {"path.id": str(numbers[kind])},
+            }
+            for numbers, words in ((made.changed, _CHANGING), (made.deleted, ("delete",)))
+            for kind in numbers
+        ),
         {
             "include-operation-id": "receivers.metrics",
             "auth": {"basic": {"username": "", "password": made.metrics.key}},
