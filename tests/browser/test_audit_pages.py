@@ -82,8 +82,17 @@ def test_nothing_is_wrong_with_the_pages_of_streams(
     live_sqlite: LiveGatebell, desk: Page, failing: str
 ) -> None:
     base = f"{live_sqlite.url}/admin/audit_streams"
-    addresses = (failing, base, f"{base}/new")
+    addresses = (failing, base, f"{base}/new", f"{live_sqlite.url}/admin")
     assert [problem for address in addresses for problem in problems_at(desk, address)] == []
+
+
+def test_the_overview_leads_to_a_destination_that_fails(
+    live_sqlite: LiveGatebell, desk: Page, failing: str
+) -> None:
+    desk.goto(f"{live_sqlite.url}/admin")
+    expect(desk.get_by_role("heading", name="Action needed")).to_be_visible()
+    desk.get_by_role("link", name="Open audit stream").click()
+    expect(desk).to_have_url(failing)
 
 
 def test_a_destination_is_added_and_its_secret_revealed(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.audit.streaming.destinations import StreamState, list_streams
+from domain.audit.streaming.destinations import StreamState, StreamView, list_streams
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from web.admin.security_warnings import SecurityWarning, security_warnings
@@ -36,6 +36,8 @@ class InstanceState:
     #: The first administrator's user name while the generated password is still in use.
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
+    #: Destinations of the audit log that have taken nothing for a day.
+    failing_streams: tuple[StreamView, ...]
 
 
 def state_of_the_instance() -> InstanceState:
@@ -52,6 +54,11 @@ def state_of_the_instance() -> InstanceState:
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
         risks=tuple(security_warnings(settings)),
+        failing_streams=tuple(
+            each
+            for each in list_streams(session=db.session(), now=now())
+            if each.state is StreamState.FAILING
+        ),
     )
 
 

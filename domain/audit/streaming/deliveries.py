@@ -62,7 +62,8 @@ class Failure:
 def claim_due_streams(*, session: Session, now: datetime) -> Sequence[Claim]:
     """Claim every destination that has something to be sent, and that nobody else works on."""
     has_entries = exists().where(AuditStreamEntry.stream_id == AuditStream.id)
-    due = select(AuditStream.id).where(*_is_due(now), has_entries)
+    # In one order, so that two workers do not wait for each other.
+    due = select(AuditStream.id).where(*_is_due(now), has_entries).order_by(AuditStream.id)
     claims = [_claim(stream_id, session=session, now=now) for stream_id in session.scalars(due)]
     return [each for each in claims if each is not None]
 
