@@ -21,6 +21,7 @@ from models import (
     Deployment,
     DeviceAuthorization,
     IdempotentRequest,
+    Invitation,
     Mail,
     Member,
     Passkey,
@@ -199,6 +200,14 @@ PERSONAL_DATA = (
         model=Member,
         of=_by(Member.user_id),
         exported=("group_id", "project_id", "role", "created_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="invitations",
+        about="Invitations to groups and projects that the person sent",
+        model=Invitation,
+        of=_by(Invitation.invited_by),
+        exported=("group_id", "project_id", "role", "created_at", "expires_at"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
