@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from joserfc import jwt
 from joserfc.jwk import ECKey
 from joserfc.jws import JWSRegistry
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from domain.accounts.roles import Role
 from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, VISIBILITIES
-from models import AttemptCount
+from models import AttemptCount, Project
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -183,6 +183,18 @@ def test_a_blocked_user_and_a_lost_role_get_nothing(gatebell: LiveGatebell) -> N
     assert granted(gatebell, ask(gatebell, scope, token=token)) == {}
     set_state(gatebell, person, "blocked")
     assert ask(gatebell, scope, token=token).status_code == 401
+
+
+def test_an_archived_project_is_read_only_and_a_deleted_one_is_gone(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    scope, token = f"repository:{project}:{ALL}", token_of(gatebell, alice(gatebell), "api")
+    for column, expected in (("archived_at", {project: {"pull"}}), ("deleted_at", {})):
+        with database_of(gatebell) as session:
+            statement = update(Project).where(Project.path == project)
+            session.execute(statement.values({column: now()}))
+        assert granted(gatebell, ask(gatebell, scope, token=token)) == expected
 
 
 def test_several_scopes_are_answered_one_by_one(gatebell: LiveGatebell) -> None:
