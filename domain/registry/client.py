@@ -4,7 +4,6 @@ The registry deletes manifests by digest, with all tags that name them. A tag wh
 share gets an image of its own first, with nothing in it, which is then deleted.
 """
 
-import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import urljoin
 
+import orjson
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
@@ -118,7 +118,7 @@ class RegistryClient:
     def untag(self, repository: str, tag: str) -> None:
         """Remove one tag and keep the image that it names, which others name as well."""
         # Of its own, so that no other tag goes with it.
-        config = json.dumps({"gatebell.removed": random_hex(16)}).encode()
+        config = orjson.dumps({"gatebell.removed": random_hex(16)})
         config_digest = self._upload(repository, config)
         manifest = {
             "schemaVersion": 2,
@@ -126,7 +126,7 @@ class RegistryClient:
             "config": {"mediaType": _OCI_CONFIG, "digest": config_digest, "size": len(config)},
             "layers": [],
         }
-        content = json.dumps(manifest).encode()
+        content = orjson.dumps(manifest)
         headers = {"Content-Type": _OCI_MANIFEST}
         answer = self._send("PUT", repository, f"manifests/{tag}", content, headers=headers)
         _check(answer, _CREATED)
@@ -150,7 +150,8 @@ class RegistryClient:
         target = link.partition("<")[2].partition(">")[0]
         following = urljoin(url, target) if target and "next" in link else None
         # The registry may know another name of its own; the token is for this one.
-        return following if following and following.startswith(self._address.url) else None
+        is_here = following is not None and following.startswith(f"{self._address.url}/")
+        return following if is_here else None
 
     def _upload(self, repository: str, content: bytes) -> str:
         """Store a blob, in one piece, and return its digest."""
@@ -195,12 +196,17 @@ class RegistryClient:
             response = self._pool.request(
                 method, url, body=body, headers=sent, redirect=False, preload_content=False
             )
-            content = response.read(_LARGEST_ANSWER)
+            content = response.read(_LARGEST_ANSWER + 1)
+            if len(content) > _LARGEST_ANSWER:
+                response.close()
             response.release_conn()
         except (HTTPError, OSError) as error:
             reason = refusal_reason(error)
             message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
             raise RegistryUnavailableError(message) from error
+        if len(content) > _LARGEST_ANSWER:
+            message = "The container registry answered with too much."
+            raise RegistryRefusedError(message)
         return _Answer(response.status, response.headers, content)
 
 
@@ -222,7 +228,7 @@ def _check(answer: _Answer, expected: int) -> None:
 
 def _tags_in(answer: _Answer) -> list[str]:
     try:
-        found = json.loads(answer.content)
+        found = orjson.loads(answer.content)
     except ValueError as error:
         message = "The container registry answered with something that is not JSON."
         raise RegistryRefusedError(message) from error
