@@ -7,15 +7,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.errors import InvalidError, NotFoundError
-from domain.projects.members import (
-    add_member,
-    change_role,
-    changed,
-    joined,
-    left,
-    list_members,
-    remove_member,
-)
+from domain.projects.changes import changed, joined, left
+from domain.projects.members import add_member, change_role, list_members, remove_member
 from domain.projects.views import GroupView, ProjectView
 from forms.member import MemberForm, RoleForm
 from web.access.marks import get_current_user, viewer

@@ -5,7 +5,6 @@ owners are read under the lock, so that they cannot change before the commit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -14,11 +13,11 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.abilities import known_abilities
 from domain.accounts.roles import Role
-from domain.accounts.users import ACTIVE, BOT, UserView, get_user, view_of
-from domain.audit.events import Event, EventKind
+from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
+from domain.projects.changes import RoleChange
 from domain.projects.grants import is_in_force
 from domain.projects.member_roles import (
     MemberRoleView,
@@ -52,7 +51,13 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
 
 
 def add_member(
-    namespace: Namespace, login: str, role: Role, *, by: Viewer, session: Session, now: datetime
+    namespace: Namespace,
+    login: str,
+    role: Role,
+    *,
+    by: Viewer,
+    session: Session,
+    now: datetime,
 ) -> UserView:
     """Add a user without a direct role as a member.
 
@@ -66,18 +71,75 @@ def add_member(
         message = "A bot belongs to its access token: make a token here instead."
         raise InvalidError(message, field="user")
     _check_gift(role, giver)
+    store_member(namespace, user, role, expires_at=None, session=session, now=now)
+    return user
+
+
+def store_member(
+    namespace: Namespace,
+    user: UserView,
+    role: Role,
+    *,
+    expires_at: date | None,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Store a membership in place of one that has ended; raise ConflictError for a live one."""
+    session.execute(
+        delete(Member)
+        .where(Member.user_id == user.id, _is_here(namespace), Member.expires_at <= now.date())
+        .execution_options(synchronize_session=False)
+    )
     insert = insert_into(Member, session=session).values(
         user_id=user.id,
         group_id=namespace.group_id,
         project_id=namespace.project_id,
         role=int(role),
         created_at=now,
+        expires_at=expires_at,
     )
     added = session.execute(insert.on_conflict_do_nothing().returning(Member.id)).first()
     if added is None:
         message = f"{user.username} is a member already: change the role in the list."
         raise ConflictError(message, field="user")
-    return user
+
+
+def check_day(expires_at: date | None, today: date) -> None:
+    """Raise InvalidError for a day on which a role would have ended already."""
+    if expires_at is not None and expires_at <= today:
+        message = "expires_at must be a day after today."
+        raise InvalidError(message, field="expires_at")
+
+
+def change_end(
+    namespace: Namespace,
+    member_id: int,
+    expires_at: date | None,
+    *,
+    by: Viewer,
+    session: Session,
+    today: date,
+) -> UserView:
+    """Change the day on which a role ends; None lets it last.
+
+    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    """
+    giver = _lock_members(namespace, by, session=session)
+    member, user = _get_member(namespace, member_id, giver, session=session)
+    check_day(expires_at, today)
+    if expires_at is not None:
+        _keep_an_owner(namespace, member, session=session)
+    member.expires_at = expires_at
+    return view_of(user)
+
+
+def login_of(user_id: int, *, session: Session) -> str:
+    """Return the user name of an account, or raise NotFoundError."""
+    username = session.scalar(select(User.username).where(User.id == user_id, User.kind != ERASED))
+    if username is None:
+        message = "User not found."
+        raise NotFoundError(message)
+    return username
 
 
 def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
@@ -88,15 +150,6 @@ def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
         message = f"{user.username} has no role of their own in {namespace.path}."
         raise NotFoundError(message)
     return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleChange:
-    """A changed role of a member."""
-
-    user: UserView
-    before: Role
-    after: Role
 
 
 def change_role(
@@ -253,48 +306,6 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     paths = session.scalars(mine).all()
     others = Member.user_id != user_id
     return tuple(path for path in paths if not _has_owner(path, others, session=session))
-
-
-def joined(namespace: Namespace, user: UserView, role: Role) -> Event:
-    """Return the audit event for a new member."""
-    details = {"username": user.username, "role": role.label}
-    return Event(
-        kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=namespace.path, details=details
-    )
-
-
-def changed(namespace: Namespace, change: RoleChange) -> Event:
-    """Return the audit event for a changed role."""
-    return Event(
-        kind=EventKind.MEMBER_CHANGED,
-        user_id=change.user.id,
-        subject=namespace.path,
-        details={
-            "username": change.user.username,
-            "role": change.after.label,
-            "before": change.before.label,
-        },
-    )
-
-
-def given(namespace: Namespace, user: UserView, custom: MemberRoleView | None) -> Event:
-    """Return the audit event for a custom role that was given or taken away."""
-    return Event(
-        kind=EventKind.MEMBER_CHANGED,
-        user_id=user.id,
-        subject=namespace.path,
-        details={"username": user.username, "member_role": custom.name if custom else "none"},
-    )
-
-
-def left(namespace: Namespace, user: UserView) -> Event:
-    """Return the audit event for a removed member."""
-    return Event(
-        kind=EventKind.MEMBER_REMOVED,
-        user_id=user.id,
-        subject=namespace.path,
-        details={"username": user.username},
-    )
 
 
 def list_members(

@@ -9,18 +9,15 @@ from domain.accounts.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES
+from domain.projects.changes import changed, given, joined, left
 from domain.projects.member_roles import get_member_role
 from domain.projects.members import (
     OPERATOR,
     add_member,
     change_role,
-    changed,
     find_member,
     get_namespace,
     give_member_role,
-    given,
-    joined,
-    left,
     remove_member,
 )
 from web.commands.transaction import one_transaction

@@ -16,6 +16,7 @@ from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
 from domain.audit.verification import head_of
 from domain.clock import system_clock
 from domain.keyring import Keyring
+from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune
 from models import InstanceSetting
@@ -46,6 +47,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
             fold_accounts(session=session, between=session.commit)
             now, between = system_clock(), session.commit
             removed = prune(retention, session=session, now=now, between=between)
+            removed["members"] = remove_ended(session=session, now=now, between=between)
             removed |= _prune_audit_log(current, session)
             session.commit()
             return removed

@@ -31,6 +31,8 @@ LEVELS = tuple(
 PROJECT = ("name", "path", "visibility", "description", *LEVELS)
 GROUPS_AT = "/api/v4/groups"
 GROUP_AT = "/api/v4/{namespace}"
+MEMBERS_AT = f"{GROUP_AT}/members"
+MEMBER = ("user_id", "username", "access_level", "expires_at")
 PROJECTS_AT = "/api/v4/projects"
 
 GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -42,6 +44,13 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.groups.subgroups", "GET", f"{GROUP_AT}/subgroups", GROUPS),
     ("api_v4.groups.descendant_groups", "GET", f"{GROUP_AT}/descendant_groups", GROUPS),
     ("api_v4.groups.projects", "GET", f"{GROUP_AT}/projects", (*PROJECTS, "include_subgroups")),
+    ("api_v4.members.index", "GET", MEMBERS_AT, (*PAGES, "query", "user_ids[]")),
+    ("api_v4.members.index_all", "GET", f"{MEMBERS_AT}/all", (*PAGES, "query", "user_ids[]")),
+    ("api_v4.members.show", "GET", f"{MEMBERS_AT}/{{id}}", TOKEN),
+    ("api_v4.members.show_of_all", "GET", f"{MEMBERS_AT}/all/{{id}}", TOKEN),
+    ("api_v4.members.create", "POST", MEMBERS_AT, MEMBER),
+    ("api_v4.members.change", "PUT", f"{MEMBERS_AT}/{{id}}", MEMBER),
+    ("api_v4.members.delete", "DELETE", f"{MEMBERS_AT}/{{id}}", TOKEN),
     ("api_v4.projects.index", "GET", PROJECTS_AT, PROJECTS),
     ("api_v4.projects.create", "POST", PROJECTS_AT, (*PROJECT, "namespace_id")),
     ("api_v4.projects.show", "GET", f"{PROJECTS_AT}/{{id}}", TOKEN),

@@ -1,0 +1,98 @@
+"""Members of projects and groups."""
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from domain.accounts.profiles import profile_path
+from domain.accounts.roles import Role
+from domain.projects.views import MemberView
+from web.api.schemas.base import (
+    Body,
+    GivenDay,
+    Id,
+    OffsetQuery,
+    Resource,
+    Search,
+    Time,
+    Words,
+    split,
+)
+
+#: So many users can be added by one request.
+_MOST_USERS = 100
+
+
+def _numbers(value: Any) -> Any:
+    return (value,) if isinstance(value, int) else split(value)
+
+
+Ids = Annotated[tuple[Id, ...], BeforeValidator(_numbers), Field(max_length=_MOST_USERS)]
+
+
+class MemberQuery(OffsetQuery):
+    """Which members a list has."""
+
+    #: Of names and user names.
+    query: Search = ""
+    user_ids: Ids = ()
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class MemberBody(Body):
+    """New members: by id or by user name, one or several."""
+
+    user_id: Ids = ()
+    username: Annotated[Words, Field(max_length=_MOST_USERS)] = ()
+    access_level: Role
+    #: The first day on which the role is not given any more.
+    expires_at: GivenDay | None = None
+
+
+class MemberChangeBody(Body):
+    """New values of a membership."""
+
+    access_level: Role | None = None
+    #: The first day on which the role is not given any more; null lets it last.
+    expires_at: GivenDay | None = None
+
+
+class Member(Resource):
+    """A member of a project or a group."""
+
+    #: That of the user.
+    id: int
+    username: str
+    name: str
+    state: str
+    avatar_url: None = None
+    web_url: str
+    access_level: int
+    created_at: Time
+    expires_at: date | None
+    membership_state: Literal["active"] = "active"
+
+    @classmethod
+    def direct(cls, view: MemberView, base_url: str) -> "Member":
+        """Present a membership with the role that was given here."""
+        return cls._of(view, base_url, view.own_role or view.role, view.own_expires_at)
+
+    @classmethod
+    def effective(cls, view: MemberView, base_url: str) -> "Member":
+        """Present a membership with the highest role, which may be inherited."""
+        return cls._of(view, base_url, view.role, view.expires_at)
+
+    @classmethod
+    def _of(cls, view: MemberView, base_url: str, role: Role, expires_at: date | None) -> "Member":
+        return cls(
+            id=view.user_id,
+            username=view.username,
+            name=view.name,
+            state=view.state,
+            web_url=f"{base_url}{profile_path(view.username)}",
+            access_level=int(role),
+            created_at=view.created_at,
+            expires_at=expires_at,
+        )
