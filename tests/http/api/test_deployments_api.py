@@ -96,6 +96,12 @@ def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
 
 
 @pytest.mark.one_database("sqlite")
+def test_an_order_that_is_none_is_told_those_that_are(project: ApiCaller) -> None:
+    error = project.refused("GET", "/deployments?order_by=name")
+    assert error == "order_by must be one of id, iid, created_at, updated_at, finished_at, ref."
+
+
+@pytest.mark.one_database("sqlite")
 def test_all_that_is_wrong_with_a_report_is_said_at_once(project: ApiCaller) -> None:
     answer = project(
         "POST", "/deployments", json={"environment": "", "sha": "HEAD", "ref": "x" * 256}

@@ -19,8 +19,8 @@ from web.api.schemas.base import Body, KeysetQuery, Numbers, Query, Resource, Te
 _LONGEST_NAME = 255
 
 #: A text of a filter. What no database can store matches nothing, as on the page.
-_Name = Annotated[str, AfterValidator(storable), Field(max_length=_LONGEST_NAME)]
-_Search = Annotated[str, AfterValidator(storable), Field(max_length=LONGEST_SEARCH)]
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
+_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
 _RowId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 
 

@@ -5,6 +5,7 @@ what a request may set (`Body`) and what is returned (`Resource`). They check re
 responses and describe both at /api/openapi.json.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from functools import cache
@@ -20,6 +21,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     RootModel,
+    StringConstraints,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -39,14 +41,10 @@ _LARGEST_PAGE = 100
 _USUAL_PAGE = 20
 #: So much of an unknown name is repeated in an error.
 _LONGEST_ECHO = 50
+_WITHOUT_NUL = r"^[^\x00]*$"
+#: A pattern that is a choice of words, as `PagedQuery` has for orders.
+_WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
 _URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
-
-
-def _without_nul(text: str) -> str:
-    if "\x00" in text:
-        message = "must not contain a NUL character"
-        raise ValueError(message)
-    return text
 
 
 def _not_empty(value: Any) -> Any:
@@ -86,7 +84,7 @@ def one_of(*words: str) -> WithJsonSchema:
 
 
 #: A text that both databases can store.
-Text = Annotated[str, AfterValidator(_without_nul)]
+Text = Annotated[str, StringConstraints(pattern=_WITHOUT_NUL)]
 #: A URL with http or https, or an empty text, which means none.
 WebUrl = Annotated[Text, AfterValidator(_web_url)]
 #: A text to search for.
@@ -335,12 +333,22 @@ def _reason(error: ErrorDetails) -> str:
         return str(details["error"])
     if found in {"literal_error", "enum"}:
         return f"must be one of {_choices(details['expected'])}"
+    if found == "string_pattern_mismatch":
+        return _pattern_reason(details["pattern"])
     if found in _BOUNDS:
         return _BOUNDS[found].format(*details.values())
     return next(
         (text for beginning, text in _REASONS if found.startswith(beginning)),
         f"is not valid: {error['msg']}",
     )
+
+
+def _pattern_reason(pattern: str) -> str:
+    if pattern == _WITHOUT_NUL:
+        return "must not contain a NUL character"
+    if words := _WORDS.fullmatch(pattern):
+        return f"must be one of {words[1].replace('|', ', ')}"
+    return f"must match {pattern}"
 
 
 def _choices(expected: str) -> str:
@@ -354,7 +362,6 @@ _BOUNDS = {
     "less_than_equal": "must be at most {}",
     "string_too_long": "can have at most {} characters",
     "string_too_short": "must have at least {} characters",
-    "string_pattern_mismatch": "must match {}",
 }
 #: By how the library's names of errors begin.
 _REASONS = (
