@@ -47,19 +47,20 @@ class TouchedAlert:
 
 def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
     """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
+    # Sorted here: for rows that have to be sorted, Postgres reads a table without statistics whole.
     rows = session.execute(
         select(Occurrence, Alert.iid, Alert.title)
         .join(Alert, Alert.id == Occurrence.alert_id)
         .where(Occurrence.delivery_id == delivery_id)
-        .order_by(Occurrence.item_index, Alert.id)
         .limit(MOST_TOUCHED)
     )
-    return tuple(
+    found = (
         TouchedAlert(
             iid=row.iid, title=row.title, action=_action(row[0]), item=row[0].item_index + 1
         )
         for row in rows
     )
+    return tuple(sorted(found, key=lambda each: each.item))
 
 
 def _action(occurrence: Occurrence) -> Action:

@@ -6,7 +6,14 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.errors import NotFoundError
-from domain.projects.members import OPERATOR, add_member, change_role, find_member, get_namespace
+from domain.projects.members import (
+    OPERATOR,
+    add_member,
+    change_role,
+    find_member,
+    get_namespace,
+    remove_member,
+)
 from tests.support.accounts.people import Person, database_of, make_user, now, signed_in
 from tests.support.service.live import LiveGatebell
 
@@ -27,6 +34,14 @@ def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role
             add_member(found, person.username, role, by=OPERATOR, session=session, now=now())
         else:
             change_role(found, number, role, by=OPERATOR, session=session)
+
+
+def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
+    """Remove somebody from the members of a group or a project."""
+    with database_of(gatebell) as session:
+        found = get_namespace(namespace, session=session)
+        number = find_member(found, person.username, session=session)
+        remove_member(found, number, by=OPERATOR, session=session)
 
 
 def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
