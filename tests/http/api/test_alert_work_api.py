@@ -216,6 +216,7 @@ def test_all_alerts_that_a_filter_matches_get_a_status_part_by_part(
     wanted = {"status": "ignored", "filter": {"severity": "low"}}
 
     first = worker.put("/status", **wanted).json()
+    assert first["next_cursor"]
     second = worker.put("/status", **wanted, cursor=first["next_cursor"]).json()
 
     assert (len(first["changed"]), len(second["changed"])) == (200, 3)
