@@ -47,15 +47,13 @@ def body(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 @alert_deliveries.post(f"{_ONE_DELIVERY}/resend")
-@operation("alert_deliveries.resend", returns=DeliveryDetail, status=201).but(writes=False)
+@operation("alert_deliveries.resend", returns=DeliveryDetail, status=201)
 def resend(
     project: ProjectView, integration_id: int, delivery_id: int, actor: Actor
 ) -> DeliveryDetail:
     """Store the body of a delivery as a new one, which is read with the present mapping."""
     integration = integration_of(project, integration_id)
     resent = send_again(integration, delivery_id, sender=actor.name)
-    # Another connection committed it, which SQLite shows to a new transaction alone.
-    db.session().rollback()
     return _shown(project, integration_id, resent.delivery_id)
 
 

@@ -90,7 +90,7 @@ def delete(project: ProjectView, integration_id: int) -> None:
 
 
 @alert_integrations.post(f"{ONE}/test")
-@operation("alert_integrations.test", body=TestAlertBody, returns=TestAlertResult).but(writes=False)
+@operation("alert_integrations.test", body=TestAlertBody, returns=TestAlertResult)
 def test(
     project: ProjectView, integration_id: int, body: TestAlertBody, actor: Actor
 ) -> TestAlertResult:

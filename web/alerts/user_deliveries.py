@@ -1,7 +1,6 @@
 """Deliveries that users send instead of a monitoring system: test alerts, and stored bodies again.
 
-Pages and the API share these steps. They store through the kept connections, so that views which
-call them write nothing themselves.
+Pages and the API share these steps. They store through the kept connections.
 """
 
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceive
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
+from domain.database.locks import release_locks
 from domain.errors import DomainError, NotFoundError
 from web.extensions import db
 from web.http.errors import status_of
@@ -45,6 +45,7 @@ def send_test(integration: IntegrationView, body: bytes, *, sender: str) -> Test
     if not integration.active:
         raise DisabledReceiverError(_IS_OFF)
     delivery = _test_delivery(integration, body, sender=sender)
+    _end_transaction()
     return test_alerts.send_test_alert(
         delivery, connection=services().connections, reading=reading()
     )
@@ -65,6 +66,7 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
         raise DisabledReceiverError(_IS_OFF)
     body = get_body(integration.id, delivery_id, session=db.session())
     delivery, connection = _delivery(integration, body, sender=sender), services().connections
+    _end_transaction()
     try:
         result = test_alerts.send_again(
             delivery, earlier_id=delivery_id, connection=connection, reading=reading()
@@ -73,6 +75,14 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
         refused = store_refusal(delivery, status_of(error), error, connection=connection)
         return Resent(delivery_id=refused, is_accepted=False)
     return Resent(delivery_id=result.delivery_id, is_accepted=True)
+
+
+def _end_transaction() -> None:
+    """End the session's transaction, which on SQLite would lock out the connection that stores.
+
+    One that only reads would not see what is stored, nor could it write after that.
+    """
+    release_locks(db.session())
 
 
 def _test_delivery(integration: IntegrationView, body: bytes, *, sender: str) -> InboundDelivery:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.accounts.people import alice
+from tests.support.accounts.people import alice, unique
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
 from tests.support.database.stored import alerts_of, deliveries_of
@@ -119,3 +119,21 @@ def test_a_delivery_without_a_body_cannot_be_sent_again(gatebell: LiveGatebell) 
         assert answer.status_code == 404
         assert "was not stored" in answer.json()["message"]
     assert worker.send("GET", "/0").status_code == 404
+
+
+@pytest.mark.both_databases
+def test_what_is_sent_with_one_idempotency_key_arrives_once(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="a", fingerprint="x")
+    at = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    first = at.get(f"/{endpoint.id}/deliveries")[0]["id"]
+    for path in ("test", f"deliveries/{first}/resend"):
+        before = len(deliveries_of(gatebell, endpoint.project))
+        headers = {"Idempotency-Key": unique("key")}
+        answers = [
+            at.send("POST", f"/{endpoint.id}/{path}", headers=headers, timeout=20) for _ in range(2)
+        ]
+        assert [each.status_code for each in answers] in ([200, 200], [201, 201])
+        assert answers[0].json() == answers[1].json()
+        assert answers[1].headers["Idempotency-Replayed"] == "true"
+        assert len(deliveries_of(gatebell, endpoint.project)) == before + 1
