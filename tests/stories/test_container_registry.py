@@ -12,6 +12,7 @@ from sqlalchemy import update
 
 from domain.accounts.roles import Role
 from models import RegistryKey
+from tests.support.accounts.administration import last_event
 from tests.support.accounts.people import alice, database_of, make_application, make_project, now
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import (
@@ -119,7 +120,12 @@ def work(service: LiveGatebell) -> int:
 
 @pytest.mark.spec("G3", "K4")
 def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
-    registry: Registry, project: str, push_token: str, image: Image, repository: Listed
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
 ) -> None:
     pushed = registry.push(image, f"{project}:v1", push_token)
     assert pushed.is_done, pushed.said
@@ -135,6 +141,8 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
 
     assert not registry.inspect(f"{project}:v1", push_token).is_done
     assert tags_of(listed) == []
+    event = last_event(service, f"{project}:v1")
+    assert (event.kind, event.details) == ("registry_tags.removed", {"digest": image.digest})
     with pytest.raises(GitlabGetError) as gone:
         listed.tags.get("v1")
     assert gone.value.response_code == 404

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from domain.accounts.roles import Role
 from models import RegistryRemoval
+from tests.support.accounts.administration import last_event
 from tests.support.accounts.people import (
     alice,
     database_of,
@@ -166,6 +167,8 @@ def test_removals_in_the_background_wait_for_the_worker(
         assert gone.status_code == 202
     shown = repository.script.send("GET", f"/registry/repositories/{repository.id}").json()
     assert shown["status"] == "delete_scheduled"
+    event = last_event(gatebell, repository.project)
+    assert event.kind == "registry_repository.removed"
     with database_of(gatebell) as session:
         rows = session.scalars(
             select(RegistryRemoval)
