@@ -80,7 +80,7 @@ def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
         AuditStream.claimed_until.is_(None),
         AuditStream.claimed_until < now,
         # Made by a host whose clock was wrong.
-        AuditStream.claimed_until > now + 2 * CLAIM_LIFETIME,
+        AuditStream.claimed_until > now + 10 * CLAIM_LIFETIME,
     )
     may_try = or_(AuditStream.next_try_at.is_(None), AuditStream.next_try_at <= now)
     return AuditStream.paused_at.is_(None), is_free, may_try
