@@ -1,4 +1,4 @@
-"""Keys reset and integrations turned on at the same moment by several maintainers."""
+"""Keys, integrations and alerts changed at the same moment by several maintainers or scripts."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from threading import Barrier
+from typing import TypeVar
 
 import pytest
 
@@ -15,18 +16,20 @@ from domain.errors import ConflictError, InvalidError
 from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from models import Integration
-from tests.support.accounts.people import database_of, now, settings_of
+from tests.support.accounts.people import alice, database_of, make_project, now, settings_of
+from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
 from tests.support.database.stored import integrations_of
 from tests.support.service.live import LiveGatebell
 
 CROWD = 8
+Returned = TypeVar("Returned")
 
 
-def at_once(works: Sequence[Callable[[], str]]) -> list[str]:
+def at_once(works: Sequence[Callable[[], Returned]]) -> list[Returned]:
     start = Barrier(len(works))
 
-    def run(work: Callable[[], str]) -> str:
+    def run(work: Callable[[], Returned]) -> Returned:
         start.wait(30)
         return work()
 
@@ -84,3 +87,44 @@ def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGateb
         assert sorted(told) == ["", "on"]
         active = [row.active for row in integrations_of(gatebell, endpoint.project)]
         assert sorted(active) == [False, True]
+
+
+@pytest.mark.spec("H3", "H9")
+def test_of_many_scripts_that_create_the_first_integration_one_names_it(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    script = script_of(gatebell, project, "alert_management_integrations")
+    answers = at_once([partial(script.post, type="http")] * CROWD)
+    assert sorted(each.status_code for each in answers) == [201, *[400] * (CROWD - 1)]
+    assert len(integrations_of(gatebell, project)) == 1
+
+
+@pytest.mark.spec("H5")
+def test_of_many_scripts_that_replace_one_key_one_gets_a_new_one(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    at = f"alert_management_integrations/{endpoint.id}/keys"
+    script = script_of(gatebell, endpoint.project, at)
+    (key,) = script.get()
+    answers = at_once([partial(script.post, key_id=key["id"])] * CROWD)
+    assert sorted(each.status_code for each in answers) == [201, *[409] * (CROWD - 1)]
+    (winner,) = (each.json() for each in answers if each.status_code == 201)
+    assert [each["id"] for each in winner["keys"]] == [each["id"] for each in script.get()]
+    assert replace(endpoint, key=winner["key"]).send().status_code == 200
+
+
+def test_of_many_scripts_that_change_one_alert_each_counts(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted()
+    script = script_of(gatebell, endpoint.project, "alert_management_alerts")
+    changes = [
+        partial(script.put, "/1", status="acknowledged"),
+        partial(script.put, "/1", assignee=alice(gatebell).username),
+        partial(script.put, "/status", status="acknowledged", filter={}),
+        partial(script.post, "/1/notes", body="a note"),
+    ]
+    codes = {each.status_code for each in at_once(changes * (CROWD // len(changes)))}
+    assert codes == {200, 201}
+    kinds = [each["kind"] for each in script.get("/1/activity", params={"per_page": 100})]
+    assert kinds.count("status") == kinds.count("assignee") == 1
+    assert kinds.count("note") == CROWD // len(changes)
