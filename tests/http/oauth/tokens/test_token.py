@@ -317,3 +317,9 @@ def test_the_sign_in_of_a_browser_means_nothing_here(
     browser = signed_in(gatebell, alice(gatebell))
     form = {"grant_type": "authorization_code", "client_id": client.client_id, "code": "x"}
     assert_refused(browser.post(f"{gatebell.url}/oauth/token", form), "invalid_client", 401)
+
+
+def test_options_name_only_the_methods_that_the_endpoint_has(gatebell: LiveGatebell) -> None:
+    answer = machine(gatebell).options(f"{gatebell.url}/oauth/token")
+    # A page of a group would take GET, but none can have this name.
+    assert set(answer.headers["Allow"].split(", ")) == {"OPTIONS", "POST"}
