@@ -24,7 +24,7 @@ _COMMAND_SECONDS = 15.0
 #: Seconds until a missing Git is looked for again; a good one is trusted for as long.
 _CHECK_SECONDS = 30.0
 #: Lets tokens and alerts go first.
-_NICENESS = 10
+_NICENESS = 5
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 CONFIGURATION: tuple[tuple[str, str], ...] = (

@@ -93,6 +93,20 @@ def test_each_kind_of_token_pushes_fetches_and_clones(
     assert git.head(copy) == second
 
 
+@pytest.mark.spec("G2")
+@pytest.mark.one_database("sqlite")
+def test_a_credential_helper_gives_the_token_of_an_application(
+    gatebell: LiveGatebell, owner: Person, project: str, tmp_path: Path
+) -> None:
+    """As git-credential-oauth does, which answers Git with the user name `oauth2`."""
+    token = of_application(gatebell, owner, project)
+    helper = f"!f() {{ echo username=oauth2; echo password={token}; }}; f"
+    options = ("-c", f"credential.helper={helper}")
+    git = GitClient(gatebell=gatebell, home=tmp_path, options=options)
+    assert git.push(git.new_work(FILES), project).status == 0
+    assert (git.clone(project) / "README.md").exists()
+
+
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("version", ["0", "1", "2"])
 def test_every_version_of_the_protocol_clones_shallow_and_in_part(

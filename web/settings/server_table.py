@@ -102,7 +102,7 @@ class ServerSettings:
     )
     git_idle_timeout_seconds: int = fixed(
         60,
-        kinds.whole_number(5, 3_600, "seconds"),
+        kinds.whole_number(15, 3_600, "seconds"),
         "Time without progress after which a Git transfer is ended.",
     )
     git_transfer_timeout_seconds: int = fixed(
@@ -115,7 +115,7 @@ class ServerSettings:
     )
     free_space_for_pushes_bytes: int = live(
         256 * _MIB,
-        kinds.whole_number(0, 1_048_576 * _MIB, "bytes"),
+        kinds.whole_number(0, 2**50, "bytes"),
         "Free disk space below which pushes are refused.",
     )
 

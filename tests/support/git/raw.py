@@ -1,0 +1,48 @@
+"""Requests of Git written byte by byte, by clients that do not behave."""
+
+import socket
+import struct
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.kept_connection import asked
+
+#: Smaller than any pack of the tests.
+_BUFFER = 4096
+
+
+def head(service: str, project: str, token: str, *lines: str) -> bytes:
+    """Return the head of a request for a service."""
+    basic = b64encode(f"x:{token}".encode()).decode()
+    given = (f"Authorization: Basic {basic}", f"Content-Type: application/x-{service}-request")
+    return asked(f"/{project}.git/{service}", *given, *lines, method="POST")
+
+
+def wants(commit: str) -> bytes:
+    """Return a body of version 0 that asks for everything below a commit."""
+    line = f"want {commit} side-band-64k ofs-delta\n".encode()
+    return b"%04x" % (len(line) + 4) + line + b"0000" + b"0009done\n"
+
+
+def clone_request(project: str, token: str, commit: str) -> bytes:
+    """Return a whole request for everything."""
+    body = wants(commit)
+    return head("git-upload-pack", project, token, f"Content-Length: {len(body)}") + body
+
+
+@contextmanager
+def not_reading(live: LiveGatebell, request: bytes) -> Iterator[socket.socket]:
+    """Send a request, and read nothing of the response."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        client.connect(("127.0.0.1", live.port))
+        client.sendall(request)
+        yield client
+
+
+def vanish(client: socket.socket) -> None:
+    """Reset a connection, as a machine does that was switched off and on again."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
