@@ -10,7 +10,7 @@ from domain.database.paging import LARGEST_ID, Slice, read_cursor
 from domain.projects.views import ProjectView
 from web.alerts.files import payload_file
 from web.alerts.integration_context import integration_of
-from web.alerts.urls import alert_url
+from web.alerts.urls import AlertUrls
 from web.alerts.user_deliveries import send_again
 from web.api.description.described import answers_with
 from web.api.operations import Found, operation
@@ -61,5 +61,6 @@ def _shown(project: ProjectView, integration_id: int, delivery_id: int) -> Deliv
     integration = integration_of(project, integration_id)
     delivery = log.get_delivery(integration.id, delivery_id, session=db.session())
     touched = touched_alerts(delivery.id, session=db.session())
-    alerts = [DeliveredAlert.of(each, alert_url(project.path, each.iid)) for each in touched]
+    urls = AlertUrls()
+    alerts = [DeliveredAlert.of(each, urls.of(project.path, each.iid)) for each in touched]
     return DeliveryDetail.of_detail(delivery, alerts)

@@ -11,13 +11,13 @@ from domain.alerts.handling.status import (
     change_statuses,
 )
 from domain.alerts.listing.filters import NOBODY
-from domain.alerts.listing.queries import LARGEST_IID, AlertRow, list_alerts
+from domain.alerts.listing.queries import LARGEST_IID, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, read_cursor
 from domain.audit.events import Actor
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from web.alerts.files import alert_file, payload_file
-from web.alerts.urls import alert_url
+from web.alerts.urls import AlertUrls
 from web.api.description.described import answers_with
 from web.api.operations import Found, operation
 from web.api.schemas.alerts import (
@@ -44,7 +44,8 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
     """List alerts, with the filters and orders of the page."""
     page = list_alerts(query.of_project(project.id), query.part, session=db.session())
-    return Found.of_page(page, _listed)
+    urls = AlertUrls()
+    return Found.of_page(page, lambda row: Alert.of(row, urls.of(project.path, row.iid)))
 
 
 @alerts.get("/export.<any(json, csv):kind>")
@@ -113,10 +114,6 @@ def _assignee(body: AlertBody) -> str | None:
     return body.assignee or NOBODY if "assignee" in body.model_fields_set else None
 
 
-def _listed(row: AlertRow) -> Alert:
-    return Alert.of(row, alert_url(row.project_path, row.iid))
-
-
 def _shown(project: ProjectView, iid: int) -> AlertDetail:
     found = get_alert(project.id, iid, session=db.session(), reading=reading())
-    return AlertDetail.of_detail(found, alert_url(found.project_path, iid))
+    return AlertDetail.of_detail(found, AlertUrls().of(project.path, iid))

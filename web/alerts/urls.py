@@ -1,10 +1,23 @@
 """URLs of alerts."""
 
+from functools import cache
+
 from flask import url_for
 
 from web.http.public_urls import public_url
 
 
-def alert_url(project_path: str, iid: int) -> str:
-    """Return the absolute URL of the page of an alert."""
-    return public_url(url_for("alerts.show", project_path=project_path, iid=iid))
+class AlertUrls:
+    """The absolute URLs of the pages of alerts in one response; each project is routed once."""
+
+    def __init__(self) -> None:
+        """Start without projects."""
+        self._list_url = cache(_list_url)
+
+    def of(self, project_path: str, iid: int) -> str:
+        """Return the URL of the page of an alert."""
+        return f"{self._list_url(project_path)}/{iid}"
+
+
+def _list_url(project_path: str) -> str:
+    return public_url(url_for("alerts.index", project_path=project_path))
