@@ -52,12 +52,13 @@ def titles(api: Api, path: str, **query: Any) -> list[str]:
 
 @pytest.mark.both_databases
 def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> None:
-    shop = make_project(gatebell, alice(gatebell))
+    owner = make_user(gatebell, name="owner")
+    shop = make_project(gatebell, owner)
     group = shop.partition("/")[0]
     add_subgroup(gatebell, f"{group}/inner")
     deep, other = (
         add_project(gatebell, f"{group}/inner/deep"),
-        make_project(gatebell, alice(gatebell)),
+        make_project(gatebell, owner),
     )
     ends = [connect(gatebell, path) for path in (shop, deep, other)]
     for number, endpoint in enumerate((*ends, *ends), start=1):
@@ -66,7 +67,7 @@ def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> N
             severity="high" if number == 2 else "low",
             start_time=f"2026-11-22T0{number}:00:00Z",
         )
-    api = api_of(gatebell, alice(gatebell))
+    api = api_of(gatebell, owner)
     at = f"/groups/{group}{ALERTS}"
 
     assert titles(api, at) == ["a5", "a4", "a2", "a1"]
@@ -79,7 +80,7 @@ def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> N
     assert first.json()[0]["web_url"].endswith(f"/{deep}/-/alerts/2")
     cursor = first.links["next"]["url"].rpartition("cursor=")[2]
     assert titles(api, at, per_page=3, cursor=cursor) == ["a1"]
-    assert {"a1", "a2", "a3", "a4", "a5", "a6"} <= set(titles(api, ALERTS, per_page=100))
+    assert titles(api, ALERTS) == ["a6", "a5", "a4", "a3", "a2", "a1"]
 
 
 def test_a_list_of_several_projects_refuses_what_it_does_not_know(gatebell: LiveGatebell) -> None:
