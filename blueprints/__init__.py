@@ -36,6 +36,7 @@ from blueprints.oauth.token import token
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
 from blueprints.projects.groups import groups
+from blueprints.projects.invitations import invitations
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
@@ -64,6 +65,7 @@ BLUEPRINTS = (
     device,  # /oauth/device…
     logout,  # /oauth/logout
     users,  # /-/users/<username>
+    invitations,  # /-/invitations/…
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}

@@ -16,6 +16,7 @@ from blueprints.api_v4.environments import environments
 from blueprints.api_v4.groups import groups
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
+from blueprints.api_v4.invitations import invitations
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.members import members
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
@@ -54,6 +55,7 @@ api_v4.register_blueprint(applications)
 api_v4.register_blueprint(groups)
 api_v4.register_blueprint(projects)
 api_v4.register_blueprint(members)
+api_v4.register_blueprint(invitations)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(audit_streams)

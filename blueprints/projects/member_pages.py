@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from domain.accounts.roles import Role
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.changes import changed, joined, left
+from domain.projects.invitations import InvitationView, list_invitations
 from domain.projects.members import add_member, change_role, list_members, remove_member
 from domain.projects.views import GroupView, ProjectView
 from forms.member import MemberForm, RoleForm
@@ -73,9 +74,16 @@ class MemberPages:
                 session=db.session(),
                 today=now().date(),
             ),
+            invitations=self._invitations(),
             form=form,
         )
         return page, 422 if form.errors else 200
+
+    def _invitations(self) -> tuple[InvitationView, ...]:
+        """Return the pending invitations, for those who may change them."""
+        if not self.holder.can_maintain:
+            return ()
+        return list_invitations(self.namespace, session=db.session(), now=now())
 
     def _back(self) -> ResponseReturnValue:
         return redirect(url_for(f"{self.blueprint}.members", **self.where))

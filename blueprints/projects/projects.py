@@ -11,8 +11,9 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.errors import InvalidError, NotFoundError
+from domain.projects import editing
 from domain.projects.access import get_group, get_project, visible_groups, with_contents
-from domain.projects.changes import created, edited
+from domain.projects.changes import archived, created, edited, unarchived
 from domain.projects.creation import create_project, make_owner
 from domain.projects.editing import ProjectEdit, edit_project
 from domain.projects.features import Feature
@@ -121,6 +122,26 @@ def general(project: ProjectView) -> ResponseReturnValue:
     if changes:
         record_event(edited(project.namespace, changes))
     flash("Project saved.")
+    return redirect(url_for("projects.general", project_path=project.path))
+
+
+@projects.post("/<names:project_path>/-/settings/archive")
+@project_member(at_least=Role.OWNER, in_archived=True)
+def archive(project: ProjectView) -> ResponseReturnValue:
+    """Archive the project."""
+    if editing.archive(project.id, session=db.session(), now=now()):
+        record_event(archived(project.namespace))
+    flash("Project archived. It takes no changes and no alerts.")
+    return redirect(url_for("projects.general", project_path=project.path))
+
+
+@projects.post("/<names:project_path>/-/settings/unarchive")
+@project_member(at_least=Role.OWNER, in_archived=True)
+def unarchive(project: ProjectView) -> ResponseReturnValue:
+    """Let the project take changes and alerts again."""
+    if editing.unarchive(project.id, session=db.session()):
+        record_event(unarchived(project.namespace))
+    flash("Project unarchived. It takes changes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 

@@ -32,6 +32,7 @@ from models import (
     TotpDevice,
     User,
 )
+from models.folding import fold
 
 
 class ErasureRule(StrEnum):
@@ -199,14 +200,16 @@ PERSONAL_DATA = (
         about="Roles in groups and projects",
         model=Member,
         of=_by(Member.user_id),
-        exported=("group_id", "project_id", "role", "created_at"),
+        exported=("group_id", "project_id", "role", "created_at", "expires_at"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="invitations",
-        about="Invitations to groups and projects that the person sent",
+        about="Roles that were offered to the e-mail address, or by the person",
         model=Invitation,
-        of=_by(Invitation.invited_by),
+        of=lambda user: or_(
+            Invitation.invited_by == user.id, Invitation.email_key == fold(user.email)
+        ),
         exported=("group_id", "project_id", "role", "created_at", "expires_at"),
         on_erasure=ErasureRule.DELETED,
     ),

@@ -119,3 +119,8 @@ def left(namespace: Namespace, user: UserView) -> Event:
         subject=namespace.path,
         details={"username": user.username},
     )
+
+
+def invitation_event(kind: EventKind, namespace: Namespace, email: str, role: Role) -> Event:
+    """Return the audit event for an invitation."""
+    return Event(kind=kind, subject=namespace.path, details={"email": email, "role": role.label})

@@ -64,13 +64,13 @@ def add_member(
     Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for existing members,
     whose role only `change_role` changes.
     """
-    giver = _lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, by, session=session)
     _check_login(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
         message = "A bot belongs to its access token: make a token here instead."
         raise InvalidError(message, field="user")
-    _check_gift(role, giver)
+    check_gift(role, giver)
     store_member(namespace, user, role, expires_at=None, session=session, now=now)
     return user
 
@@ -87,7 +87,7 @@ def store_member(
     """Store a membership in place of one that has ended; raise ConflictError for a live one."""
     session.execute(
         delete(Member)
-        .where(Member.user_id == user.id, _is_here(namespace), Member.expires_at <= now.date())
+        .where(Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date())
         .execution_options(synchronize_session=False)
     )
     insert = insert_into(Member, session=session).values(
@@ -124,7 +124,7 @@ def change_end(
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, by, session=session)
     member, user = _get_member(namespace, member_id, giver, session=session)
     check_day(expires_at, today)
     if expires_at is not None:
@@ -145,7 +145,7 @@ def login_of(user_id: int, *, session: Session) -> str:
 def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
     """Return the id of a user's membership, or raise NotFoundError."""
     user = get_user(login, session=session)
-    number = session.scalar(select(Member.id).where(Member.user_id == user.id, _is_here(namespace)))
+    number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
     if number is None:
         message = f"{user.username} has no role of their own in {namespace.path}."
         raise NotFoundError(message)
@@ -159,9 +159,9 @@ def change_role(
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, by, session=session)
     member, user = _get_member(namespace, member_id, giver, session=session)
-    _check_gift(role, giver)
+    check_gift(role, giver)
     before = Role(member.role)
     if role < before:
         _keep_an_owner(namespace, member, session=session)
@@ -183,7 +183,7 @@ def give_member_role(
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and another base role.
     """
-    giver = _lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, by, session=session)
     member, user = _get_member(namespace, member_id, giver, session=session)
     assign_member_role(member.id, custom, session=session)
     return view_of(user)
@@ -196,14 +196,14 @@ def remove_member(
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
-    giver = _lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, by, session=session)
     member, user = _get_member(namespace, member_id, giver, session=session)
     _keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
     return view_of(user)
 
 
-def _lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
+def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members of a group or project, then return the viewer's current role."""
     table = Group if namespace.group_id is not None else Project
     # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
@@ -228,7 +228,8 @@ def _check_login(login: str, by: Viewer) -> None:
         raise InvalidError(message, field="user")
 
 
-def _check_gift(role: Role, giver: Role) -> None:
+def check_gift(role: Role, giver: Role) -> None:
+    """Raise InvalidError for a role above that of the giver."""
     if role > giver:
         message = f"You cannot give the role {role.label}: your own is {giver.label}."
         raise InvalidError(message, field="role")
@@ -241,7 +242,7 @@ def _get_member(
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
-        .where(Member.id == member_id, _is_here(namespace))
+        .where(Member.id == member_id, is_here(namespace))
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
@@ -257,7 +258,8 @@ def _get_member(
     return member, user
 
 
-def _is_here(namespace: Namespace) -> ColumnElement[bool]:
+def is_here(namespace: Namespace) -> ColumnElement[bool]:
+    """Return the condition for the direct members of a group or project."""
     if namespace.group_id is not None:
         return Member.group_id == namespace.group_id
     return Member.project_id == namespace.project_id

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.idempotency import KEPT_FOR
+from domain.projects.invitations import INVITATION_LIFETIME
 from domain.registry.forgetting import (
     is_forgotten_manifest,
     is_forgotten_repository,
@@ -27,6 +28,7 @@ from models import (
     DeviceAuthorization,
     IdempotentRequest,
     Integration,
+    Invitation,
     Mail,
     Member,
     PersonalAccessToken,
@@ -104,6 +106,9 @@ def prune(
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
             session,
             between,
+        ),
+        "invitations": _remove(
+            Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME, session, between
         ),
         "pushed_requests": _remove(
             PushedRequest.id, PushedRequest.expires_at < now, session, between

@@ -15,6 +15,7 @@ from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
 from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -87,6 +88,18 @@ def test_the_pages_of_an_archived_project_say_so_and_refuse_changes(
     answer = browser.post(settings, data={"csrf_token": token, "visibility": "public"})
     assert answer.status_code == 403
     assert "is archived" in answer.text
+
+
+def test_an_owner_archives_and_unarchives_on_the_page(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)
+    settings = f"{gatebell.url}/{project}/-/settings/general"
+    for action, is_archived in (("/archive", True), ("/unarchive", False)):
+        page = browser.get(settings)
+        assert submit(browser, page, form_to(page, action)).status_code == 302
+        assert ("This project is archived" in browser.get(settings).text) is is_archived
+    kinds = [each.kind for each in events_with_subject(gatebell, project)]
+    assert kinds == ["project.unarchived", "project.archived"]
 
 
 @pytest.mark.both_databases

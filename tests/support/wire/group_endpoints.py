@@ -33,6 +33,8 @@ GROUPS_AT = "/api/v4/groups"
 GROUP_AT = "/api/v4/{namespace}"
 MEMBERS_AT = f"{GROUP_AT}/members"
 MEMBER = ("user_id", "username", "access_level", "expires_at")
+INVITATIONS_AT = f"{GROUP_AT}/invitations"
+INVITATION = ("email", "access_level", "expires_at")
 PROJECTS_AT = "/api/v4/projects"
 
 GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -51,6 +53,10 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.members.create", "POST", MEMBERS_AT, MEMBER),
     ("api_v4.members.change", "PUT", f"{MEMBERS_AT}/{{id}}", MEMBER),
     ("api_v4.members.delete", "DELETE", f"{MEMBERS_AT}/{{id}}", TOKEN),
+    ("api_v4.invitations.index", "GET", INVITATIONS_AT, PAGES),
+    ("api_v4.invitations.create", "POST", INVITATIONS_AT, INVITATION),
+    ("api_v4.invitations.change", "PUT", f"{INVITATIONS_AT}/{{id}}", INVITATION),
+    ("api_v4.invitations.revoke", "DELETE", f"{INVITATIONS_AT}/{{id}}", TOKEN),
     ("api_v4.projects.index", "GET", PROJECTS_AT, PROJECTS),
     ("api_v4.projects.create", "POST", PROJECTS_AT, (*PROJECT, "namespace_id")),
     ("api_v4.projects.show", "GET", f"{PROJECTS_AT}/{{id}}", TOKEN),

@@ -1,0 +1,78 @@
+"""python-gitlab sets up a group with a project and its members, archives it, and deletes all."""
+
+from collections.abc import Iterator
+
+import gitlab
+import pytest
+from gitlab.exceptions import GitlabGetError, GitlabUpdateError
+
+from domain.accounts.users import get_user
+from tests.support.accounts.people import database_of, make_user, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+@pytest.fixture
+def library(gatebell: LiveGatebell) -> Iterator[gitlab.Gitlab]:
+    """The library with the token of somebody new."""
+    token = make_token(gatebell, make_user(gatebell)).clear
+    with gitlab.Gitlab(gatebell.url, private_token=token) as opened:
+        opened.session.trust_env = False  # no proxy between us
+        yield opened
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("G1")
+def test_a_script_sets_up_a_group_and_a_project_and_ends_them(
+    gatebell: LiveGatebell, library: gitlab.Gitlab
+) -> None:
+    bob = make_user(gatebell, name="bob")
+    name = unique("acme")
+    group = library.groups.create({"name": "Acme", "path": name})
+    below = library.groups.create({"name": "Shops", "path": "shops", "parent_id": group.id})
+    assert library.groups.get(f"{name}/shops").full_name == "Acme / Shops"
+    assert [each.id for each in group.subgroups.list()] == [below.id]
+
+    project = library.projects.create({"name": "Web shop", "namespace_id": below.id})
+    assert project.path_with_namespace == f"{name}/shops/web-shop"
+    project.description = "Sells things"
+    project.visibility = "internal"
+    project.save()
+    assert library.projects.get(project.id).description == "Sells things"
+
+    bob_id = id_of(gatebell, bob.username)
+    member = project.members.create({"user_id": bob_id, "access_level": 30})
+    member.access_level = gitlab.const.AccessLevel.MAINTAINER
+    member.save()
+    assert project.members.get(bob_id).access_level == 40
+    assert len(project.members_all.list(get_all=True)) == 2
+    project.members.delete(bob_id)
+
+    for number in range(5):
+        library.projects.create({"name": f"p{number}", "namespace_id": group.id})
+    walked = library.projects.list(
+        iterator=True, owned=True, pagination="keyset", order_by="id", sort="asc", per_page=2
+    )
+    assert [each.id for each in walked] == sorted(
+        each.id for each in library.projects.list(get_all=True, owned=True)
+    )
+    assert len(group.projects.list(get_all=True, include_subgroups=True)) == 6
+
+    project.archive()
+    project.name = "Closed"
+    with pytest.raises(GitlabUpdateError, match="archived"):
+        project.save()
+    project.unarchive()
+    project.delete()
+    with pytest.raises(GitlabGetError, match="404"):
+        library.projects.get(project.id)
+    group.delete()
+    with pytest.raises(GitlabGetError, match="404"):
+        library.groups.get(below.id)
+
+
+def id_of(gatebell: LiveGatebell, username: str) -> int:
+    with database_of(gatebell) as session:
+        return get_user(username, session=session).id
