@@ -11,6 +11,7 @@ children together. Clients and service share the machine.
 """
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -41,6 +42,9 @@ _CLIENTS_NICENESS = 15
 _PLAIN = ("-c", "core.compression=0", "-c", "pack.window=0")
 _UNREAD_SECONDS = 20.0
 _UNREADING = 16
+_GIT = re.compile(
+    r"^nice |\bgit[ -](http-backend|upload-pack|receive-pack|pack-|index-pack|unpack)"
+)
 
 
 @dataclass
@@ -102,7 +106,7 @@ class Watch:
         while not self._stop.wait(_LOOK_SECONDS):
             below = _descendants(self._live.pid)
             web = [pid for pid, name in below if "gunicorn" in name]
-            git = [pid for pid, name in below if name.startswith(("git", "nice"))]
+            git = [pid for pid, name in below if _GIT.search(name)]
             seen = self.seen
             seen.web_mib = max(seen.web_mib, sum(map(_own_mib, web)))
             seen.git_mib = max(seen.git_mib, sum(map(_own_mib, git)))
