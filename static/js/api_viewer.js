@@ -30,8 +30,16 @@ const parts = ({ React }) => ({
   },
 });
 
+// The dialog would begin at the last of its fields that want the focus.
+const begin = (dialog) => {
+  dialog.dataset.begun = "";
+  dialog.querySelector("input")?.focus();
+  for (const each of dialog.querySelectorAll("*")) each.scrollTop = 0;
+};
+
 // Examples scroll sideways, so the keyboard has to reach them; some controls have no name.
 const mend = () => {
+  for (const each of place.querySelectorAll(".modal-ux:not([data-begun])")) begin(each);
   for (const each of place.querySelectorAll("pre:not([tabindex])")) each.tabIndex = 0;
   for (const each of place.querySelectorAll(".close-modal")) each.ariaLabel = "Close";
   for (const each of place.querySelectorAll(".body-param__text")) each.ariaLabel = "Request body";

@@ -40,6 +40,7 @@ def test_a_request_is_tried_out_with_a_personal_token(
     person = alice(live_sqlite)
     open_operation(page, live_sqlite, "Users", "/api/v4/user")
     page.locator(".btn.authorize").click()
+    expect(page.get_by_label("client_id:").first).to_be_focused()
     page.get_by_label("auth-bearer-value").first.fill(make_token(live_sqlite, person).clear)
     page.get_by_role("button", name="Apply credentials").first.click()
     page.get_by_role("button", name="Close").first.click()
