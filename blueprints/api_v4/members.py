@@ -7,6 +7,7 @@ from flask import Blueprint, Response
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import changes as events
 from domain.projects import members as domain
+from domain.projects.member_roles import MemberRoleView, get_member_role
 from domain.projects.views import MemberView, Namespace, Viewer
 from web.access.api_limits import Family
 from web.api.operations import Found, operation
@@ -88,6 +89,10 @@ def change(namespace: Namespace, viewer: Viewer, user_id: int, body: MemberChang
             namespace, number, body.expires_at, by=viewer, session=session, today=now().date()
         )
         record_event(events.end_changed(namespace, user, body.expires_at))
+    if "member_role_id" in body.model_fields_set:
+        db.session.flush()  # a changed role ends the custom one
+        member = _get_direct(namespace, user_id)
+        _give_member_role(namespace, member, body.member_role_id, by=viewer)
     return show_member(namespace, user_id)
 
 
@@ -108,7 +113,30 @@ def _add(namespace: Namespace, login: str, body: MemberBody, *, by: Viewer) -> i
         today = now().date()
         domain.change_end(namespace, number, day, by=by, session=session, today=today)
     record_event(events.joined(namespace, user, role, expires_at=day))
+    if body.member_role_id is not None:
+        member = _get_direct(namespace, user.id)
+        _give_member_role(namespace, member, body.member_role_id, by=by)
     return user.id
+
+
+def _give_member_role(
+    namespace: Namespace, member: MemberView, role_id: int | None, *, by: Viewer
+) -> None:
+    """Give a member a custom role, or take it away; what they have already is no change."""
+    now_given = member.own_custom_role.id if member.own_custom_role else None
+    if role_id == now_given:
+        return
+    session = db.session()
+    custom = None if role_id is None else _wanted_member_role(role_id)
+    user = domain.give_member_role(namespace, member.id or 0, custom, by=by, session=session)
+    record_event(events.given(namespace, user, custom))
+
+
+def _wanted_member_role(role_id: int) -> MemberRoleView:
+    try:
+        return get_member_role(role_id, session=db.session())
+    except NotFoundError as error:
+        raise InvalidError(str(error), field="member_role_id") from error
 
 
 def show_member(namespace: Namespace, user_id: int) -> Member:

@@ -25,7 +25,7 @@ from domain.projects.member_roles import (
     is_custom_role_of_member,
 )
 from domain.projects.paths import ancestors
-from domain.projects.views import MemberView, Namespace, Viewer
+from domain.projects.views import GivenMemberRole, MemberView, Namespace, Viewer
 from models import Group, Member, MemberRole, Project, User
 from models.folding import fold
 
@@ -362,14 +362,16 @@ def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) ->
             each.member.expires_at or date.max,
         ),
     )
-    own = next((each.member for each in roles if each.through is None), None)
+    direct = next((each for each in roles if each.through is None), None)
+    own = direct.member if direct else None
     return MemberView(
         id=own.id if own else None,
         user_id=user.id,
         username=user.username,
         name=user.name,
         role=Role(highest.role),
-        custom_role=custom.name if custom else None,
+        custom_role=_given_role(custom),
+        own_custom_role=_given_role(direct.custom) if direct else None,
         abilities=known_abilities(name for each in roles for name in each.abilities),
         own_role=Role(own.role) if own else None,
         inherited_from=through,
@@ -380,3 +382,7 @@ def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) ->
         state=user.state,
         is_bot=user.kind == BOT,
     )
+
+
+def _given_role(custom: MemberRole | None) -> GivenMemberRole | None:
+    return GivenMemberRole(id=custom.id, name=custom.name) if custom else None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import NamedTuple
 
 from domain.accounts.abilities import LEAST_ROLES, Ability
 from domain.accounts.roles import Role
@@ -149,6 +150,13 @@ class GroupView:
         return self.role == Role.OWNER
 
 
+class GivenMemberRole(NamedTuple):
+    """A custom role that a member has."""
+
+    id: int
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class MemberView:
     """A direct or inherited member of a group or project."""
@@ -173,8 +181,10 @@ class MemberView:
     #: Of the account: active, locked or blocked.
     state: str
     is_bot: bool = False
-    #: The name of the custom role, if the effective one is one.
-    custom_role: str | None = None
+    #: The custom role, if the effective one is one.
+    custom_role: GivenMemberRole | None = None
+    #: That of the direct role.
+    own_custom_role: GivenMemberRole | None = None
     #: What custom roles add, those of groups above included.
     abilities: frozenset[Ability] = frozenset()
 
@@ -185,4 +195,6 @@ class MemberView:
     @property
     def role_name(self) -> str:
         """The name of the role, and of the custom one."""
-        return f"{self.custom_role} ({self.role.label})" if self.custom_role else self.role.label
+        return (
+            f"{self.custom_role.name} ({self.role.label})" if self.custom_role else self.role.label
+        )

@@ -9,7 +9,15 @@ from sqlalchemy import update
 from domain.accounts.roles import Role
 from models import Member
 from tests.http.api.test_projects_api import made, new_group, path_of, script_of
-from tests.support.accounts.people import Person, database_of, make_project, make_user, now
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    unique,
+)
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.team import give_role, member_id
 from tests.support.database.audit_log import events_with_subject
@@ -24,6 +32,41 @@ def user_id(gatebell: LiveGatebell, person: Person) -> int:
 
 def in_days(days: int) -> str:
     return (now().date() + timedelta(days=days)).isoformat()
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("G6")
+def test_a_member_gets_a_custom_role_and_loses_it(gatebell: LiveGatebell) -> None:
+    owner, bob = make_user(gatebell), make_user(gatebell, name="bob")
+    project = make_project(gatebell, owner)
+    administrator = script_of(gatebell, root(gatebell))
+    role = made(
+        administrator.send(
+            "POST",
+            "/member_roles",
+            json={"name": unique("On-call"), "base_access_level": 10, "read_alerts": True},
+        )
+    )
+    url, script, number = (
+        f"{path_of(project)}/members",
+        script_of(gatebell, owner),
+        user_id(gatebell, bob),
+    )
+    body = {"user_id": number, "access_level": 10, "member_role_id": role["id"]}
+    member = made(script.send("POST", url, json=body))
+    assert member["member_role"] == {"id": role["id"], "name": role["name"]}
+    alerts = f"{path_of(project)}/alert_management_alerts"
+    bobs = script_of(gatebell, bob)
+    assert bobs.send("GET", alerts).status_code == 200
+    one = f"{url}/{number}"
+    unknown = script.send("PUT", one, json={"member_role_id": 2**40})
+    assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (400, "member_role_id")
+    refused = script.send("PUT", one, json={"access_level": 30, "member_role_id": role["id"]})
+    assert refused.status_code == 400
+    assert made(script.send("GET", one), 200) == member
+    without = made(script.send("PUT", one, json={"member_role_id": None}), 200)
+    assert without == {**member, "member_role": None}
+    assert bobs.send("GET", alerts).status_code == 403
 
 
 @pytest.mark.both_databases
@@ -47,6 +90,7 @@ def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell, kind: str
         "created_at": member["created_at"],
         "expires_at": in_days(9),
         "membership_state": "active",
+        "member_role": None,
     }
     assert script.send("POST", url, json=body).status_code == 409
     assert made(script.send("GET", f"{url}/{number}"), 200) == member

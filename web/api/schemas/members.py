@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from domain.accounts.profiles import profile_path
 from domain.accounts.roles import Role
-from domain.projects.views import MemberView
+from domain.projects.views import GivenMemberRole, MemberView
 from web.api.schemas.base import (
     Body,
     GivenDay,
@@ -49,6 +49,8 @@ class MemberBody(Body):
     access_level: Role
     #: The first day on which the role is not given any more.
     expires_at: GivenDay | None = None
+    #: A custom role that is based on this one.
+    member_role_id: Id | None = None
 
 
 class MemberChangeBody(Body):
@@ -57,6 +59,15 @@ class MemberChangeBody(Body):
     access_level: Role | None = None
     #: The first day on which the role is not given any more; null lets it last.
     expires_at: GivenDay | None = None
+    #: A custom role that is based on the member's role; null takes it away.
+    member_role_id: Id | None = None
+
+
+class MemberRoleReference(Resource):
+    """A custom role that a member has."""
+
+    id: int
+    name: str
 
 
 class Member(Resource):
@@ -73,19 +84,28 @@ class Member(Resource):
     created_at: Time
     expires_at: date | None
     membership_state: Literal["active"] = "active"
+    member_role: MemberRoleReference | None
 
     @classmethod
     def direct(cls, view: MemberView, base_url: str) -> "Member":
         """Present a membership with the role that was given here."""
-        return cls._of(view, base_url, view.own_role or view.role, view.own_expires_at)
+        role = view.own_role or view.role
+        return cls._of(view, base_url, role, view.own_expires_at, view.own_custom_role)
 
     @classmethod
     def effective(cls, view: MemberView, base_url: str) -> "Member":
         """Present a membership with the highest role, which may be inherited."""
-        return cls._of(view, base_url, view.role, view.expires_at)
+        return cls._of(view, base_url, view.role, view.expires_at, view.custom_role)
 
     @classmethod
-    def _of(cls, view: MemberView, base_url: str, role: Role, expires_at: date | None) -> "Member":
+    def _of(
+        cls,
+        view: MemberView,
+        base_url: str,
+        role: Role,
+        expires_at: date | None,
+        custom: GivenMemberRole | None,
+    ) -> "Member":
         return cls(
             id=view.user_id,
             username=view.username,
@@ -95,4 +115,5 @@ class Member(Resource):
             access_level=int(role),
             created_at=view.created_at,
             expires_at=expires_at,
+            member_role=MemberRoleReference.model_validate(custom) if custom else None,
         )
