@@ -36,7 +36,13 @@ CALLERS: tuple[Role | str | None, ...] = (None, *Role, ADMINISTRATOR)
 ADMITTED = "admitted"
 #: No row has it.
 MISSING_ID = 2**31 - 1
-VALUES = {"int": str(MISSING_ID), "path": "nothing", "names": "nothing", "sha": "0" * 40}
+VALUES = {
+    "int": str(MISSING_ID),
+    "string": "nobody@example.org",
+    "path": "nothing",
+    "names": "nothing",
+    "sha": "0" * 40,
+}
 #: A variable of a rule; of `any(…)` the first word.
 VARIABLE = re.compile(r"<(?P<converter>\w+)(?:\((?P<first>\w+)[^)]*\))?:(?P<name>\w+)>")
 #: Refusals by a part of what is said; whatever else is refused was admitted before.
