@@ -63,7 +63,9 @@ def _configuration(made: DescribedInstance, budget: Budget) -> dict[str, Any]:
     return {
         "hooks": "tests.support.described.hooks",
         "continue-on-failure": True,
-        "request-timeout": 30.0,
+        # A busy machine may take its time, to answer and to think of requests.
+        "request-timeout": 300.0,
+        "suppress-health-check": ["all"],
         "warnings": False,
         "generation": {
             "deterministic": budget.seed is None,
