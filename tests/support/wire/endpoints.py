@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 
 CLIENT = ("client_id", "client_secret")
@@ -130,20 +131,6 @@ class Endpoint(NamedTuple):
 TOKENS_AT = "/api/v4/personal_access_tokens"
 APPLICATIONS_AT = "/api/v4/applications"
 RESOURCE_TOKENS_AT = "/api/v4/{namespace}/access_tokens"
-ENVIRONMENTS_AT = "/api/v4/{project}/environments"
-DEPLOYMENTS_AT = "/api/v4/{project}/deployments"
-DEPLOYMENTS = (
-    *("page", "per_page", "pagination", "cursor", "order_by", "sort", "environment", "status"),
-    *("updated_after", "updated_before", "finished_after", "finished_before"),
-)
-SHA = "0123456789abcdef0123456789abcdef01234567"
-STATUS = (
-    *("state", "ref", "name", "context", "stage", "target_url", "description", "coverage"),
-    *("allow_failure", "pipeline_id"),
-)
-RELEASES_AT = "/api/v4/{project}/releases"
-LINKS_AT = f"{RELEASES_AT}/v1.0/assets/links"
-LINK = ("name", "url", "link_type")
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
 REGISTRY_AT = "/api/v4/{project}/registry/repositories"
 INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
@@ -291,48 +278,7 @@ ENDPOINTS = (
     Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
-    Endpoint("api_v4.environments.index", "GET", ENVIRONMENTS_AT, (*PAGES, "name", "search")),
-    Endpoint("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}"),
-    Endpoint("api_v4.environments.create", "POST", ENVIRONMENTS_AT, ("name", "external_url")),
-    Endpoint("api_v4.environments.edit", "PUT", f"{ENVIRONMENTS_AT}/{{id}}", ("external_url",)),
-    Endpoint("api_v4.environments.delete", "DELETE", f"{ENVIRONMENTS_AT}/{{id}}"),
-    Endpoint("api_v4.deployments.index", "GET", DEPLOYMENTS_AT, DEPLOYMENTS),
-    Endpoint("api_v4.deployments.show", "GET", f"{DEPLOYMENTS_AT}/{{id}}"),
-    Endpoint(
-        "api_v4.deployments.create",
-        "POST",
-        DEPLOYMENTS_AT,
-        ("environment", "sha", "ref", "tag", "status"),
-    ),
-    Endpoint("api_v4.deployments.edit", "PUT", f"{DEPLOYMENTS_AT}/{{id}}", ("status",)),
-    Endpoint("api_v4.deployments.delete", "DELETE", f"{DEPLOYMENTS_AT}/{{id}}"),
-    Endpoint(
-        "api_v4.commit_statuses.index",
-        "GET",
-        f"/api/v4/{{project}}/repository/commits/{SHA}/statuses",
-        (*PAGES, "cursor", "ref", "stage", "name", "pipeline_id"),
-    ),
-    Endpoint(
-        "api_v4.commit_statuses.create", "POST", f"/api/v4/{{project}}/statuses/{SHA}", STATUS
-    ),
-    Endpoint("api_v4.releases.index", "GET", RELEASES_AT, (*PAGES, "cursor")),
-    Endpoint("api_v4.releases.latest", "GET", f"{RELEASES_AT}/permalink/latest"),
-    Endpoint("api_v4.releases.show", "GET", f"{RELEASES_AT}/v1.0"),
-    Endpoint(
-        "api_v4.releases.create",
-        "POST",
-        RELEASES_AT,
-        ("tag_name", "name", "description", "ref", "released_at", "assets"),
-    ),
-    Endpoint(
-        "api_v4.releases.edit", "PUT", f"{RELEASES_AT}/v1.0", ("name", "description", "released_at")
-    ),
-    Endpoint("api_v4.releases.delete", "DELETE", f"{RELEASES_AT}/v1.0"),
-    Endpoint("api_v4.releases.list_links", "GET", LINKS_AT, PAGES),
-    Endpoint("api_v4.releases.show_link", "GET", f"{LINKS_AT}/{{id}}"),
-    Endpoint("api_v4.releases.create_link", "POST", LINKS_AT, LINK),
-    Endpoint("api_v4.releases.edit_link", "PUT", f"{LINKS_AT}/{{id}}", LINK),
-    Endpoint("api_v4.releases.delete_link", "DELETE", f"{LINKS_AT}/{{id}}"),
+    *(Endpoint(*each) for each in CI_CD_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),
