@@ -133,7 +133,7 @@ _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 OWN_FIRST_PARTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
-        *("oauth", "projects", "readyz", "static", "users"),
+        *("jwt", "oauth", "projects", "readyz", "static", "users"),
     }
 )
 
