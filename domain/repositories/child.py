@@ -154,7 +154,7 @@ class Child:
         status = self._reap(_GRACE_SECONDS)
         if status is None:
             self._signal(signal.SIGKILL)
-            status = self._reap(None)
+            status = self._reap(_GRACE_SECONDS)
         return -signal.SIGKILL if status is None else status
 
     def _signal(self, number: int) -> None:
@@ -165,9 +165,9 @@ class Child:
         self.end_input()
         self._close(self._stdout)
 
-    def _reap(self, seconds: float | None) -> int | None:
+    def _reap(self, seconds: float) -> int | None:
         """Return the exit status as soon as there is one; None when the time is over."""
-        deadline = None if seconds is None else monotonic() + seconds
+        deadline = monotonic() + seconds
         while True:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
@@ -175,7 +175,7 @@ class Child:
                 return 0  # reaped by another part of this process
             if pid:
                 return os.waitstatus_to_exitcode(status)
-            if deadline is not None and monotonic() >= deadline:
+            if monotonic() >= deadline:
                 return None
             sleep(_POLL_SECONDS)
 

@@ -21,6 +21,8 @@ OLDEST = (2, 32)
 DEFAULT_BRANCH = "main"
 #: Seconds for a command that is no transfer.
 _COMMAND_SECONDS = 15.0
+#: Seconds for what only asks the program about itself: pages and /readyz wait for it.
+_CHECK_PATIENCE = 3.0
 #: Seconds until a missing Git is looked for again; a good one is trusted for as long.
 _CHECK_SECONDS = 30.0
 #: Lets tokens and alerts go first.
@@ -173,8 +175,9 @@ _checks = _Checks()
 def _problem_of(git: Git) -> str | None:
     """Return what is wrong with a program: `missing`, `too old` or `without http-backend`."""
     try:
-        version = _VERSION.match(git.run(Path(os.devnull), "version"))
-        folder = git.run(Path(os.devnull), "--exec-path").decode(errors="replace").strip()
+        version = _VERSION.match(git.run(Path(os.devnull), "version", seconds=_CHECK_PATIENCE))
+        found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_PATIENCE)
+        folder = found.decode(errors="replace").strip()
     except (GitUnavailableError, GitFailedError):
         return "missing"
     if version is None or (int(version[1]), int(version[2])) < OLDEST:

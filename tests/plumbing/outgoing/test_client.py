@@ -220,7 +220,12 @@ def test_a_huge_response_counts_by_its_status_and_is_not_read(client: OutgoingCl
 
 
 def test_what_speaks_no_http_is_told(client: OutgoingClient) -> None:
-    with running_server(lambda peer: peer.sendall(b"220 mail.example ESMTP\r\n")) as port:
+
+    def greet(peer: socket.socket) -> None:
+        peer.recv(65_536)  # what is left unread makes the system reset the connection
+        peer.sendall(b"220 mail.example ESMTP\r\n")
+
+    with running_server(greet) as port:
         assert failure(client, f"http://127.0.0.1:{port}/") == "it does not answer in HTTP"
     with running_server(lambda _peer: None) as port:
         words = failure(client, f"http://127.0.0.1:{port}/")
