@@ -1,1 +1,1 @@
-"""Release numbers."""
+"""The release schedule: which interfaces change in which release, and what that concerns."""

@@ -1,0 +1,179 @@
+"""What an entry of the release schedule is made of.
+
+An entry says in which release an interface changes, which calls it concerns, and what happens to
+them. The kinds are few: a new entry is data, and needs code only where the service hosts both
+behaviours of an interface.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from domain.releases.conditions import Condition
+from domain.releases.version import Release, parse_release
+
+
+class Interface(StrEnum):
+    """Where consumers meet a change; the value is that of the API."""
+
+    REST = "rest"
+    GRAPHQL = "graphql"
+    CI = "ci"
+    SETTINGS = "settings"
+    PAGES = "pages"
+    OAUTH = "oauth"
+    AUDIT = "audit"
+    TLS = "tls"
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Interface.REST: "REST API",
+    Interface.GRAPHQL: "GraphQL API",
+    Interface.CI: "CI/CD",
+    Interface.SETTINGS: "Settings",
+    Interface.PAGES: "Pages",
+    Interface.OAUTH: "OAuth and OpenID Connect",
+    Interface.AUDIT: "Audit events",
+    Interface.TLS: "TLS",
+}
+
+
+class Kind(StrEnum):
+    """What happens to an interface; the value is that of the API."""
+
+    #: The operation is refused with `status`.
+    OPERATION_GONE = "operation_gone"
+    #: A request with the parameter is refused with `status`.
+    PARAMETER_REFUSED = "parameter_refused"
+    #: Responses have the field no more, and a request that sets it is refused.
+    FIELD_GONE = "field_gone"
+    #: Without any action, the same request means something else.
+    DEFAULT_CHANGED = "default_changed"
+    #: Values beyond a limit are refused, or cut.
+    LIMIT_APPLIED = "limit_applied"
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """Calls over HTTP that a change concerns.
+
+    `path` is a pattern: `:name` is one segment, which holds encoded slashes, and `*` is the rest.
+    """
+
+    path: str
+    #: Empty for all.
+    methods: tuple[str, ...] = ()
+    #: What the parameters have to be; None for all calls.
+    when: Condition | None = None
+    #: Fields of the response that change: dotted paths, through lists.
+    fields: tuple[str, ...] = ()
+    #: Names of a request that are refused because the field of this name is gone.
+    attributes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as the documents write it."""
+        methods = "|".join(self.methods)
+        conditions = [str(self.when)] if self.when else []
+        parts = [f"{methods} {self.path}".strip(), *conditions]
+        names = dict.fromkeys([*self.fields, *self.attributes])
+        if names:
+            parts.append("field " + ", ".join(names))
+        return ": ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """Names in a document, file or program that a change concerns.
+
+    `where` says what they are: `GraphQL field`, `GraphQL argument`, `CI variable`, ….
+    """
+
+    where: "Where"
+    names: tuple[str, ...]
+    #: Types whose fields these are, where the type is known; empty for all.
+    types: tuple[str, ...] = ()
+    #: Values in whose place the name stands, as `PAUSED` of `CiRunnerStatus`.
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as the documents write it."""
+        owners = f"{'|'.join(self.types)}." if self.types else ""
+        values = f" = {'|'.join(self.values)}" if self.values else ""
+        return f"{self.where} {owners}{', '.join(self.names)}{values}"
+
+
+class Where(StrEnum):
+    """What a name is."""
+
+    GRAPHQL_FIELD = "GraphQL field"
+    GRAPHQL_ARGUMENT = "GraphQL argument"
+    GRAPHQL_VALUE = "GraphQL value"
+    GRAPHQL_ENDPOINT = "GraphQL endpoint"
+    CI_VARIABLE = "CI variable"
+    CI_KEYWORD = "CI keyword"
+    SETTING = "setting"
+    SCOPE = "token scope"
+    EVENT = "audit event"
+    PROTOCOL = "protocol"
+
+
+Match = Call | Names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A change of an interface in a release."""
+
+    #: In the address of its page; it stays as it is.
+    id: str
+    #: The release that it takes effect in, such as 17.0.
+    release: str
+    interface: Interface
+    kind: Kind
+    title: str
+    matches: tuple[Match, ...]
+    #: What happens from the release on.
+    after: str
+    #: What to use instead.
+    replacement: str
+    #: Whether this service has the interface, so that both behaviours are real.
+    hosted: bool = False
+    #: Of a refused request.
+    status: int = 400
+    #: Releases; None where the specification does not state them.
+    announced: str | None = None
+    end_of_support: str | None = None
+    #: Former names of request attributes, and the names that take their value before the release.
+    renamed: Mapping[str, tuple[str, ...]] | None = None
+    #: Whether this is a rule of security, a limit or an expiry: no header of a request loosens it.
+    is_strict: bool = False
+
+    @cached_property
+    def removal(self) -> Release:
+        """The release that it takes effect in."""
+        return parse_release(self.release)
+
+    def applies_in(self, release: Release) -> bool:
+        """Return whether a release has the new behaviour."""
+        return release >= self.removal
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls over HTTP that it concerns."""
+        return tuple(each for each in self.matches if isinstance(each, Call))
+
+    @property
+    def message(self) -> str:
+        """What a refused request is told."""
+        return f"{self.title}. {self.replacement}"

@@ -1,0 +1,60 @@
+"""Which changes of the schedule concern a call over HTTP."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from domain.releases.changes import Call, Change
+from domain.releases.conditions import Parameters
+from domain.releases.schedule import SCHEDULE
+
+_VARIABLE = re.compile(r":[a-z_]+")
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A change that concerns a call, with the entry of it that does."""
+
+    change: Change
+    call: Call
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the call is concerned whatever its caller does with the response."""
+        return not self.call.fields or bool(self.call.attributes)
+
+
+@cache
+def pattern_of(path: str) -> re.Pattern[str]:
+    """Return the regular expression of a path of the schedule, for whole paths of URLs."""
+    literal = re.escape(path).replace(r"\*", ".*")
+    return re.compile(_VARIABLE.sub("[^/]+", literal))
+
+
+def calls_to(method: str, path: str) -> Iterator[Concern]:
+    """Yield the entries for a method and the path of a URL, whatever the parameters are."""
+    for change in SCHEDULE:
+        for call in change.calls:
+            if (not call.methods or method in call.methods) and pattern_of(call.path).fullmatch(
+                path
+            ):
+                yield Concern(change, call)
+
+
+def is_used(call: Call, parameters: Parameters) -> bool:
+    """Return whether parameters make a call one that changes; fields of its response count not."""
+    if call.when is not None:
+        return call.when(parameters)
+    if call.attributes:
+        return not parameters.keys().isdisjoint(call.attributes)
+    return not call.fields
+
+
+def fields_of(concerns: Iterable[Concern]) -> Mapping[str, Sequence[Change]]:
+    """Return the fields of a response that change, with the changes."""
+    found: dict[str, list[Change]] = {}
+    for concern in concerns:
+        for name in concern.call.fields:
+            found.setdefault(name, []).append(concern.change)
+    return found

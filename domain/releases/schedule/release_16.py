@@ -1,0 +1,223 @@
+"""Changes of releases 16.0 to 16.7."""
+
+from collections.abc import Sequence
+
+from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
+from domain.releases.conditions import FilteredUnlikeSorted, Given, Longer, Missing, Shorter
+from domain.releases.schedule.calls import API, GROUP, PROJECT, project_attribute, setting
+
+_ACCESS_LEVELS = (
+    "releases_access_level",
+    "environments_access_level",
+    "feature_flags_access_level",
+    "infrastructure_access_level",
+    "monitor_access_level",
+)
+RELEASE_16: Sequence[Change] = (
+    Change(
+        id="release-links-external",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Field external of releases and release links removed",
+        matches=(
+            Call(
+                methods=("GET", "POST", "PUT"),
+                path=f"{PROJECT}/releases/:tag_name/assets/links",
+                fields=("external",),
+                attributes=("external",),
+            ),
+            Call(
+                path=f"{PROJECT}/releases/:tag_name/assets/links/:link_id",
+                fields=("external",),
+                attributes=("external",),
+            ),
+            Call(
+                methods=("GET", "POST"),
+                path=f"{PROJECT}/releases",
+                fields=("assets.links.external",),
+            ),
+            Call(path=f"{PROJECT}/releases/:tag_name", fields=("assets.links.external",)),
+            Call(
+                methods=("GET",),
+                path=f"{PROJECT}/releases/permalink/latest",
+                fields=("assets.links.external",),
+            ),
+        ),
+        after="Responses have no field external, and a request that sets it is refused.",
+        replacement="Treat every link as external.",
+        hosted=True,
+    ),
+    Change(
+        id="graphql-release-asset-link-external",
+        release="16.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.FIELD_GONE,
+        title="Field external of ReleaseAssetLink removed",
+        matches=(
+            Names(
+                where=Where.GRAPHQL_FIELD,
+                names=("external",),
+                types=("ReleaseAssetLink", "ReleaseLink"),
+            ),
+        ),
+        after="A query with the field is refused.",
+        replacement="Treat every link as external.",
+    ),
+    Change(
+        id="operations-access-level",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Project attribute operations_access_level removed",
+        matches=project_attribute("operations_access_level"),
+        after="Projects have no operations_access_level, and a request that sets it is refused.",
+        replacement="Use " + ", ".join(_ACCESS_LEVELS[:-1]) + f" and {_ACCESS_LEVELS[-1]}.",
+        hosted=True,
+        renamed={"operations_access_level": _ACCESS_LEVELS},
+    ),
+    Change(
+        id="merge-request-approvals",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.OPERATION_GONE,
+        title="POST /approvals for changing merge request approvals removed",
+        matches=(
+            Call(
+                methods=("POST",),
+                path=f"{PROJECT}/merge_requests/:merge_request_iid/approvals",
+            ),
+        ),
+        after="The operation does not exist.",
+        replacement="Use /approval_rules.",
+        status=404,
+    ),
+    Change(
+        id="jobs-request-job-age",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Parameter job_age of POST /jobs/request removed",
+        matches=(Call(methods=("POST",), path=f"{API}/jobs/request", when=Given("job_age")),),
+        after="The parameter has no effect.",
+        replacement="Leave the parameter out.",
+    ),
+    Change(
+        id="graphql-runner-status",
+        release="16.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.FIELD_GONE,
+        title="Runner status no longer returns paused or active",
+        matches=(
+            Names(
+                where=Where.GRAPHQL_VALUE,
+                names=("PAUSED", "ACTIVE"),
+                types=("CiRunnerStatus",),
+            ),
+        ),
+        after="The field status of a runner is never PAUSED or ACTIVE.",
+        replacement="Use the boolean field paused.",
+    ),
+    Change(
+        id="legacy-page-urls",
+        release="16.0",
+        interface=Interface.PAGES,
+        kind=Kind.OPERATION_GONE,
+        title="Legacy URLs without the /-/ delimiter removed",
+        matches=(Call(methods=("GET",), path="/:namespace/:project/*"),),
+        after="A page of a project has only the URL with /-/ after the path of the project.",
+        replacement="Put /-/ after the path of the project. URLs of the APIs stay.",
+        hosted=True,
+        status=404,
+    ),
+    Change(
+        id="deployments-updated-at",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Deployments filtered by updated_at without sorting by it, or the reverse, refused",
+        matches=(
+            Call(
+                methods=("GET",),
+                path=f"{PROJECT}/deployments",
+                when=FilteredUnlikeSorted(
+                    filters=("updated_after", "updated_before"), sort="order_by", by="updated_at"
+                ),
+            ),
+        ),
+        after="Such a request is refused.",
+        replacement=(
+            "Use finished_after and finished_before with order_by=finished_at and status=success."
+        ),
+        hosted=True,
+    ),
+    Change(
+        id="environment-search",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.LIMIT_APPLIED,
+        title="Search of environments under 3 characters refused",
+        matches=(
+            Call(methods=("GET",), path=f"{PROJECT}/environments", when=Shorter(3, "search")),
+        ),
+        after="A search of environments has at least 3 characters.",
+        replacement="Search for 3 characters or more, or list all environments.",
+        hosted=True,
+    ),
+    Change(
+        id="external-status-length",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.LIMIT_APPLIED,
+        title="Texts of external commit statuses over 255 characters refused",
+        matches=(
+            Call(
+                methods=("POST",),
+                path=f"{PROJECT}/statuses/:sha",
+                when=Longer(255, "stage", "ref", "description", "target_url"),
+            ),
+        ),
+        after="stage, ref, description and target_url have at most 255 characters.",
+        replacement="Send at most 255 characters.",
+        hosted=True,
+    ),
+    Change(
+        id="tokens-without-expiry",
+        release="16.0",
+        interface=Interface.REST,
+        kind=Kind.LIMIT_APPLIED,
+        title="Personal, project and group access tokens without an expiry date end in a year",
+        matches=tuple(
+            Call(methods=("POST",), path=path, when=Missing("expires_at"))
+            for path in (
+                f"{API}/users/:id/personal_access_tokens",
+                f"{API}/user/personal_access_tokens",
+                f"{PROJECT}/access_tokens",
+                f"{GROUP}/access_tokens",
+            )
+        ),
+        after="A new token without expires_at ends a year later.",
+        replacement="Set expires_at, and rotate the token before that day.",
+        hosted=True,
+        is_strict=True,
+    ),
+)
+
+
+RELEASE_16_7: Sequence[Change] = (
+    Change(
+        id="user-email-lookup-limit",
+        release="16.7",
+        interface=Interface.SETTINGS,
+        kind=Kind.FIELD_GONE,
+        title="Setting user_email_lookup_limit removed",
+        matches=(
+            *setting("user_email_lookup_limit"),
+            Names(where=Where.SETTING, names=("user_email_lookup_limit",)),
+        ),
+        after="Settings have no user_email_lookup_limit, and a request that sets it is refused.",
+        replacement="Use search_rate_limit.",
+        hosted=True,
+        renamed={"user_email_lookup_limit": ("search_rate_limit",)},
+    ),
+)

@@ -1,0 +1,219 @@
+"""Changes of releases 17.0 to 17.5."""
+
+from collections.abc import Sequence
+
+from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
+from domain.releases.conditions import AboveOne, Given
+from domain.releases.schedule.calls import (
+    API,
+    GROUP,
+    PROJECT,
+    REGISTRATION_ENDED,
+    SETTINGS,
+    project_attribute,
+)
+
+_RUNNER_ARGUMENTS = (
+    "token",
+    "locked",
+    "access_level",
+    "run_untagged",
+    "maximum_timeout",
+    "paused",
+    "active",
+    "tag_list",
+    "maintenance_note",
+)
+RELEASE_17: Sequence[Change] = (
+    Change(
+        id="users-offset-pagination",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Offset pagination of /users removed",
+        matches=(Call(methods=("GET",), path=f"{API}/users", when=AboveOne("page")),),
+        after="A page above 1 is refused.",
+        replacement="Use pagination=keyset, order_by=id and the URL with rel=next in Link.",
+        hosted=True,
+    ),
+    Change(
+        id="ci-job-token-scope-enabled",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Project attribute ci_job_token_scope_enabled removed",
+        matches=project_attribute("ci_job_token_scope_enabled"),
+        after="Projects have no ci_job_token_scope_enabled, and a request that sets it is refused.",
+        replacement="Use the job token scope API, /projects/:id/job_token_scope.",
+        hosted=True,
+    ),
+    Change(
+        id="feature-flag-version",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Field version of feature flags removed",
+        matches=(
+            Call(path=f"{PROJECT}/feature_flags", fields=("version",), attributes=("version",)),
+            Call(
+                path=f"{PROJECT}/feature_flags/:name",
+                fields=("version",),
+                attributes=("version",),
+            ),
+        ),
+        after="Feature flags have no field version.",
+        replacement="Leave the field out: all feature flags are of the new version.",
+    ),
+    Change(
+        id="packages-pipelines",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Attribute pipelines of /api/v4/projects/:id/packages removed",
+        matches=(
+            Call(methods=("GET",), path=f"{PROJECT}/packages", fields=("pipelines",)),
+            Call(methods=("GET",), path=f"{PROJECT}/packages/:package_id", fields=("pipelines",)),
+        ),
+        after="Packages have no attribute pipelines.",
+        replacement="Use /projects/:id/packages/:package_id/pipelines.",
+    ),
+    Change(
+        id="sign-in-text",
+        release="17.0",
+        interface=Interface.SETTINGS,
+        kind=Kind.FIELD_GONE,
+        title="Settings sign_in_text and help_text removed",
+        matches=(
+            Call(methods=("GET",), path=SETTINGS, fields=("sign_in_text", "help_text")),
+            Call(
+                methods=("PUT",),
+                path=SETTINGS,
+                fields=("sign_in_text", "help_text"),
+                attributes=("sign_in_text", "help_text"),
+            ),
+            Names(where=Where.SETTING, names=("sign_in_text", "help_text")),
+        ),
+        after=(
+            "Settings have no sign_in_text and no help_text, and a request that sets them is "
+            "refused."
+        ),
+        replacement="Use the field description of the Appearance API, /application/appearance.",
+        hosted=True,
+    ),
+    Change(
+        id="jwks-alias",
+        release="17.0",
+        interface=Interface.OAUTH,
+        kind=Kind.OPERATION_GONE,
+        title="Alias /-/jwks of /oauth/discovery/keys removed",
+        matches=(Call(methods=("GET",), path="/-/jwks"),),
+        after="The address does not exist.",
+        replacement="Use /oauth/discovery/keys.",
+        hosted=True,
+        status=404,
+    ),
+    Change(
+        id="ci-job-jwt",
+        release="17.0",
+        interface=Interface.CI,
+        kind=Kind.FIELD_GONE,
+        title="ID token variables CI_JOB_JWT, CI_JOB_JWT_V1 and CI_JOB_JWT_V2 removed",
+        matches=(
+            Names(
+                where=Where.CI_VARIABLE,
+                names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2"),
+            ),
+        ),
+        after="Jobs do not have these variables.",
+        replacement=(
+            "Use ID tokens (id_tokens, from release 15.7): they follow OpenID Connect, and their "
+            "iss is a fully qualified domain name."
+        ),
+    ),
+    Change(
+        id="graphql-token-types",
+        release="17.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.LIMIT_APPLIED,
+        title="GraphQL access only through documented token types",
+        matches=(Names(where=Where.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),),
+        after="A request with a token of another type is refused.",
+        replacement="Use a documented token type, such as a personal access token.",
+        status=401,
+        is_strict=True,
+    ),
+    Change(
+        id="runner-registration",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.OPERATION_GONE,
+        title="POST /runners with a registration token or arguments of the runner removed",
+        matches=(Call(methods=("POST",), path=f"{API}/runners", when=Given(*_RUNNER_ARGUMENTS)),),
+        after=(
+            "Registration tokens, and the runner arguments locked, access level, run untagged, "
+            "maximum timeout, paused, tag list and maintenance note, return 410 Gone."
+        ),
+        replacement=REGISTRATION_ENDED,
+        hosted=True,
+        status=410,
+    ),
+    Change(
+        id="graphql-runner-projects-sort",
+        release="17.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.DEFAULT_CHANGED,
+        title="Default sort of CiRunner.projects changes from id_asc to id_desc",
+        matches=(Names(where=Where.GRAPHQL_FIELD, names=("projects",), types=("CiRunner",)),),
+        after="Projects of a runner come with the highest id first.",
+        replacement="Say sort: ID_ASC for the former order.",
+    ),
+    Change(
+        id="group-member-roles",
+        release="17.0",
+        interface=Interface.REST,
+        kind=Kind.OPERATION_GONE,
+        title="Member roles of groups moved to the instance",
+        matches=(
+            Call(path=f"{GROUP}/member_roles"),
+            Call(path=f"{GROUP}/member_roles/:member_role_id"),
+        ),
+        after="Member roles are managed for the whole instance.",
+        replacement="Use /member_roles.",
+        hosted=True,
+        status=404,
+    ),
+    Change(
+        id="public-download-events",
+        release="17.0",
+        interface=Interface.AUDIT,
+        kind=Kind.DEFAULT_CHANGED,
+        title="Downloads of public projects have an audit event of their own",
+        matches=(Names(where=Where.EVENT, names=("repository_download_operation",)),),
+        after=(
+            "repository_download_operation is for private and internal projects. Downloads of "
+            "public ones are public_repository_download_operation, which is streamed only."
+        ),
+        replacement="Stream public_repository_download_operation.",
+        hosted=True,
+        is_strict=True,
+    ),
+)
+
+
+RELEASE_17_5: Sequence[Change] = (
+    Change(
+        id="tls-versions",
+        release="17.5",
+        interface=Interface.TLS,
+        kind=Kind.LIMIT_APPLIED,
+        title="TLS 1.2 and keys of 112 bits of security required",
+        matches=(Names(where=Where.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
+        after=(
+            "Incoming and outgoing connections need TLS 1.2 or higher, RSA, DSA and DH keys 2048 "
+            "bits and ECC keys 224 bits."
+        ),
+        replacement="Use TLS 1.2 or 1.3, and a larger key.",
+        hosted=True,
+        is_strict=True,
+    ),
+)

@@ -1,0 +1,206 @@
+"""Changes of release 18.0."""
+
+from collections.abc import Sequence
+
+from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
+from domain.releases.conditions import AboveOne, Given
+from domain.releases.schedule.calls import (
+    API,
+    GROUP,
+    PROJECT,
+    PROJECT_LISTS,
+    REGISTRATION_ENDED,
+)
+
+
+def _reset(of: str, path: str) -> Change:
+    """Return the end of an operation that resets a registration token."""
+    return Change(
+        id=f"{of}-runners-reset-registration-token",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.OPERATION_GONE,
+        title=f"POST {path.removeprefix(API)}/reset_registration_token removed",
+        matches=(Call(methods=("POST",), path=f"{path}/reset_registration_token"),),
+        after="The operation returns 410 Gone.",
+        replacement=REGISTRATION_ENDED,
+        hosted=True,
+        status=410,
+    )
+
+
+RELEASE_18: Sequence[Change] = (
+    Change(
+        id="ci-lint-ref",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Parameters ref and sha of GET /projects/:id/ci/lint removed",
+        matches=(Call(methods=("GET",), path=f"{PROJECT}/ci/lint", when=Given("ref", "sha")),),
+        after="The parameters are refused.",
+        replacement="Use content_ref and dry_run_ref.",
+    ),
+    _reset("instance", f"{API}/runners"),
+    _reset("project", f"{PROJECT}/runners"),
+    _reset("group", f"{GROUP}/runners"),
+    Change(
+        id="registry-tags-offset-pagination",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Offset pagination of registry repository tags removed",
+        matches=(
+            Call(
+                methods=("GET",),
+                path=f"{PROJECT}/registry/repositories/:repository_id/tags",
+                when=AboveOne("page"),
+            ),
+        ),
+        after="A page above 1 is refused.",
+        replacement="Use pagination=keyset and the URL with rel=next in Link.",
+        hosted=True,
+    ),
+    Change(
+        id="require-password-to-approve",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.FIELD_GONE,
+        title="Field require_password_to_approve removed",
+        matches=(
+            Call(
+                path=f"{PROJECT}/approvals",
+                fields=("require_password_to_approve",),
+                attributes=("require_password_to_approve",),
+            ),
+        ),
+        after="Approval settings have no require_password_to_approve.",
+        replacement="Use require_reauthentication_to_approve.",
+    ),
+    Change(
+        id="dependency-proxy-scopes",
+        release="18.0",
+        interface=Interface.CI,
+        kind=Kind.LIMIT_APPLIED,
+        title="Dependency proxy checks the scopes of group and personal access tokens",
+        matches=(
+            Names(
+                where=Where.CI_VARIABLE,
+                names=(
+                    "CI_DEPENDENCY_PROXY_SERVER",
+                    "CI_DEPENDENCY_PROXY_GROUP_IMAGE_PREFIX",
+                    "CI_DEPENDENCY_PROXY_DIRECT_GROUP_IMAGE_PREFIX",
+                ),
+            ),
+            Names(where=Where.SCOPE, names=("dependency_proxy",)),
+        ),
+        after="Login and pull with a token without the required scopes fail.",
+        replacement="Use a token with the scopes read_registry and write_registry.",
+        status=403,
+        is_strict=True,
+    ),
+    Change(
+        id="protected-variables-downstream",
+        release="18.0",
+        interface=Interface.CI,
+        kind=Kind.LIMIT_APPLIED,
+        title="Protected variables forwarded only inside their project or group",
+        matches=(Names(where=Where.CI_KEYWORD, names=("trigger:forward:pipeline_variables",)),),
+        after=(
+            "Protected variables of a project reach downstream pipelines of the same project, and "
+            "those of a group the pipelines of the same group."
+        ),
+        replacement="Define the variable in the downstream project or group.",
+        is_strict=True,
+    ),
+    Change(
+        id="graphql-runner-active",
+        release="18.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.FIELD_GONE,
+        title="Runner identifiers active renamed paused",
+        matches=(
+            Names(where=Where.GRAPHQL_FIELD, names=("active",), types=("CiRunner",)),
+            Names(
+                where=Where.GRAPHQL_ARGUMENT,
+                names=("active",),
+                types=("runners", "runnerUpdate", "RunnerUpdateInput"),
+            ),
+        ),
+        after="A query with active is refused.",
+        replacement="Use paused, with the opposite value.",
+    ),
+    Change(
+        id="graphql-previous-stage-jobs-or-needs",
+        release="18.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.FIELD_GONE,
+        title="Field previousStageJobsOrNeeds removed",
+        matches=(Names(where=Where.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),),
+        after="A query with the field is refused.",
+        replacement="Use previousStageJobs or needs.",
+    ),
+    Change(
+        id="graphql-add-on-purchase",
+        release="18.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.FIELD_GONE,
+        title="Field add_on_purchase replaced by add_on_purchases",
+        matches=(Names(where=Where.GRAPHQL_FIELD, names=("addOnPurchase", "add_on_purchase")),),
+        after="A query with the field is refused.",
+        replacement="Use add_on_purchases (addOnPurchases).",
+    ),
+    Change(
+        id="graphql-runner-setup",
+        release="18.0",
+        interface=Interface.GRAPHQL,
+        kind=Kind.OPERATION_GONE,
+        title="Queries runnerPlatforms and runnerSetup removed",
+        matches=(Names(where=Where.GRAPHQL_FIELD, names=("runnerPlatforms", "runnerSetup")),),
+        after="The queries are refused.",
+        replacement="Read the installation guide of the runner.",
+    ),
+    Change(
+        id="notes-confidentiality",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.PARAMETER_REFUSED,
+        title="Confidentiality of notes can no longer be toggled",
+        matches=(
+            Call(
+                methods=("PUT",),
+                path=f"{PROJECT}/:noteable/:iid/notes/:note_id",
+                when=Given("confidential", "internal"),
+            ),
+            Names(
+                where=Where.GRAPHQL_ARGUMENT,
+                names=("confidential", "internal"),
+                types=("updateNote", "UpdateNoteInput"),
+            ),
+        ),
+        after="A request that changes confidential or internal of a note is refused.",
+        replacement="Set internal when the note is created; delete and write it anew to change it.",
+    ),
+    Change(
+        id="api-rate-limits",
+        release="18.0",
+        interface=Interface.REST,
+        kind=Kind.LIMIT_APPLIED,
+        title="Rate limits on common user, project and group endpoints on by default",
+        matches=tuple(
+            Call(methods=("GET",), path=path)
+            for path in (
+                f"{API}/users",
+                f"{API}/users/:id",
+                *PROJECT_LISTS[:2],
+                PROJECT,
+                f"{API}/groups",
+                GROUP,
+            )
+        ),
+        after="A request above the rate returns 429 with rate limit headers.",
+        replacement="Wait as long as Retry-After says, and ask for larger pages.",
+        hosted=True,
+        status=429,
+        is_strict=True,
+    ),
+)
