@@ -13,7 +13,7 @@ from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
-from models.host import Host, JobTurn, SchemaSupport, SecretKeyUse
+from models.host import Host, Installation, JobTurn, SchemaSupport, SecretKeyUse
 from models.idempotent_request import IdempotentRequest
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
@@ -61,6 +61,7 @@ __all__ = [
     "Group",
     "Host",
     "IdempotentRequest",
+    "Installation",
     "InstanceSetting",
     "Integration",
     "Invitation",

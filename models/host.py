@@ -1,11 +1,20 @@
-"""Hosts, secret keys, schema support and job turns of this database."""
+"""The installation, hosts, secret keys, schema support and job turns of this database."""
 
 from datetime import datetime
 
 from sqlalchemy import String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base
+from models.base import Base, BigId
+
+
+class Installation(Base):
+    """The installation: one row, written by its migration."""
+
+    __tablename__ = "installation"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    installed_at: Mapped[datetime]
 
 
 class Host(Base):

@@ -93,8 +93,9 @@ def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
         kind = about(setting).changeable_to
         try:
             values[name] = read_change(name, text)
-        except SettingsError:
-            problems.append(InvalidValue(field=name, reason=f"must be {kind.allowed}"))
+        except SettingsError as error:
+            reason = f"must be {kind.allowed}. {error.detail}".rstrip(". ")
+            problems.append(InvalidValue(field=name, reason=reason))
         if not text and not (kind.may_be_empty or setting.default == ""):
             problems.append(InvalidValue(field=name, reason="is empty"))
     if problems:

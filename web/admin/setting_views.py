@@ -80,7 +80,7 @@ class SettingView:
         try:
             return read_change(self.name, text)
         except SettingsError as error:
-            message = f"{self.title} must be {self.allowed}."
+            message = f"{self.title} must be {self.allowed}. {error.detail}".strip()
             raise ValueError(message) from error
 
 

@@ -18,12 +18,17 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from domain.encryption.key_strength import RefusedKeyError, check_key
+from domain.releases.dates import ReleaseDatesError, parse_release_dates, written_release_dates
 from domain.releases.version import Release, parse_release
 
 Value = TypeVar("Value")
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _SHORTEST_SECRET = 32
+
+
+class WrongPartError(ValueError):
+    """A part of a longer value is wrong; the text is a sentence that names it."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +358,23 @@ def mail_address() -> Kind[str]:
         return text
 
     return Kind(read, "an e-mail address such as gatebell@example.com")
+
+
+def release_dates() -> Kind[str]:
+    """Allow releases with their dates."""
+
+    def read(text: str) -> str:
+        try:
+            return written_release_dates(parse_release_dates(text))
+        except ReleaseDatesError as error:
+            raise WrongPartError(str(error)) from error
+
+    return Kind(
+        read,
+        "releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15",
+        may_be_empty=True,
+        is_long=True,
+    )
 
 
 def release() -> Kind[str]:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from domain.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
 from web.settings.fields import Source, about
-from web.settings.kinds import Kind
+from web.settings.kinds import Kind, WrongPartError
 from web.settings.table import Settings
 
 #: Least similarity of a misspelt name, compared without underscores.
@@ -33,7 +33,10 @@ __all__ = [
 
 
 class SettingsError(Exception):
-    """A setting is invalid; the text is one sentence that names it."""
+    """A setting is invalid; the text names it in a sentence."""
+
+    #: A further sentence about a part of the value, or nothing.
+    detail: str = ""
 
 
 def settings_from_environment() -> Settings:
@@ -148,7 +151,11 @@ def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:
         return kind.read(text)
     except ValueError as error:
         given = "" if about(each).source is Source.SECRET else f", not {text!r}"
-        raise SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.") from error
+        refusal = SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.")
+        if isinstance(error, WrongPartError):
+            refusal.detail = str(error)
+            refusal.args = (f"{each.name.upper()} must be {kind.allowed}. {error}",)
+        raise refusal from error
 
 
 def _in_instance_path(url: str, instance_path: Path) -> str:

@@ -293,6 +293,11 @@ class Settings(ServerSettings):
     page_size: int = live(20, kinds.whole_number(5, 200), "Rows per page of a list.")
     tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")
     release: str = live("18.0", kinds.release(), "The running release of the interfaces.")
+    release_dates: str = live(
+        "",
+        kinds.release_dates(),
+        "Dates of releases, for the release schedule, its calendar and the header Sunset.",
+    )
 
     appearance_title: str = live(
         "", kinds.line_of_text(200), "Title above the description on the sign-in page."

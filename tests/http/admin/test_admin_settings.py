@@ -31,6 +31,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 PAGES = "/admin/settings"
 TOKENS = f"{PAGES}/applications-and-tokens"
 ADDRESS = f"{PAGES}/address"
+DATES = f"{PAGES}/interfaces-and-records"
 FLAGS = f"{PAGES}/feature-flags"
 #: Any change is everywhere within a second; a busy machine may be slow besides.
 A_WHILE = 5
@@ -135,6 +136,8 @@ MISTAKES = (
     (f"{PAGES}/alerts", "alert_rate_limit", "x" * 1001, "at most 1000 characters"),
     (f"{PAGES}/interfaces-and-records", "tier", "gold", "Not a valid choice"),
     (f"{PAGES}/interfaces-and-records", "release", "newest", "must be a release such as"),
+    (DATES, "release_dates", "17.0", "such as 17.0=2024-05-16 18.0=2025-05-15. '17.0' is not a"),
+    (DATES, "release_dates", "17.0=2024-05-16 18.0=2024-05-15", "18.0 (2024-05-15) is before 17.0"),
 )
 
 
@@ -167,6 +170,18 @@ def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
     next_page(gatebell, fill_in(gatebell, path, "api_rate_limit", api_rate_limit=""))
     assert stored_settings(gatebell) == {"api_rate_limit": ""}
     assert ">None<" in row_of(page_of(gatebell), "API rate limit")
+
+
+def test_dates_of_releases_are_entered_in_any_order_and_shown_in_theirs(
+    gatebell: LiveGatebell,
+) -> None:
+    text = "18.0 = 2025-05-15\r\n17.0=2024-05-16"
+    next_page(gatebell, fill_in(gatebell, DATES, "release_dates", release_dates=text))
+    page = at_work(gatebell).get(gatebell.url + DATES)
+    shown = form_with(page, "release_dates").value("release_dates")
+    assert (shown or "").split() == ["17.0=2024-05-16", "18.0=2025-05-15"]
+    answer = fill_in(gatebell, DATES, "release_dates")
+    assert "No changes." in next_page(gatebell, answer)
 
 
 def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:

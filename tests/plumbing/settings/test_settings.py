@@ -75,6 +75,14 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
     assert sentence.endswith(f"not {text!r}.")
 
 
+def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
+    sentence = sentence_for(tmp_path, RELEASE_DATES="17.0=2024-05-16 18.0=soon")
+    assert sentence == (
+        "RELEASE_DATES must be releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15. "
+        "'18.0=soon' is not a release with its date."
+    )
+
+
 @pytest.mark.parametrize(
     ("variable", "text"),
     [

@@ -1,0 +1,1 @@
+"""The release schedule, applied to requests."""
