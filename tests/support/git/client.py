@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -30,6 +31,9 @@ class GitClient:
     token: str = field(default="", repr=False)
     username: str = "oauth2"
     options: tuple[str, ...] = ()
+    #: Directories that are searched for programs before all others.
+    programs: tuple[Path, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def url(self, project: str) -> str:
         """Return the address of a repository, with the credentials in it."""
@@ -41,7 +45,7 @@ class GitClient:
     def environment(self) -> dict[str, str]:
         """Return the environment of its programs."""
         return {
-            "PATH": os.environ["PATH"],
+            "PATH": os.pathsep.join([*map(str, self.programs), os.environ["PATH"]]),
             "HOME": str(self.home),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
@@ -51,6 +55,7 @@ class GitClient:
             "GIT_COMMITTER_EMAIL": "alice@people.example",
             "LC_ALL": "C",
             "no_proxy": "*",
+            **self.variables,
         }
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:

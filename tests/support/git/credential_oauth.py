@@ -1,0 +1,161 @@
+"""git-credential-oauth on somebody's machine, and the browser that it opens there."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+import requests
+
+from tests.support.git.client import Done, GitClient
+from tests.support.oauth.oauth_wire import ask_at, decide
+from tests.support.service.live import ROOT
+from tests.support.service.secrets_seen import SECRETS
+
+#: What scripts/ensure-git-clients has brought.
+_UNPACKED = ROOT / ".git-clients"
+HELPER = _UNPACKED / "helper"
+#: A Git of its own that gives refresh tokens to helpers, which 2.41 began with.
+NEWER_GIT = _UNPACKED / "git"
+#: Of git-credential-oauth on Linux and on macOS.
+_BROWSERS = ("xdg-open", "open")
+#: Writes the address into a file for the test, and ends at once, as a browser does that runs.
+_OPEN = '#!/bin/sh\nprintf %s "$1" >"$HOME/opened.new" && mv "$HOME/opened.new" "$HOME/opened"\n'
+_SECONDS = 60
+#: The commands of the documentation.
+_COMMANDS = re.compile(r"```sh\n(git credential-oauth configure\n.*?)```", re.DOTALL)
+
+#: Does what a person does in the browser, from the address that was opened.
+Visit = Callable[[str], None]
+
+
+def is_installed() -> bool:
+    """Tell whether scripts/ensure-git-clients has brought both programs."""
+    try:
+        done = subprocess.run([str(NEWER_GIT / "git"), "version"], capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0 and (HELPER / "git-credential-oauth").exists()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told(Done):
+    """What came of a command of Git."""
+
+    #: Whether a browser was opened.
+    has_opened: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A machine with Git, git-credential-oauth, and a browser in which somebody is signed in."""
+
+    git: GitClient
+    browser: requests.Session
+
+    @property
+    def host(self) -> str:
+        """The host and port of the service."""
+        return urlsplit(self.git.gatebell.url).netloc
+
+    def set_up(self, application_id: str) -> None:
+        """Do what docs/git.md says."""
+        self._install_browser()
+        document = (ROOT / "docs" / "git.md").read_text(encoding="utf-8")
+        found = _COMMANDS.search(document)
+        assert found, "docs/git.md has no commands for git-credential-oauth"
+        commands = found[1].replace("https://gate.example", self.git.gatebell.url)
+        commands = commands.replace("<application ID>", application_id)
+        subprocess.run(
+            ["/bin/sh", "-eu", "-c", commands],
+            env=self.git.environment(),
+            cwd=self.git.home,
+            check=True,
+            capture_output=True,
+        )
+
+    def configure(self, name: str, value: str) -> None:
+        """Change a setting of Git for the service."""
+        key = f"credential.{self.git.gatebell.url}.{name}"
+        self.git.do("config", "--global", "--replace-all", key, value)
+
+    def run(self, *arguments: str, visit: Visit | None = None) -> Told:
+        """Run Git, and approve what the browser shows if one is opened."""
+        said = self.git.home / "said"
+        with said.open("wb") as output:
+            running = self.git.start(
+                *arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        opened = self._opened(running)
+        if opened:
+            (visit or self.approve)(opened)
+        status = running.wait(_SECONDS)
+        text = said.read_text(encoding="utf-8", errors="replace")
+        return Told(status=status, said=text, has_opened=bool(opened))
+
+    def approve(self, url: str) -> None:
+        """Authorize the application, and follow the redirect to the helper."""
+        self.come_back(decide(self.browser, ask_at(self.browser, url)))
+
+    def deny(self, url: str) -> None:
+        """Deny the application, and follow the redirect to the helper."""
+        self.come_back(decide(self.browser, ask_at(self.browser, url), "deny"))
+
+    def come_back(self, answer: requests.Response) -> None:
+        """Follow a redirect to the helper, which tells the person to go on."""
+        page = self.browser.get(answer.headers["Location"])
+        assert "You may close this page and return to Git" in page.text
+
+    def kept(self) -> dict[str, str]:
+        """Return what the cache has, as it would give it to Git."""
+        asked = f"protocol={urlsplit(self.git.gatebell.url).scheme}\nhost={self.host}\n\n"
+        lines = self._cache("get", asked).splitlines()
+        found = dict(line.split("=", 1) for line in lines)
+        SECRETS.remember(found.get("password", ""))
+        SECRETS.remember(found.get("oauth_refresh_token", ""))
+        return found
+
+    def keep(self, **changes: str) -> None:
+        """Change what the cache has."""
+        scheme = urlsplit(self.git.gatebell.url).scheme
+        fields = {"protocol": scheme, "host": self.host, **self.kept(), **changes}
+        lines = "".join(f"{name}={value}\n" for name, value in fields.items())
+        self._cache("store", lines + "\n")
+
+    def leave(self) -> None:
+        """End the cache, as the end of a working day does."""
+        self.git.run("credential-cache", "exit")
+
+    def with_git(self, *programs: Path) -> "Machine":
+        """Return the machine with other programs in front."""
+        return replace(self, git=replace(self.git, programs=programs))
+
+    def _cache(self, action: str, said: str) -> str:
+        running = self.git.start(
+            "credential-cache", action, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        output, _ = running.communicate(said.encode(), timeout=_SECONDS)
+        return output.decode()
+
+    def _install_browser(self) -> None:
+        directory = self.git.home / "bin"
+        directory.mkdir(parents=True)
+        for name in _BROWSERS:
+            (directory / name).write_text(_OPEN)
+            (directory / name).chmod(0o755)
+
+    def _opened(self, running: subprocess.Popen[bytes]) -> str:
+        """Return the address that the helper opens, or nothing if Git ends without it."""
+        file = self.git.home / "opened"
+        deadline = monotonic() + _SECONDS
+        while not file.exists():
+            if running.poll() is not None:
+                return ""
+            assert monotonic() < deadline, "neither did Git end nor was a browser opened"
+            sleep(0.02)
+        url = file.read_text()
+        file.unlink()
+        return url
