@@ -28,5 +28,13 @@ class DiskNearlyFullError(DomainError):
     """The disk of the repositories has too little room for a push."""
 
 
-class PushTooLargeError(DomainError):
-    """The declared size of a push is above the limit."""
+class GitBodyError(DomainError):
+    """The body of a request is not what its headers say."""
+
+
+class GitEncodingError(DomainError):
+    """The content coding of a body is none that Git's clients use."""
+
+
+class GitBodyTooLargeError(DomainError):
+    """The declared size of a push, or the body of a request, is above the limit."""

@@ -43,9 +43,10 @@ from domain.registry.notifications import NotificationSecretError
 from domain.repositories.errors import (
     CredentialsNeededError,
     DiskNearlyFullError,
+    GitBodyTooLargeError,
+    GitEncodingError,
     GitFailedError,
     GitUnavailableError,
-    PushTooLargeError,
     RepositoryBusyError,
 )
 from web.http.endpoints import ErrorFormat, error_format
@@ -76,7 +77,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
     (CredentialsNeededError, 401),
-    (PushTooLargeError, 413),
+    (GitBodyTooLargeError, 413),
+    (GitEncodingError, 415),
     (DiskNearlyFullError, 507),
     (GitFailedError, 503),
     (GitUnavailableError, 503),
@@ -98,7 +100,9 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
-    PushTooLargeError: {"Connection": "close"},
+    GitBodyTooLargeError: {"Connection": "close"},
+    # RFC 9110 section 12.5.3.
+    GitEncodingError: {"Accept-Encoding": "gzip", "Connection": "close"},
     CredentialsNeededError: {
         "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"',
         "Cache-Control": "no-store",

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from errno import ECONNRESET
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from domain.releases.version import parse_release
 from domain.repositories.access import GitService
 from domain.repositories.child import Child, ChildTimeoutError
 from domain.repositories.downloads import download_event
-from domain.repositories.errors import GitFailedError, GitUnavailableError, PushTooLargeError
+from domain.repositories.errors import GitBodyTooLargeError, GitFailedError, GitUnavailableError
 from domain.repositories.storage import (
     check_room,
     ensure_repository,
@@ -24,8 +25,8 @@ from domain.repositories.storage import (
 from web.access.git_marks import GitAccess
 from web.extensions import client_or_user
 from web.http.audit_events import prepare_event
-from web.repositories.process_slots import ProcessSlot, ProcessSlots
-from web.repositories.request_stream import pieces_of
+from web.repositories.process_slots import ProcessSlots
+from web.repositories.request_stream import is_compressed, pieces_of
 from web.repositories.transfer import Transfer, TransferPlan
 from web.services import git, settings
 
@@ -45,26 +46,57 @@ def serve(wanted: GitAccess, url_path: str) -> Response:
 
     Raises the errors of `domain.repositories.errors` before anything is transferred.
     """
-    own, current = git(), settings()
+    path = _prepare(wanted)
+    is_first_taken = request.method == "POST" and _is_taken_first(wanted)
+    with ExitStack() as undone:
+        slot = _slots().take(client_or_user())
+        undone.callback(slot.release)
+        child = git().start(["http-backend"], _environment(wanted, path, url_path))
+        undone.callback(child.end)
+        head, begun = _read_head(child)
+        transfer = Transfer(_plan(wanted, path), child, slot, begun=begun)
+        undone.callback(transfer.close)
+        if is_first_taken:
+            transfer.take_body()
+        response = _respond(transfer, head)
+        undone.pop_all()
+    return response
+
+
+def _prepare(wanted: GitAccess) -> Path:
+    """Return the path of the repository, which is created if need be."""
+    own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
-    if wanted.service is GitService.RECEIVE_PACK:
-        check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
-        if (request.content_length or 0) > current.push_limit_bytes + _BESIDE_PACK:
-            raise PushTooLargeError(f"A push may have {current.push_limit_bytes} bytes.")
+    _check_size(wanted)
     path = repository_path(own.root, wanted.project.id, wanted.project.created_at)
     ensure_repository(own, path)
-    slot = _slots().take(client_or_user())
-    child: Child | None = None
-    try:
-        child = own.start(["http-backend"], _environment(wanted, path, url_path))
-        head = _read_head(child)
-        return _respond(wanted, path, (child, slot), head)
-    except BaseException:
-        if child is not None:
-            child.end()
-        slot.release()
-        raise
+    return path
+
+
+def _check_size(wanted: GitAccess) -> None:
+    """Raise the error of a body that is declared too large, or of a push without room for it."""
+    current, most = settings(), _most_of_body(wanted)
+    if wanted.service is GitService.RECEIVE_PACK:
+        check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
+    if (request.content_length or 0) > most:
+        raise GitBodyTooLargeError(f"The body is larger than {most} bytes.")
+
+
+def _most_of_body(wanted: GitAccess) -> int:
+    """Return how many bytes a request may have, decompressed."""
+    if wanted.service is GitService.RECEIVE_PACK:
+        return settings().push_limit_bytes + _BESIDE_PACK
+    return _READ_REQUEST_LIMIT
+
+
+def _is_taken_first(wanted: GitAccess) -> bool:
+    """Return whether the body is read before the response begins, so that it can be refused.
+
+    Names of objects are; a pack is not, unless it is compressed once more, as Git never does.
+    Raises GitEncodingError.
+    """
+    return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
 
 
 def _slots() -> ProcessSlots:
@@ -122,13 +154,10 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
     return head, rest
 
 
-def _respond(
-    wanted: GitAccess, path: Path, running: tuple[Child, ProcessSlot], head: tuple[bytes, bytes]
-) -> Response:
-    lines = (line.partition(":") for line in head[0].decode("latin-1").split("\r\n"))
+def _respond(transfer: Transfer, head: bytes) -> Response:
+    lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n"))
     fields = {name.strip().lower(): value.strip() for name, _, value in lines}
     status = int(fields.get("status", "200")[:3])
-    transfer = Transfer(_plan(wanted, path), *running, begun=head[1])
     response = Response(transfer, status, direct_passthrough=True)
     for name, value in fields.items():
         if name in _TOLD:
@@ -139,7 +168,7 @@ def _respond(
 def _plan(wanted: GitAccess, path: Path) -> TransferPlan:
     current = settings()
     is_push = wanted.service is GitService.RECEIVE_PACK
-    limit = current.push_limit_bytes + _BESIDE_PACK if is_push else _READ_REQUEST_LIMIT
+    limit = _most_of_body(wanted)
     is_call = request.method == "POST"
     patience = current.request_timeout_seconds
     return TransferPlan(

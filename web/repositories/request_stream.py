@@ -4,30 +4,36 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from domain.repositories.errors import GitBodyError, GitBodyTooLargeError, GitEncodingError
 from web.server.request_body import DeadlineBody
 
 _PIECE = 65_536
 #: Bytes of one decompressed piece.
 _MOST_AT_ONCE = 1024 * 1024
 _GZIP = frozenset({"gzip", "x-gzip"})
+_PLAIN = frozenset({"", "identity"})
 
 
-class BadRequestBodyError(Exception):
-    """The body is not what its headers say, or larger than allowed."""
+def is_compressed(environ: dict[str, Any]) -> bool:
+    """Return whether a body is gzip; raise GitEncodingError for other content codings."""
+    encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
+    if encoding not in _GZIP | _PLAIN:
+        raise GitEncodingError("The only content coding here is gzip.")
+    return encoding in _GZIP
 
 
 def pieces_of(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterator[bytes]:
     """Return the pieces of a body, which may be read after the view has returned.
 
     `seconds` is how long a piece may take to come, `limit` how many bytes there may be after
-    decompression. The iterator raises BadRequestBodyError, and the errors of a lost client.
+    decompression. The iterator raises GitBodyError, GitBodyTooLargeError, and the errors of a lost
+    client.
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
         body.stream(seconds=seconds)
-    encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     raw = _raw(body)
-    return _limited(_gunzipped(raw) if encoding in _GZIP else raw, limit)
+    return _limited(_gunzipped(raw) if is_compressed(environ) else raw, limit)
 
 
 def leave_body(environ: dict[str, Any], *, has_ended: bool) -> None:
@@ -50,10 +56,12 @@ def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
             while rest:
                 yield unpacker.decompress(rest, _MOST_AT_ONCE)
                 rest = unpacker.unconsumed_tail
+            if unpacker.unused_data:
+                raise GitBodyError("The gzip body goes on behind its end.")
     except zlib.error as error:
-        raise BadRequestBodyError("The body is not gzip.") from error
+        raise GitBodyError("The body is not gzip, as its Content-Encoding says.") from error
     if not unpacker.eof:
-        raise BadRequestBodyError("The gzip body ended before its time.")
+        raise GitBodyError("The gzip body ended before its time.")
 
 
 def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
@@ -61,5 +69,5 @@ def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
     for piece in pieces:
         count += len(piece)
         if count > limit:
-            raise BadRequestBodyError("The body is too large.")
+            raise GitBodyTooLargeError(f"The body is larger than {limit} bytes.")
         yield piece

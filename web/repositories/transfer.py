@@ -16,10 +16,12 @@ from weakref import finalize
 from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import HTTPException
 
+from domain.errors import DomainError
 from domain.repositories.child import Child, ChildTimeoutError
+from domain.repositories.errors import GitBodyError, GitFailedError
 from web.metrics import count_git_transfer
 from web.repositories.process_slots import ProcessSlot
-from web.repositories.request_stream import BadRequestBodyError, leave_body
+from web.repositories.request_stream import leave_body
 
 _log = logging.getLogger("gatebell.git")
 #: The signature of a pack and the first bytes of its version (gitformat-pack).
@@ -69,16 +71,36 @@ class Transfer:
         # Also where the response is thrown away before anybody iterates over it.
         self._end = finalize(self, _end, child, slot)
 
+    def take_body(self) -> None:
+        """Give the client's body to the child, unless the child writes a lot meanwhile.
+
+        Before the response begins, so that a broken body is refused in words. Raises GitBodyError,
+        GitBodyTooLargeError, GitFailedError, and the errors of a body that does not come.
+        """
+        try:
+            self._feed()
+        except OSError as error:
+            raise GitBodyError("The body ended before its time.") from error
+        except ChildTimeoutError as error:
+            self._outcome = "timed out"
+            raise GitFailedError("Git on this server does not respond.") from error
+        except BaseException:
+            self._outcome = "bad body"
+            raise
+
     def __iter__(self) -> Iterator[bytes]:
         """Yield what the child writes; a failure resets the connection."""
         try:
-            yield from self._feed()
+            while not self._has_read_all:
+                self._feed()
+                if self._held:
+                    yield self._take_held()
             yield from self._drain()
             self._finish()
         except ChildTimeoutError as error:
             self._outcome = "timed out"
             raise ConnectionResetError(ECONNRESET, "Git made no progress.") from error
-        except (HTTPException, ParseException, TimeoutError, BadRequestBodyError) as error:
+        except (HTTPException, ParseException, TimeoutError, DomainError) as error:
             self._outcome = "bad body"
             raise ConnectionResetError(ECONNRESET, "The body did not come.") from error
         finally:
@@ -106,15 +128,15 @@ class Transfer:
             },
         )
 
-    def _feed(self) -> Iterator[bytes]:
-        """Give the client's body to the child; yield only if the child writes a lot meanwhile."""
+    def _feed(self) -> None:
+        """Give the client's body to the child, until it ends or the child has written a lot."""
         for piece in self._plan.pieces:
             self._check_time()
             self._received += len(piece)
             self._held += self._child.write(piece)
-            if len(self._held) > _MOST_HELD:
-                yield self._take_held()
             sleep(0)  # others want their turn as well
+            if len(self._held) > _MOST_HELD:
+                return
         self._has_read_all = True
         self._child.end_input()
 

@@ -2,12 +2,14 @@
 
 import gzip
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import requests
 
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.git.raw import head, not_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
@@ -47,16 +49,64 @@ def test_a_body_may_come_plain_chunked_and_compressed(gatebell: LiveGatebell) ->
         assert answer.content == b"0000"
 
 
-def test_a_body_that_breaks_its_promises_is_never_an_error_of_ours(gatebell: LiveGatebell) -> None:
+def packed(body: bytes) -> dict[str, Any]:
+    """Return a body and its header."""
+    return {"body": body, "Content_Encoding": "gzip"}
+
+
+WORDS = {"Content-Type": "text/plain; charset=utf-8"}
+LARGE = b"0014command=ls-refs\n0001" + b"0009peel\n" * 9_000_000
+BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
+    "no gzip": (packed(LS_REFS), 400, "The body is not gzip, as its Content-Encoding says."),
+    "a wrong checksum": (packed(gzip.compress(LS_REFS)[:-8] + b"x" * 8), 400, "is not gzip"),
+    "cut short": (packed(gzip.compress(LS_REFS)[:-9]), 400, "The gzip body ended before its time."),
+    "nothing": (packed(b""), 400, "The gzip body ended before its time."),
+    "more behind the end": (packed(gzip.compress(LS_REFS) + b"x"), 400, "goes on behind its end"),
+    "gzip without end": (packed(gzip.compress(LARGE)), 413, "is larger than 67108864 bytes."),
+    **{
+        coding: ({"body": LS_REFS, "Content_Encoding": coding}, 415, "content coding here is gzip.")
+        for coding in ("br", "deflate", "zstd", "gzip, gzip", "x" * 1000)
+    },
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
+    gatebell: LiveGatebell, broken: str
+) -> None:
+    given, status, why = BROKEN[broken]
+    answer = ask(gatebell, **given)
+    assert (answer.status_code, why in answer.text) == (status, True), answer.text
+    assert answer.headers.items() >= WORDS.items()
+    assert answer.headers.get("Accept-Encoding") == ("gzip" if status == 415 else None)
+    assert ask(gatebell, LS_REFS).status_code == 200
+
+
+def test_a_body_of_nonsense_is_answered_by_git(gatebell: LiveGatebell) -> None:
     assert ask(gatebell, LS_REFS, Content_Type="text/plain").status_code == 415
-    bomb = gzip.compress(b"0014command=ls-refs\n0001" + b"0009peel\n" * 9_000_000)
-    for body in (b"no gzip", gzip.compress(LS_REFS)[:-9], bomb):
-        with pytest.raises(requests.ConnectionError):
-            ask(gatebell, body, Content_Encoding="gzip")
     for protocol in ("version=9", "x" * 1000, "$(touch x)"):
         assert ask(gatebell, LS_REFS, Git_Protocol=protocol).status_code == 200
     for nonsense in (b"", b"0000", b"zzzz", b"ffff", b"\x00" * 100):
         assert ask(gatebell, nonsense).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("service", "lines", "body", "status"),
+    [
+        ("git-upload-pack", ["Transfer-Encoding: chunked"], b"zz\r\n0000\r\n", 400),
+        ("git-upload-pack", ["Content-Length: 67108865"], b"", 413),
+        ("git-receive-pack", ["Content-Length: 7", "Content-Encoding: gzip"], b"no gzip", 400),
+        ("git-receive-pack", ["Content-Length: 4", "Content-Encoding: br"], b"0000", 415),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_at_once(
+    gatebell: LiveGatebell, service: str, lines: list[str], body: bytes, status: int
+) -> None:
+    person = alice(gatebell)
+    project = make_project(gatebell, person)
+    token = make_token(gatebell, person, scopes="write_repository").clear
+    with not_reading(gatebell, head(service, project, token, *lines) + body) as client:
+        assert client.recv(1000).startswith(b"HTTP/1.1 %d " % status)
 
 
 def test_too_many_requests_are_refused_with_the_headers_of_the_limit(
