@@ -109,9 +109,19 @@ def post_fork(_server: Any, _worker: Any) -> None:
         metrics.disable_counters()
 
 
-def post_worker_init(_worker: Any) -> None:
-    """Start the heartbeat of this host."""
+def post_worker_init(worker: Any) -> None:
+    """Start the heartbeat of this host, and store what the process counts of calls."""
     start_heartbeat(_settings, "web")
+    _flusher_of(worker).start()
+
+
+def worker_exit(_server: Any, worker: Any) -> None:
+    """Store the last calls."""
+    _flusher_of(worker).stop()
+
+
+def _flusher_of(worker: Any) -> Any:
+    return worker.app.wsgi().extensions["gatebell_calls"]
 
 
 def on_exit(_server: Any) -> None:

@@ -2,6 +2,7 @@
 
 from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
+from models.api_usage import CallCount, CallShape
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
 from models.audit_event import AuditEvent
@@ -52,6 +53,8 @@ __all__ = [
     "Authorization",
     "Base",
     "Bot",
+    "CallCount",
+    "CallShape",
     "CommitStatus",
     "Consent",
     "Delivery",

@@ -41,6 +41,17 @@ _REGISTRY_EVENTS = Counter(
     "Events of the container registry: stored, ignored, or of an unknown_project.",
     ("outcome",),
 )
+_DEPRECATED_CALLS = Counter(
+    "gatebell_deprecated_calls_total",
+    "Stored calls that a scheduled change concerns: sure to be felt, or possible.",
+    ("change", "certainty"),
+)
+_DROPPED_CALLS = Counter(
+    "gatebell_dropped_calls_total",
+    "Calls that are missing in the records of API usage: too many kinds of them came at once.",
+    # One without labels would have a file before it is known where.
+    ("reason",),
+)
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -120,6 +131,18 @@ def count_registry_events(outcomes: Mapping[str, int]) -> None:
     for outcome, count in outcomes.items():
         if _Counting.is_on and count:
             _REGISTRY_EVENTS.labels(outcome).inc(count)
+
+
+def count_deprecated_calls(change: str, certainty: str, count: int) -> None:
+    """Count calls that a change of the release schedule concerns."""
+    if _Counting.is_on:
+        _DEPRECATED_CALLS.labels(change, certainty).inc(count)
+
+
+def count_dropped_calls(count: int) -> None:
+    """Count calls that are missing in the records of API usage."""
+    if _Counting.is_on and count:
+        _DROPPED_CALLS.labels("memory").inc(count)
 
 
 def current_metrics(

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
 from domain.alerts.receiving.refusals import RefusalSampler
+from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
@@ -94,6 +95,7 @@ class Services:
     connections: KeptConnections
     live_settings: LiveSettings
     refusals: RefusalSampler
+    calls: CallCounter
     write_probe: WriteProbe
 
 

@@ -7,6 +7,7 @@ from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from domain.alerts.receiving.refusals import RefusalSampler
+from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
 from web.access.rate_limits import limiter_configuration
@@ -19,6 +20,7 @@ from web.http.encoded_references import EncodedReferenceMiddleware
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
 from web.pages.sessions import PageSessions
+from web.releases.flushing import CallFlusher
 from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services
 from web.settings.reader import Settings
@@ -82,12 +84,16 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         size=settings.database_pool_size,
         patience=settings.database_connect_timeout_seconds,
     )
+    calls = CallCounter()
+    #: `gunicorn.conf.py` starts and stops it.
+    app.extensions["gatebell_calls"] = CallFlusher(calls, settings)
     app.extensions["gatebell"] = Services(
         clock=clock,
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         connections=connections,
         live_settings=LiveSettings(settings, connections),
         refusals=RefusalSampler(),
+        calls=calls,
         write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
     )
 

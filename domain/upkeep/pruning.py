@@ -24,6 +24,8 @@ from models import (
     AttemptCount,
     Authorization,
     Bot,
+    CallCount,
+    CallShape,
     Delivery,
     DeviceAuthorization,
     IdempotentRequest,
@@ -57,10 +59,11 @@ _IDLE_CLIENTS_STAY = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The retention of the delivery log."""
+    """The retention of the delivery log and of counted calls."""
 
     keep_deliveries: int
     keep_for: timedelta
+    keep_calls_for: timedelta = timedelta(days=90)
 
 
 def prune(
@@ -138,6 +141,16 @@ def prune(
             RegistryRepository.id, is_forgotten_repository(now), session, between
         ),
         "registry_keys": _remove(RegistryKey.id, is_former_key(now), session, between),
+        # In this order: a shape is needed while calls have it.
+        "call_counts": _remove(
+            CallCount.id, CallCount.day < (now - retention.keep_calls_for).date(), session, between
+        ),
+        "call_shapes": _remove(
+            CallShape.id,
+            ~exists().where(CallCount.shape_id == CallShape.id),
+            session,
+            between,
+        ),
         "authorizations": _remove(
             Authorization.id,
             (Authorization.code_expires_at < dead) & ~has_tokens,

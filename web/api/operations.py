@@ -11,7 +11,7 @@ its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (wit
 `body`, and the variables of its URL.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from hashlib import blake2b
@@ -26,6 +26,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
+from domain.api_usage.schedule_names import SCHEDULE_NAMES
 from domain.audit.events import Actor
 from domain.database.paging import Listed, Page
 from domain.errors import ForbiddenError
@@ -63,6 +64,7 @@ from web.extensions import db
 from web.http.encoded_references import decoded_reference
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
+from web.releases.traffic import record_operation
 from web.services import now
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -70,6 +72,7 @@ Item = TypeVar("Item", bound=BaseModel)
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +177,9 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded() -> Response:
-            content = orjson.dumps(view(bearer=admit(permission.scopes)))
+            bearer = admit(permission.scopes)
+            record_operation(bearer, (), _NO_NAMES)
+            content = orjson.dumps(view(bearer=bearer))
             response = written_json_response(content)
             _make_conditional(response, content)
             return response
@@ -187,10 +192,13 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
 def _guard(arguments: Arguments) -> Guard:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         named = frozenset(signature(view).parameters)
+        known = _known_names(arguments)
 
         @wraps(view)
         def guarded(**variables: Any) -> Response:
-            given = _admitted(arguments, variables) | _parameters(arguments)
+            given = _admitted(arguments, variables)
+            names = _read_parameters(arguments, given)
+            record_operation(given["bearer"], names, known, variables.get("kind", ""))
 
             def act() -> Response:
                 returned = view(**{name: each for name, each in given.items() if name in named})
@@ -276,16 +284,25 @@ def _group(reference: str, viewer: Viewer, least: Role | None) -> GroupView:
     return get_group_for(path, viewer, at_least=least, session=session)
 
 
-def _parameters(arguments: Arguments) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _read_parameters(arguments: Arguments, given: dict[str, Any]) -> Collection[str]:
+    """Add what the schemas make of a request's parameters, and return their names."""
     if arguments.body is not None:
-        found["body"] = read_body(arguments.body, all_parameters())
-    elif arguments.query is not None or request.method in _READING:
-        given = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
-        found["query"] = query = read_query(arguments.query or Query, given)
-        if getattr(query, "search", ""):
-            count_search()
-    return found
+        sent = all_parameters()
+        given["body"] = read_body(arguments.body, sent)
+        return sent.keys() - QUERY_TOKENS
+    if arguments.query is None and request.method not in _READING:
+        return request.args.keys() - QUERY_TOKENS
+    asked = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
+    given["query"] = query = read_query(arguments.query or Query, asked)
+    if getattr(query, "search", ""):
+        count_search()
+    return asked.keys()
+
+
+def _known_names(arguments: Arguments) -> frozenset[str]:
+    """Return the names of parameters that records of calls may hold."""
+    schemas = [each for each in (arguments.query, arguments.body) if each is not None]
+    return SCHEDULE_NAMES.union(*(each.model_fields for each in schemas))
 
 
 def _response(arguments: Arguments, returned: Any, query: Query | None) -> Response:

@@ -1,1 +1,1 @@
-"""The release schedule, applied to requests."""
+"""The release schedule, applied to requests; and the calls that it concerns."""

@@ -276,6 +276,16 @@ class Settings(ServerSettings):
         kinds.whole_number(1, 90, "days"),
         "How long audit events wait for a destination that does not take them.",
     )
+    call_keep_days: int = live(
+        90,
+        kinds.whole_number(1, 730, "days"),
+        "Retention of the counts of API calls by consumer, which tell who uses what will change.",
+    )
+    call_flush_seconds: int = fixed(
+        15,
+        kinds.whole_number(1, 300, "seconds"),
+        "Interval at which a web process stores its counts of calls; a crash loses one.",
+    )
     mail_url: str = secret(
         "",
         kinds.mail_url(),

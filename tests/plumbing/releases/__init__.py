@@ -1,0 +1,1 @@
+"""What the service keeps of calls, and what it makes of that."""

@@ -1,0 +1,1 @@
+"""Which calls consumers make, and which scheduled changes these will feel."""

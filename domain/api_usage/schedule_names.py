@@ -1,0 +1,17 @@
+"""The names of parameters that the release schedule knows."""
+
+from collections.abc import Iterator
+
+from domain.releases.schedule import SCHEDULE
+
+
+def _names() -> Iterator[str]:
+    for change in SCHEDULE:
+        for call in change.calls:
+            yield from call.attributes
+            if call.when is not None:
+                yield from call.when.names
+
+
+#: Of all changes.
+SCHEDULE_NAMES = frozenset(_names())

@@ -1,0 +1,189 @@
+"""Stores counted calls: a row for each day, consumer and shape."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import case, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.api_usage.counting import Count, Counted, Shape
+from domain.database.upsert import insert_into
+from models import Application, CallCount, CallShape, PersonalAccessToken, User
+
+#: Shapes of a consumer and day; further ones lose the names of their parameters.
+MOST_SHAPES_A_DAY = 500
+
+
+class _ConsumerIds(NamedTuple):
+    """The ids of a consumer in the database."""
+
+    user_id: int | None
+    application_id: int | None
+    personal_token_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    consumer: _ConsumerIds
+    day: date
+    shape: Shape
+    count: Count
+
+    @cached_property
+    def shape_digest(self) -> bytes:
+        return _digest(*_texts(self.shape))
+
+    @cached_property
+    def digest(self) -> bytes:
+        return _digest(self.day.isoformat(), *map(str, self.consumer), *_texts(self.shape))
+
+
+def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
+    """Add calls to the rows of their days; those of a deleted consumer are forgotten."""
+    rows = _merged(_bounded(list(_rows(calls, session)), session))
+    if not rows:
+        return
+    shape_ids = _store_shapes(rows, session)
+    values = [
+        {
+            "digest": row.digest,
+            "day": row.day,
+            "shape_id": shape_ids[row.shape_digest],
+            **row.consumer._asdict(),
+            "count": row.count.calls,
+            "first_at": row.count.first_at,
+            "last_at": row.count.last_at,
+            "last_address": row.count.last_address,
+        }
+        # In one order, so that processes that store at once do not wait for each other in a circle.
+        for row in sorted(rows, key=lambda each: each.digest)
+    ]
+    insert = insert_into(CallCount, session=session).values(values)
+    new = insert.excluded
+    is_later = new.last_at >= CallCount.last_at
+    session.execute(
+        insert.on_conflict_do_update(
+            index_elements=[CallCount.digest],
+            set_={
+                "count": CallCount.count + new["count"],
+                "first_at": case(
+                    (new.first_at < CallCount.first_at, new.first_at), else_=CallCount.first_at
+                ),
+                "last_at": case((is_later, new.last_at), else_=CallCount.last_at),
+                "last_address": case((is_later, new.last_address), else_=CallCount.last_address),
+            },
+        )
+    )
+
+
+def _rows(calls: Sequence[Counted], session: Session) -> Iterator[_Row]:
+    """Yield the rows of calls whose consumers still exist."""
+    users = _existing(User.id, (each.consumer.user_id for each in calls), session)
+    tokens = _existing(
+        PersonalAccessToken.id, (each.consumer.personal_token_id for each in calls), session
+    )
+    applications = _application_ids(calls, session)
+    for each in calls:
+        consumer = each.consumer
+        application_id = applications.get(consumer.application_uid or "")
+        is_gone = (
+            consumer.user_id not in users
+            or consumer.personal_token_id not in tokens
+            or (consumer.application_uid is not None and application_id is None)
+        )
+        if not is_gone:
+            ids = _ConsumerIds(consumer.user_id, application_id, consumer.personal_token_id)
+            yield _Row(
+                consumer=ids, day=each.count.last_at.date(), shape=each.shape, count=each.count
+            )
+
+
+def _existing(
+    key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
+) -> set[int | None]:
+    """Return the ids that exist, and None."""
+    wanted = {each for each in ids if each is not None}
+    found: set[int | None] = {None}
+    return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
+
+
+def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, int]:
+    wanted = {each.consumer.application_uid for each in calls} - {None}
+    if not wanted:
+        return {}
+    rows = session.execute(
+        select(Application.uid, Application.id).where(Application.uid.in_(wanted))
+    )
+    return {row.uid: row.id for row in rows}
+
+
+def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+    """Take the names of parameters from new shapes of consumers that have too many of a day."""
+    digests = [row.digest for row in rows]
+    known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
+    if known.issuperset(digests):
+        return rows
+    numbers = _numbers_of_shapes(rows, session)
+    bounded = []
+    for row in rows:
+        if row.digest not in known:
+            numbers[row.consumer, row.day] += 1
+            if numbers[row.consumer, row.day] > MOST_SHAPES_A_DAY:
+                bounded.append(replace(row, shape=row.shape.without_names))
+                continue
+        bounded.append(row)
+    return bounded
+
+
+def _numbers_of_shapes(
+    rows: Sequence[_Row], session: Session
+) -> Counter[tuple[_ConsumerIds, date]]:
+    consumer = (CallCount.user_id, CallCount.application_id, CallCount.personal_token_id)
+    users = {row.consumer.user_id for row in rows}
+    counted_rows = session.execute(
+        select(*consumer, CallCount.day, func.count())
+        .where(CallCount.day.in_({row.day for row in rows}))
+        .where(or_(CallCount.user_id.in_(users - {None}), CallCount.user_id.is_(None)))
+        .group_by(*consumer, CallCount.day)
+    )
+    return Counter({(_ConsumerIds(*row[:3]), row[3]): row[4] for row in counted_rows})
+
+
+def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
+    """Add up rows that became the same."""
+    found: dict[bytes, _Row] = {}
+    for row in rows:
+        if row.digest in found:
+            found[row.digest].count.add(row.count)
+        else:
+            found[row.digest] = replace(row, count=replace(row.count))
+    return list(found.values())
+
+
+def _store_shapes(rows: Sequence[_Row], session: Session) -> dict[bytes, int]:
+    """Store the shapes that are new, and return the ids of all by their digests."""
+    shapes = {row.shape_digest: _texts(row.shape) for row in rows}
+    names = ("method", "route", "parameters", "changes")
+    values: list[dict[str, Any]] = [
+        {"digest": digest, **dict(zip(names, texts, strict=True))}
+        for digest, texts in sorted(shapes.items())
+    ]
+    insert = insert_into(CallShape, session=session).values(values)
+    session.execute(insert.on_conflict_do_nothing(index_elements=[CallShape.digest]))
+    stored = session.execute(
+        select(CallShape.digest, CallShape.id).where(CallShape.digest.in_(shapes))
+    )
+    return {row.digest: row.id for row in stored}
+
+
+def _texts(shape: Shape) -> tuple[str, str, str, str]:
+    return shape.method, shape.route, " ".join(shape.parameters), " ".join(shape.changes)
+
+
+def _digest(*texts: str) -> bytes:
+    return sha256("\n".join(texts).encode()).digest()

@@ -1,0 +1,186 @@
+"""What is recorded of calls: who, which operation, which names; no value, no token."""
+
+from datetime import timedelta
+from http import HTTPStatus
+
+import pytest
+from sqlalchemy import delete, select
+
+from domain.api_usage.counting import MOST_COUNTS, MOST_SHAPES, CallCounter, Consumer, Count, Shape
+from domain.api_usage.storing import MOST_SHAPES_A_DAY
+from models import CallCount, CallShape, PersonalAccessToken
+from tests.support.releases.recorded_calls import NOON, RecordedService
+from web.jobs.maintenance import prune_database
+
+
+def test_a_call_is_kept_by_token_route_and_names_without_any_value(
+    service: RecordedService,
+) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    nightly = service.token_of(alice)
+    for _ in range(3):
+        listed = nightly("GET", "/projects/acme%2Fshop/environments?search=prod&per_page=7")
+        assert listed.status_code == HTTPStatus.OK
+        service.wait(seconds=1)
+    assert service.flush()
+
+    ((shape, count),) = service.rows()
+    assert (shape.method, shape.route) == ("GET", "/api/v4/projects/:id/environments")
+    assert (shape.parameters, shape.changes) == ("per_page search", "")
+    assert (count.user_id, count.application_id) == (alice.id, None)
+    assert count.personal_token_id is not None
+    assert (count.count, count.day) == (3, NOON.date())
+    assert (count.first_at, count.last_at) == (NOON, NOON + timedelta(seconds=2))
+    assert count.last_address == "127.0.0.1"
+
+
+def test_counts_of_a_day_are_added_up_and_those_of_another_day_are_not(
+    service: RecordedService,
+) -> None:
+    nightly = service.token_of(service.person("alice"))
+    for hours in (0, 1, 20):
+        service.wait(hours=hours)
+        nightly("GET", "/user")
+        nightly("HEAD", "/user")
+        service.flush()
+
+    assert [count.count for _, count in service.rows()] == [4, 2]
+    assert len({shape.id for shape, _ in service.rows()}) == 1
+
+
+def test_consumers_are_applications_with_their_users_tokens_of_projects_and_nobody(
+    service: RecordedService,
+) -> None:
+    alice, bob = service.person("alice"), service.person("bob")
+    service.project_of(alice)
+    board = service.application_of(bob)
+    for caller in (service.grant(board, alice), service.resource_token_of("acme/shop")):
+        assert caller("GET", "/projects/acme%2Fshop").status_code == HTTPStatus.OK
+    service.app.test_client().get("/api/v4/projects")
+    service.flush()
+
+    found = {
+        (
+            shape.route,
+            count.user_id == alice.id,
+            count.application_id,
+            bool(count.personal_token_id),
+        )
+        for shape, count in service.rows()
+    }
+    assert found == {
+        ("/api/v4/projects", False, None, False),
+        ("/api/v4/projects/:id", True, board, False),
+        ("/api/v4/projects/:id", False, None, True),
+    }
+
+
+def test_names_that_nobody_knows_and_tokens_are_not_kept(service: RecordedService) -> None:
+    nightly = service.token_of(service.person("alice"))
+    hostile = {"name": "acme", "path": "acme", "x" * 5_000: "1", "'; DROP TABLE": "1", "a\x00": 1}
+    assert nightly("POST", "/groups", json=hostile).status_code == HTTPStatus.CREATED
+    client = service.app.test_client()
+    assert client.get(f"/api/v4/groups?private_token={nightly.token}").status_code == HTTPStatus.OK
+    service.flush()
+
+    assert [(shape.method, shape.parameters) for shape, _ in service.rows()] == [
+        ("GET", ""),
+        ("POST", "name path …"),
+    ]
+
+
+def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
+    service: RecordedService,
+) -> None:
+    nightly = service.token_of(service.person("alice"))
+    later, now = {"Platform-Release": "99.0"}, {"Platform-Release": service.settings.release}
+    service.app.test_client().get("/api/v4/user", headers={"PRIVATE-TOKEN": "none"})
+    assert nightly("GET", "/groups", headers=later).status_code == HTTPStatus.OK
+    assert nightly("GET", "/users", headers=now).status_code == HTTPStatus.OK
+    service.flush()
+
+    assert [shape.route for shape, _ in service.rows()] == ["/api/v4/users"]
+
+
+def test_counts_go_with_the_token_and_with_age_and_shapes_with_the_last_count(
+    service: RecordedService,
+) -> None:
+    alice = service.person("alice")
+    nightly, weekly = service.token_of(alice), service.token_of(alice, "weekly")
+    nightly("GET", "/user")
+    service.flush()
+    weekly("GET", "/groups")
+    with service.session() as session:
+        session.execute(delete(PersonalAccessToken))
+    assert service.flush()
+    with service.session() as session:
+        assert session.scalars(select(CallCount)).all() == []
+
+    service.app.test_client().get("/api/v4/projects")
+    service.flush()
+    prune_database(service.settings)
+    with service.session() as session:
+        assert session.scalars(select(CallCount)).all() == []
+        assert session.scalars(select(CallShape)).all() == []
+
+
+def test_a_database_that_is_locked_or_away_delays_counts_and_loses_none(
+    service: RecordedService,
+) -> None:
+    nightly = service.token_of(service.person("alice"))
+    nightly("GET", "/user")
+    with service.session() as session:
+        for table in ("call_counts", "call_shapes"):
+            session.connection().exec_driver_sql(f"ALTER TABLE {table} RENAME TO {table}_away")
+    assert not service.flush()
+    nightly("GET", "/user")
+    assert not service.flush()
+    with service.session() as session:
+        for table in ("call_counts", "call_shapes"):
+            session.connection().exec_driver_sql(f"ALTER TABLE {table}_away RENAME TO {table}")
+    assert service.flush()
+
+    ((_, count),) = service.rows()
+    assert count.count == 2
+
+
+def shapes(number: int) -> list[Shape]:
+    return [Shape("GET", "/api/v4/users", (f"name{each}",), ()) for each in range(number)]
+
+
+@pytest.mark.one_database("sqlite")
+def test_ten_thousand_shapes_take_bounded_room() -> None:
+    counter = CallCounter()
+    for consumer in (Consumer(user, None, None) for user in range(60)):
+        for shape in shapes(10_000 // 60 + 1):
+            counter.count(consumer, shape, address=None, now=NOON)
+    calls, dropped = counter.take()
+
+    assert len(calls) == MOST_COUNTS
+    assert sum(each.count.calls for each in calls) + dropped == 60 * (10_000 // 60 + 1)
+    of_one = [each for each in calls if each.consumer.user_id == 1]
+    assert len(of_one) == MOST_SHAPES + 1
+    assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MOST_SHAPES
+
+
+def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService) -> None:
+    alice = service.person("alice")
+    counter = service.app.extensions["gatebell"].calls
+    made = shapes(MOST_SHAPES_A_DAY + 50)
+    for begin in range(0, len(made), MOST_SHAPES):
+        for shape in made[begin : begin + MOST_SHAPES]:
+            counter.count(Consumer(alice.id, None, None), shape, address=None, now=NOON)
+        assert service.flush()
+
+    rows = service.rows()
+    assert len(rows) == MOST_SHAPES_A_DAY + 1
+    assert sum(count.count for _, count in rows) == len(made)
+
+
+def test_counts_of_two_times_keep_first_and_last() -> None:
+    count = Count(2, NOON, NOON, "192.0.2.1")
+    count.add(Count(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
+
+    assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
+    assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")

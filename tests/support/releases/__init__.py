@@ -1,0 +1,1 @@
+"""Releases and what is recorded of calls."""

@@ -1,0 +1,160 @@
+"""A service in this process, whose calls are recorded: people, tokens, and what is stored."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from werkzeug.test import TestResponse
+
+from domain.accounts.roles import Role
+from domain.accounts.users import NewUser, UserView, create_user
+from domain.keyring import CredentialType, Keyring
+from domain.oauth.clients.applications import ApplicationDetails, register
+from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.projects import creation
+from domain.projects.members import get_namespace
+from models import AccessToken, CallCount, CallShape
+from tests.support.signing_in.password_rules import RULES
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who calls the API with a token."""
+
+    service: "RecordedService"
+    token: str = field(repr=False)
+
+    def __call__(self, method: str, path: str, **sent: Any) -> TestResponse:
+        """Call the API; `path` begins below /api/v4."""
+        headers = {"Authorization": f"Bearer {self.token}", **sent.pop("headers", {})}
+        client = self.service.app.test_client()
+        return client.open(f"/api/v4{path}", method=method, headers=headers, **sent)
+
+
+class RecordedService:
+    """The app with a clock of its own."""
+
+    def __init__(self, app: Flask, settings: Settings) -> None:
+        """Begin at noon."""
+        self.app = app
+        self.settings = settings
+        self.keyring = Keyring(settings.secret_key)
+        self.engine = open_engine(settings)
+        self.now = NOON
+        own = app.extensions["gatebell"]
+        app.extensions["gatebell"] = replace(own, clock=lambda: self.now)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open the database; what was done is committed in the end."""
+        with Session(self.engine) as session, session.begin():
+            yield session
+
+    def wait(self, **time: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**time)
+
+    def person(self, username: str, *, admin: bool = False) -> UserView:
+        """Give somebody an account."""
+        new = NewUser(
+            username=username,
+            email=f"{username}@people.example",
+            name=username.capitalize(),
+            password="a-pass-phrase-of-words",
+            is_admin=admin,
+        )
+        with self.session() as session:
+            return create_user(new, session=session, now=self.now, rules=RULES)
+
+    def token_of(self, person: UserView, name: str = "nightly") -> Caller:
+        """Give somebody a personal access token."""
+        details = TokenDetails(name=name, scopes="api", expires_at=self.now + timedelta(days=360))
+        with self.session() as session:
+            made = create_token(
+                person.id, details, session=session, keyring=self.keyring, now=self.now
+            )
+            return Caller(self, made.clear)
+
+    def application_of(self, owner: UserView, name: str = "Deploy Board") -> int:
+        """Register an application, and return its id."""
+        details = ApplicationDetails(
+            name=name,
+            redirect_uris=("https://board.example/callback",),
+            scopes="api read_user",
+            confidential=True,
+            require_pkce=False,
+        )
+        with self.session() as session:
+            made = register(
+                details, owner_id=owner.id, session=session, keyring=self.keyring, now=self.now
+            )
+            return made.application.id
+
+    def grant(self, application_id: int, person: UserView) -> Caller:
+        """Give an application an access token of somebody."""
+        made = self.keyring.issue(CredentialType.ACCESS_TOKEN)
+        with self.session() as session:
+            session.add(
+                AccessToken(
+                    application_id=application_id,
+                    user_id=person.id,
+                    digest=made.digest,
+                    scopes="api",
+                    created_at=self.now,
+                    expires_at=self.now + timedelta(days=360),
+                )
+            )
+        return Caller(self, made.clear)
+
+    def project_of(self, owner: UserView, group: str = "acme") -> int:
+        """Create a group and a project in it, which somebody owns; return the project's id."""
+        with self.session() as session:
+            made = creation.create_group(group, reserved=frozenset(), session=session, now=self.now)
+            creation.make_owner(made, owner.id, session=session, now=self.now)
+            project = creation.create_project(
+                f"{group}/shop",
+                visibility="private",
+                reserved=frozenset(),
+                session=session,
+                now=self.now,
+            )
+            assert project.id is not None
+            return project.id
+
+    def resource_token_of(self, path: str, name: str = "exporter") -> Caller:
+        """Give a project an access token."""
+        details = TokenDetails(name=name, scopes="api", expires_at=self.now + timedelta(days=360))
+        with self.session() as session:
+            made = create_resource_token(
+                get_namespace(path, session=session),
+                TokenRequest(details=details, role=Role.MAINTAINER, granted_by=Role.OWNER),
+                session=session,
+                keyring=self.keyring,
+                now=self.now,
+            )
+            return Caller(self, made.clear)
+
+    def flush(self) -> bool:
+        """Store what was counted."""
+        stored: bool = self.app.extensions["gatebell_calls"].flush()
+        return stored
+
+    def rows(self) -> list[tuple[CallShape, CallCount]]:
+        """Return what is stored, by route."""
+        with Session(self.engine) as session:
+            found = session.execute(
+                select(CallShape, CallCount)
+                .join(CallCount, CallCount.shape_id == CallShape.id)
+                .order_by(CallShape.route, CallShape.parameters, CallCount.id)
+            )
+            return [(row[0], row[1]) for row in found]

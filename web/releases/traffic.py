@@ -1,0 +1,113 @@
+"""Records the calls of a request's consumer, in memory; see `domain/api_usage/counting.py`.
+
+What concerns a call by its values is noted by the gate before the view. Operations of the API
+record themselves; all other requests that are concerned are recorded when they are answered.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from flask import g, request
+
+from domain.api_usage.counting import ANONYMOUS, UNKNOWN_NAME, Consumer, Shape
+from domain.api_usage.schedule_names import SCHEDULE_NAMES
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.releases.matching import calls_to
+from domain.releases.version import parse_release
+from web.http.releases import NoSuchReleaseError, release_shown
+from web.services import services, settings
+
+_VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+_PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
+
+
+def record_operation(
+    bearer: Bearer | None, given: Iterable[str], known: frozenset[str], kind: str = ""
+) -> None:
+    """Count the call of an operation, with the names of the parameters that it was given.
+
+    A request that tries a later release is a rehearsal, and is not counted.
+    """
+    asked, own = _behind(request), _behind(g)
+    own.is_call_recorded = True
+    if _PLATFORM_RELEASE in asked.environ and _is_rehearsal():
+        return
+    changes = own.get("noted_changes", ())
+    method, rule = asked.method, asked.url_rule
+    shape = Shape(
+        "GET" if method == "HEAD" else method,
+        route_of(rule.rule, kind) if rule else _scheduled_path(changes),
+        known_names(given, known) if given else (),
+        changes,
+    )
+    services_here = services()
+    services_here.calls.count(
+        _consumer(bearer), shape, address=asked.remote_addr, now=services_here.clock()
+    )
+
+
+def _consumer(bearer: Bearer | None) -> Consumer:
+    if bearer is None:
+        return ANONYMOUS
+    return Consumer(bearer.profile.id, bearer.application_uid, bearer.personal_token_id)
+
+
+def _behind(proxy: Any) -> Any:
+    """Return the object behind a Flask proxy, because each proxied access is slow."""
+    return proxy._get_current_object()  # noqa: SLF001 - the proxy's own
+
+
+def note_changes(change_ids: Iterable[str]) -> None:
+    """Note which changes of the schedule concern this request."""
+    g.noted_changes = tuple(sorted({*g.get("noted_changes", ()), *change_ids}))
+
+
+def record_noted_call() -> None:
+    """Count the call of a request that changes concern, unless its operation has done so."""
+    changes = g.get("noted_changes", ())
+    if not changes or "is_call_recorded" in g:
+        return
+    names = SCHEDULE_NAMES.intersection(request.args)
+    record_operation(g.get("bearer"), names, SCHEDULE_NAMES, _kind())
+
+
+def _kind() -> str:
+    return str((request.view_args or {}).get("kind", ""))
+
+
+def _is_rehearsal() -> bool:
+    try:
+        return release_shown() > parse_release(settings().release)
+    except NoSuchReleaseError:
+        return True
+
+
+def _scheduled_path(changes: Iterable[str]) -> str:
+    """Return the path in the schedule of a request that no view takes."""
+    found = calls_to(request.method, request.path)
+    return next((each.call.path for each in found if each.change.id in changes), "")
+
+
+def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the sorted names of parameters, with one name for all that are not known."""
+    names = {each.removesuffix("[]") for each in given}
+    found = sorted(names & known)
+    return tuple(found) if len(found) == len(names) else (*found, UNKNOWN_NAME)
+
+
+@cache
+def route_of(rule: str, kind: str) -> str:
+    """Return a URL rule as the schedule writes paths: `/api/v4/projects/:id/environments`.
+
+    `kind` is the value of the variable of this name, which is `projects` or `groups`.
+    """
+
+    def written(variable: re.Match[str]) -> str:
+        name = variable[1]
+        if name == "kind" and kind:
+            return kind
+        return ":id" if name == "reference" else f":{name}"
+
+    return _VARIABLE.sub(written, rule)
