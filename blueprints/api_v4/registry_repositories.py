@@ -3,12 +3,10 @@
 from flask import Blueprint, Response
 
 from domain.accounts.roles import Role
-from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.access import get_project_for
 from domain.projects.views import GroupView, ProjectView, Viewer
 from domain.registry import repositories as domain
-from domain.registry.removal import queue_removal
 from domain.registry.repositories import RepositoryView
 from domain.releases.version import Release
 from web.api.operations import Found, operation
@@ -22,10 +20,9 @@ from web.api.schemas.registry import (
     TagRemovalBody,
 )
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.releases import release_shown
-from web.registry.removing import remove_tag_now
-from web.services import now, registry_policy
+from web.registry.removing import remove_repository, remove_tag, remove_tags
+from web.services import registry_policy
 
 registry_repositories = Blueprint("registry_repositories", __name__)
 _ALL = "/projects/<path:reference>/registry/repositories"
@@ -69,11 +66,7 @@ def show(repository_id: int, viewer: Viewer, query: RepositoryQuery) -> Registry
 @operation("registry_repositories.delete", status=202)
 def delete(project: ProjectView, repository_id: int) -> Response:
     """Delete a registry repository with all its images, in the background."""
-    repository = _repository(project, repository_id)
-    queue_removal(repository, None, session=db.session(), now=now())
-    record_event(
-        Event(kind=EventKind.REGISTRY_REPOSITORY_REMOVED, subject=repository.path, details={})
-    )
+    remove_repository(_repository(project, repository_id))
     return Response(status=202)
 
 
@@ -118,10 +111,7 @@ def tag(project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
 def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> None:
     """Delete a tag of a registry repository, at once."""
     repository = _repository(project, repository_id)
-    found = domain.get_tag(repository, tag_name, session=db.session())
-    remove_tag_now(repository, found)
-    details = {"digest": found.digest}
-    record_event(Event(kind=EventKind.REGISTRY_TAGS_REMOVED, subject=found.path, details=details))
+    remove_tag(repository, domain.get_tag(repository, tag_name, session=db.session()))
 
 
 @registry_repositories.delete(_TAGS)
@@ -132,10 +122,7 @@ def delete_tags(project: ProjectView, repository_id: int, body: TagRemovalBody) 
     if not rule.delete:
         message = "name_regex_delete is missing"
         raise InvalidError(message, field="name_regex_delete")
-    queue_removal(repository, rule, session=db.session(), now=now())
-    record_event(
-        Event(kind=EventKind.REGISTRY_TAGS_REMOVED, subject=repository.path, details=rule.as_json())
-    )
+    remove_tags(repository, rule)
     return Response(status=202)
 
 

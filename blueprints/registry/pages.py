@@ -1,12 +1,14 @@
 """/<project>/-/container_registry: repositories and tags, signing in, and a ready configuration."""
 
-from flask import render_template
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
 from domain.database.paging import Page
+from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from domain.registry import repositories as domain
+from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
 from domain.registry.configuration import EXAMPLE_HOST
 from domain.registry.names import root_name
 from web.access.marks import project_member
@@ -15,6 +17,7 @@ from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.registry.configuration import shown_configuration
+from web.registry.removing import remove_repository, remove_tag
 from web.services import registry_policy, settings
 
 registry_pages = PageBlueprint(
@@ -56,4 +59,42 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
         repository=repository,
         page=page_links(Page(items=found.tags, next_before=last)),
         host=registry_policy().host or EXAMPLE_HOST,
+        may_delete=_may_delete(project) and not repository.is_going,
+    )
+
+
+def _may_delete(project: ProjectView) -> bool:
+    """Return whether the page has buttons that delete: where a registry can be told."""
+    return project.can_maintain and not project.is_archived and bool(registry_policy().api_url)
+
+
+@registry_pages.post("/<int:repository_id>/delete")
+@project_member(at_least=Role.MAINTAINER)
+def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
+    """Delete a repository with all its images, in the background."""
+    repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
+    try:
+        remove_repository(repository)
+    except InvalidError as error:
+        flash(str(error), "error")
+    else:
+        flash(f"{repository.path} is being deleted, with all its images.", "info")
+    return redirect(url_for("registry_pages.index", project_path=project.path))
+
+
+@registry_pages.post("/<int:repository_id>/tags/<tag_name>/delete")
+@project_member(at_least=Role.MAINTAINER)
+def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> ResponseReturnValue:
+    """Delete a tag of a repository, at once."""
+    session = db.session()
+    repository = domain.get_repository(repository_id, project_id=project.id, session=session)
+    tag = domain.get_tag(repository, tag_name, session=session)
+    try:
+        remove_tag(repository, tag)
+    except (RegistryUnavailableError, RegistryRefusedError) as error:
+        flash(f"The tag {tag.name} was not deleted. {error}", "error")
+    else:
+        flash(f"The tag {tag.name} was deleted.")
+    return redirect(
+        url_for("registry_pages.show", project_path=project.path, repository_id=repository_id)
     )

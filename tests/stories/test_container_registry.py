@@ -21,11 +21,13 @@ from tests.support.accounts.resource_tokens import (
     namespace_of,
     script_of,
 )
+from tests.support.accounts.team import browser_of
 from tests.support.alerts.monitoring import wait_until
 from tests.support.oauth.oauth_wire import new_pair
 from tests.support.registry.images import Image, make_image
 from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import form_to, submit
 from web.jobs.registry import remove_from_registry
 from web.settings.reader import read_settings
 
@@ -149,6 +151,52 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
     # What is pushed again is there again.
     assert registry.push(image, f"{project}:v1", push_token).is_done
     wait_for_tags(listed, "v1")
+
+
+def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
+) -> None:
+    for tag in ("v1", "v2"):
+        assert registry.push(image, f"{project}:{tag}", push_token).is_done
+    listed = repository()
+    wait_for_tags(listed, "v1", "v2")
+    browser = browser_of(service, project, Role.MAINTAINER)
+    page = browser.get(f"{service.url}/{project}/-/container_registry/{listed.id}")
+    developer = browser_of(service, project, Role.DEVELOPER).get(page.url)
+    assert "/delete" not in developer.text
+
+    answer = submit(browser, page, form_to(page, "/tags/v1/delete"))
+    assert answer.status_code == 302
+    page = browser.get(page.url)
+    assert "The tag v1 was deleted." in page.text
+    assert last_event(service, f"{project}:v1").kind == "registry_tags.removed"
+    assert not registry.inspect(f"{project}:v1", push_token).is_done
+    assert registry.inspect(f"{project}:v2", push_token).is_done
+
+    registry.stop()
+    try:
+        assert submit(browser, page, form_to(page, "/tags/v2/delete")).status_code == 302
+        page = browser.get(page.url)
+        assert "The tag v2 was not deleted. The container registry cannot be reached" in page.text
+        assert tags_of(listed) == ["v2"]
+    finally:
+        registry.start()
+
+    answer = submit(browser, page, form_to(page, f"/{listed.id}/delete"))
+    assert (
+        "is being deleted, with all its images."
+        in browser.get(service.url + answer.headers["Location"]).text
+    )
+    assert "/delete" not in browser.get(page.url).text
+    assert work(service) >= 1
+    assert not registry.inspect(f"{project}:v2", push_token).is_done
+    assert browser.get(page.url).status_code == 404
+    assert last_event(service, project).kind == "registry_repository.removed"
 
 
 @pytest.mark.spec("G3")
