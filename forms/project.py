@@ -3,17 +3,25 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wtforms import RadioField, SelectField, StringField
+from wtforms import RadioField, SelectField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length
 
-from domain.accounts.names import LONGEST_NAME, check_path
+from domain.accounts.names import LONGEST_NAME, check_display_name, check_path
+from domain.projects.editing import LONGEST_DESCRIPTION, ProjectEdit
+from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
+from domain.projects.views import ProjectView
 from forms.base import Form, objections_beside_the_field, without_edges
 
 _NO_RESERVED_WORDS: frozenset[str] = frozenset()
+_LEVELS = [
+    (AccessLevel.ENABLED.value, "On"),
+    (AccessLevel.PRIVATE.value, "On, for members only"),
+    (AccessLevel.DISABLED.value, "Off"),
+]
 
 
-class ProjectSettingsForm(Form):
+class _VisibilityForm(Form):
     """The visibility of a project."""
 
     visibility = RadioField(
@@ -24,7 +32,72 @@ class ProjectSettingsForm(Form):
     )
 
 
-class ProjectForm(ProjectSettingsForm):
+def _with_plain_breaks(value: Any) -> Any:
+    """Return a text with the line breaks that it was stored with: browsers send others."""
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
+
+
+class ProjectSettingsForm(_VisibilityForm):
+    """Name, description and visibility of a project, and which of its parts are on."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter a name."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
+        ],
+    )
+    description = TextAreaField(
+        "Description",
+        filters=[_with_plain_breaks],
+        validators=[
+            Length(
+                max=LONGEST_DESCRIPTION,
+                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
+            )
+        ],
+    )
+    # The other parts of the API have no pages.
+    monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
+    environments_access_level = SelectField("Environments and deployments", choices=_LEVELS)
+    releases_access_level = SelectField("Releases", choices=_LEVELS)
+
+    @classmethod
+    def of(cls, project: ProjectView) -> "ProjectSettingsForm":
+        """Return the form with the present values of a project, or those of the request."""
+        levels = {
+            f"{feature}_access_level": level.value
+            for feature, level in project.access_levels.items()
+        }
+        return cls(
+            name=project.name,
+            description=project.description,
+            visibility=project.visibility,
+            **levels,
+        )
+
+    @property
+    def edit(self) -> ProjectEdit:
+        """The new values."""
+        return ProjectEdit(
+            name=self.name.data,
+            description=self.description.data,
+            visibility=self.visibility.data,
+            access_levels={
+                Feature.MONITOR: AccessLevel(self.monitor_access_level.data),
+                Feature.ENVIRONMENTS: AccessLevel(self.environments_access_level.data),
+                Feature.RELEASES: AccessLevel(self.releases_access_level.data),
+            },
+        )
+
+    def validate_name(self, field: StringField) -> None:
+        """Check the name."""
+        with objections_beside_the_field():
+            check_display_name(field.data or "")
+
+
+class ProjectForm(_VisibilityForm):
     """The group and the name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose the group that it is in.")])

@@ -15,7 +15,7 @@ from domain.projects import editing
 from domain.projects.access import get_group, get_project, visible_groups, with_contents
 from domain.projects.changes import archived, created, edited, unarchived
 from domain.projects.creation import create_project, make_owner
-from domain.projects.editing import ProjectEdit, edit_project
+from domain.projects.editing import edit_project
 from domain.projects.features import Feature
 from domain.projects.views import ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
@@ -112,16 +112,15 @@ def _counts(project: ProjectView) -> dict[str, int]:
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
 @project_member(at_least=Role.MAINTAINER)
 def general(project: ProjectView) -> ResponseReturnValue:
-    """Change the visibility of the project."""
-    form = ProjectSettingsForm(visibility=project.visibility)
+    """Change the project's name, description and visibility, and which of its parts are on."""
+    form = ProjectSettingsForm.of(project)
     if not form.validate_on_submit():
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
-    edit = ProjectEdit(visibility=form.visibility.data)
-    changes = edit_project(project.id, edit, session=db.session())
+    changes = edit_project(project.id, form.edit, session=db.session())
     if changes:
         record_event(edited(project.namespace, changes))
-    flash("Project saved.")
+    flash("Settings saved." if changes else "Nothing was changed.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
@@ -146,9 +145,9 @@ def unarchive(project: ProjectView) -> ResponseReturnValue:
 
 
 @projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.GUEST)
 def members(project: ProjectView) -> ResponseReturnValue:
-    """Show the members and add members."""
+    """Show the members to members; maintainers can add some."""
     return MemberPages(project).members()
 
 
@@ -163,7 +162,7 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     "/<names:project_path>/-/settings/members/<int:member_id>/remove",
     endpoint="remove_member",
 )
-@project_member(at_least=Role.MAINTAINER)
+@project_member(at_least=Role.GUEST, in_archived=True)
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
-    """Remove a member."""
+    """Remove a member, or leave."""
     return MemberPages(project).remove(member_id)

@@ -15,6 +15,8 @@ from domain.projects.grants import VISIBILITIES
 from models import Group, Project
 
 Row = TypeVar("Row", Group, Project)
+#: In characters.
+LONGEST_DESCRIPTION = 2000
 #: What was changed, by name: the old and the new value.
 Changes = Mapping[str, tuple[str, str]]
 
@@ -50,6 +52,14 @@ def checked_name(name: str) -> str:
     return clean
 
 
+def checked_description(description: str) -> str:
+    """Return a description, or raise InvalidError if it is too long."""
+    if len(description) > LONGEST_DESCRIPTION:
+        message = f"A description may have at most {LONGEST_DESCRIPTION:,} characters."
+        raise InvalidError(message, field="description")
+    return description
+
+
 def checked_visibility(visibility: str) -> str:
     """Return a visibility, or raise InvalidError."""
     if visibility not in VISIBILITIES:
@@ -62,7 +72,8 @@ def edit_group(group_id: int, edit: GroupEdit, *, session: Session) -> Changes:
     """Change a group and return what is different now; raises InvalidError."""
     group = _locked(Group, group_id, session=session)
     name = None if edit.name is None else checked_name(edit.name)
-    return _apply(group, {"name": name, "description": edit.description})
+    description = None if edit.description is None else checked_description(edit.description)
+    return _apply(group, {"name": name, "description": description})
 
 
 def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Changes:
@@ -74,7 +85,8 @@ def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Cha
     }
     visibility = None if edit.visibility is None else checked_visibility(edit.visibility)
     name = None if edit.name is None else checked_name(edit.name)
-    words = {"name": name, "description": edit.description, "visibility": visibility}
+    description = None if edit.description is None else checked_description(edit.description)
+    words = {"name": name, "description": description, "visibility": visibility}
     return _apply(project, {**words, **levels})
 
 

@@ -5,13 +5,12 @@ from typing import Annotated, Literal, cast
 from pydantic import BeforeValidator, Field
 
 from domain.accounts.roles import Role
-from domain.projects.editing import GroupEdit
+from domain.projects.editing import LONGEST_DESCRIPTION, GroupEdit
 from domain.projects.listing import GroupDetails, GroupFilter
 from web.api.schemas.base import Body, Id, PagedQuery, Resource, Search, Text, Time, split
 
-_LONGEST_DESCRIPTION = 2000
 #: Of a group or a project.
-Description = Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)]
+Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
 
