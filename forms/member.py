@@ -1,5 +1,6 @@
 """Forms to add a member and change a role."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from wtforms import SelectField, StringField
@@ -7,23 +8,46 @@ from wtforms.validators import InputRequired, Length
 
 from domain.accounts.roles import Role
 from domain.errors import InvalidError
+from domain.projects.member_roles import MemberRoleView
+from domain.projects.views import MemberView
 from forms.base import Form, without_edges
 
 
+def _value(role: Role, custom_role_id: int | None) -> str:
+    """Return the value of a choice: the number of a role, or the id of a custom one."""
+    return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
+
+
 class RoleForm(Form):
-    """The role of a member."""
+    """The role of a member, or a custom one."""
 
-    role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
+    role = SelectField("Role", coerce=str.strip, default=_value(Role.DEVELOPER, None))
 
-    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
-        """Offer the roles up to that of the current user."""
+    def __init__(
+        self, *args: Any, giver: Role, custom_roles: Sequence[MemberRoleView], **kwargs: Any
+    ) -> None:
+        """Offer the roles up to that of the current user, and the custom ones based on them."""
         super().__init__(*args, **kwargs)
-        self.role.choices = [(int(role), role.label) for role in Role if role <= giver]
+        self._custom = {_value(each.base, each.id): each for each in custom_roles}
+        own = [(_value(role, None), role.label) for role in Role if role <= giver]
+        others = [
+            (value, f"{each.name} ({each.base.label})")
+            for value, each in self._custom.items()
+            if each.base <= giver
+        ]
+        self._groups = {"Roles": own, "Custom roles": others} if others else {"": own}
+        self.role.choices = self._groups if others else own
+
+    @property
+    def chosen_custom_role(self) -> MemberRoleView | None:
+        """The chosen custom role, if it is one."""
+        return self._custom.get(self.role.data)
 
     @property
     def chosen_role(self) -> Role:
-        """The chosen role."""
-        return Role(self.role.data)
+        """The chosen role, or that on which the custom one is based."""
+        custom = self.chosen_custom_role
+        return custom.base if custom else Role(int(self.role.data))
 
     def get_role(self) -> Role:
         """Return the role of a submitted form, or raise an error."""
@@ -31,6 +55,15 @@ class RoleForm(Form):
             message = "Choose a role from the list."
             raise InvalidError(message, field="role")
         return self.chosen_role
+
+    def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """Return the choices for a direct member, by group: value, text, whether it is theirs."""
+        custom = member.own_custom_role
+        theirs = _value(member.own_role or member.role, custom.id if custom else None)
+        return [
+            (label, [(value, text, value == theirs) for value, text in choices])
+            for label, choices in self._groups.items()
+        ]
 
 
 class MemberForm(RoleForm):

@@ -7,6 +7,7 @@ from flask import Blueprint, Response
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import changes as events
 from domain.projects import members as domain
+from domain.projects.leaving import leave
 from domain.projects.member_roles import MemberRoleView, get_member_role
 from domain.projects.views import MemberView, Namespace, Viewer
 from web.access.api_limits import Family
@@ -99,9 +100,15 @@ def change(namespace: Namespace, viewer: Viewer, user_id: int, body: MemberChang
 @members.delete("/<int:user_id>")
 @operation("members.delete")
 def delete(namespace: Namespace, viewer: Viewer, user_id: int) -> None:
-    """Remove a member; a role from a group above stays."""
-    number = _get_direct(namespace, user_id).id or 0
-    user = domain.remove_member(namespace, number, by=viewer, session=db.session())
+    """Remove a member, or leave; a role from a group above stays.
+
+    To remove others asks for the role Maintainer.
+    """
+    number, session = _get_direct(namespace, user_id).id or 0, db.session()
+    if user_id == viewer.user_id:
+        user = leave(namespace, by=viewer, session=session)
+    else:
+        user = domain.remove_member(namespace, number, by=viewer, session=session)
     record_event(events.left(namespace, user))
 
 

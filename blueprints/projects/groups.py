@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from blueprints.projects.member_pages import MemberPages
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import get_group, get_group_for
+from domain.projects.access import get_group_for
 from domain.projects.changes import created
 from domain.projects.creation import create_group, make_owner
 from domain.projects.paths import parent
@@ -47,15 +47,15 @@ def new() -> ResponseReturnValue:
 @groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
 @signed_in
 def members(group_path: str) -> ResponseReturnValue:
-    """Show the members; maintainers can add members."""
-    return MemberPages(get_group(group_path, viewer(), session=db.session())).members()
+    """Show the members to members; maintainers can add some."""
+    return MemberPages(_seen_from_inside(group_path)).members()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")
 @signed_in
 def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
     """Change the role of a member."""
-    return MemberPages(_maintained(group_path)).change(member_id)
+    return MemberPages(_seen_from_inside(group_path)).change(member_id)
 
 
 @groups.post(
@@ -64,8 +64,13 @@ def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
 )
 @signed_in
 def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
-    """Remove a member."""
-    return MemberPages(_maintained(group_path)).remove(member_id)
+    """Remove a member, or leave."""
+    return MemberPages(_seen_from_inside(group_path)).remove(member_id)
+
+
+def _seen_from_inside(path: str) -> GroupView:
+    """Return a group of which the user is a member, or raise ForbiddenError."""
+    return get_group_for(path, viewer(), at_least=Role.GUEST, session=db.session())
 
 
 def _maintained(path: str) -> GroupView:

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
-from domain.errors import InvalidError, NotFoundError
-from domain.projects.changes import changed, joined, left
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects import members as domain
+from domain.projects.changes import changed, given, joined, left
 from domain.projects.invitations import InvitationView, list_invitations
-from domain.projects.members import add_member, change_role, list_members, remove_member
-from domain.projects.views import GroupView, ProjectView
+from domain.projects.leaving import leave
+from domain.projects.member_roles import MemberRoleView, list_member_roles
+from domain.projects.views import GroupView, MemberView, ProjectView
 from forms.member import MemberForm, RoleForm
 from web.access.marks import get_current_user, viewer
 from web.extensions import db
@@ -32,52 +34,109 @@ class MemberPages:
 
     def members(self) -> ResponseReturnValue:
         """Show the members, and add one."""
-        form = MemberForm(giver=self.holder.role or Role.GUEST)
+        if request.method == "POST":
+            self._check_may_manage()
+        form = self._form()
         if not form.validate_on_submit():
             return self._page(form)
         namespace, login, role = self.namespace, form.user.data or "", form.chosen_role
+        session = db.session()
         try:
-            user = add_member(namespace, login, role, by=viewer(), session=db.session(), now=now())
+            user = domain.add_member(
+                namespace, login, role, by=viewer(), session=session, now=now()
+            )
         except (InvalidError, NotFoundError) as error:
             form.object_to(getattr(error, "field", "user"), str(error))
             return self._page(form)
         record_event(joined(namespace, user, role))
-        flash(f"{user.username} is now {role.label} of {namespace.path}.")
+        if form.chosen_custom_role is not None:
+            number = domain.find_member(namespace, user.username, session=session)
+            self._give(number, form.chosen_custom_role)
+        flash(f"{user.username} is now {_named(form)} of {namespace.path}.")
         return self._back()
 
     def change(self, member_id: int) -> ResponseReturnValue:
-        """Give a member another role."""
-        namespace, role = self.namespace, RoleForm(giver=Role.OWNER).get_role()
-        change = change_role(namespace, member_id, role, by=viewer(), session=db.session())
-        record_event(changed(namespace, change))
-        flash(f"{change.user.username} is now {role.label} of {namespace.path}.")
+        """Give a member another role, or a custom one."""
+        self._check_may_manage()
+        namespace, session = self.namespace, db.session()
+        form = RoleForm(giver=Role.OWNER, custom_roles=list_member_roles(session=session))
+        role, custom = form.get_role(), form.chosen_custom_role
+        before = self._member(member_id)
+        try:
+            change = domain.change_role(namespace, member_id, role, by=viewer(), session=session)
+            if change.after is not change.before:
+                record_event(changed(namespace, change))
+            if custom is not None or (before.own_custom_role and change.after is change.before):
+                self._give(member_id, custom)
+        except InvalidError as error:
+            return self._refused(error)
+        flash(f"{change.user.username} is now {_named(form)} of {namespace.path}.")
         return self._back()
 
     def remove(self, member_id: int) -> ResponseReturnValue:
-        """Remove a member."""
-        namespace = self.namespace
-        user = remove_member(namespace, member_id, by=viewer(), session=db.session())
+        """Remove a member, or let the user leave."""
+        namespace, session = self.namespace, db.session()
+        is_own = self._member(member_id).is_you
+        try:
+            user = (
+                leave(namespace, by=viewer(), session=session)
+                if is_own
+                else domain.remove_member(namespace, member_id, by=viewer(), session=session)
+            )
+        except InvalidError as error:
+            return self._refused(error)
         record_event(left(namespace, user))
-        flash("Member removed.")
+        if is_own:
+            flash(f"You left {namespace.path}.")
+            return redirect(url_for("home.groups_and_projects"))
+        flash(f"{user.username} was removed from {namespace.path}.")
         return self._back()
 
-    def _page(self, form: MemberForm) -> ResponseReturnValue:
+    def _check_may_manage(self) -> None:
+        if not self.holder.can_maintain:
+            message = f"You need the role Maintainer in {self.namespace.path}."
+            raise ForbiddenError(message)
+
+    def _give(self, member_id: int, custom: MemberRoleView | None) -> None:
+        session = db.session()
+        user = domain.give_member_role(
+            self.namespace, member_id, custom, by=viewer(), session=session
+        )
+        record_event(given(self.namespace, user, custom))
+
+    def _member(self, member_id: int) -> MemberView:
+        for each in self._members():
+            if each.id == member_id:
+                return each
+        message = "That member is not here any more."
+        raise NotFoundError(message)
+
+    def _members(self) -> tuple[MemberView, ...]:
+        me, today = get_current_user().id, now().date()
+        return domain.list_members(self.namespace, viewer_id=me, session=db.session(), today=today)
+
+    def _form(self, **values: Any) -> MemberForm:
+        custom = list_member_roles(session=db.session()) if self.holder.can_maintain else ()
+        return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
+
+    def _refused(self, error: InvalidError) -> ResponseReturnValue:
+        """Show why a change in the list is refused, above the list."""
+        db.session.rollback()  # a part of it may be done
+        return self._page(self._form(formdata=None), problem=str(error))
+
+    def _page(self, form: MemberForm, *, problem: str = "") -> ResponseReturnValue:
         page = render_template(
             "members/index.html",
             holder=self.holder,
             namespace=self.namespace,
             blueprint=self.blueprint,
             where=self.where,
-            members=list_members(
-                self.namespace,
-                viewer_id=get_current_user().id,
-                session=db.session(),
-                today=now().date(),
-            ),
+            members=self._members(),
             invitations=self._invitations(),
             form=form,
+            problem=problem,
         )
-        return page, 422 if form.errors else 200
+        return page, 422 if form.errors or problem else 200
 
     def _invitations(self) -> tuple[InvitationView, ...]:
         """Return the pending invitations, for those who may change them."""
@@ -87,3 +146,9 @@ class MemberPages:
 
     def _back(self) -> ResponseReturnValue:
         return redirect(url_for(f"{self.blueprint}.members", **self.where))
+
+
+def _named(form: RoleForm) -> str:
+    """Return the name of the chosen role, or of the custom one."""
+    custom = form.chosen_custom_role
+    return custom.name if custom else form.chosen_role.label

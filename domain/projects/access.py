@@ -61,6 +61,10 @@ def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:
     return max((each.role for each in roles if each is not None), default=None)
 
 
+def _abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
+    return frozenset[Ability]().union(*(each.abilities for each in roles if each is not None))
+
+
 class Permissions:
     """The permissions of one viewer; the roles are read once."""
 
@@ -79,7 +83,11 @@ class Permissions:
 
     def membership_in_group(self, path: str) -> Role | None:
         """As `role_in_group`, without what administrators may do anyway."""
-        return _highest(self._by_group.get(each) for each in (*ancestors(path), path))
+        return _highest(self._in_group(path))
+
+    def abilities_in_group(self, path: str) -> frozenset[Ability]:
+        """Return what custom roles add in a group, those of groups above included."""
+        return _abilities(self._in_group(path))
 
     def membership_in_project(self, project_id: int) -> Role | None:
         """Return the direct role in a project."""
@@ -93,12 +101,13 @@ class Permissions:
 
     def abilities_in_project(self, project: Project) -> frozenset[Ability]:
         """Return what custom roles add in a project, those of groups above included."""
-        found = (each.abilities for each in self._in_project(project) if each is not None)
-        return frozenset[Ability]().union(*found)
+        return _abilities(self._in_project(project))
+
+    def _in_group(self, path: str) -> Iterator[_DirectRole | None]:
+        return (self._by_group.get(each) for each in (*ancestors(path), path))
 
     def _in_project(self, project: Project) -> Iterator[_DirectRole | None]:
-        for path in (*ancestors(project.path), project.path):
-            yield self._by_group.get(path)
+        yield from self._in_group(project.path)
         yield self._by_project.get(project.id)
 
     def sees_project(self, project: Project) -> bool:
@@ -137,6 +146,7 @@ class Permissions:
             created_at=group.created_at,
             parent_id=group.parent_id,
             description=group.description,
+            abilities=self.abilities_in_group(group.path),
         )
 
 
@@ -228,10 +238,21 @@ def with_contents(group: GroupView, viewer: Viewer, *, session: Session) -> Grou
     )
 
 
-def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> GroupView:
-    """Return the group if the viewer has this role there; raise Forbidden or NotFoundError."""
+def get_group_for(
+    path: str,
+    viewer: Viewer,
+    *,
+    at_least: Role,
+    ability: Ability | None = None,
+    session: Session,
+) -> GroupView:
+    """Return the group if the viewer has this role there, or a custom one with this ability.
+
+    Raises ForbiddenError or NotFoundError.
+    """
     group = get_group(path, viewer, session=session)
-    if group.role is None or group.role < at_least:
+    has_role = group.role is not None and group.role >= at_least
+    if not has_role and ability not in group.abilities:
         message = f"You need the role {at_least.label} in {group.path}."
         raise ForbiddenError(message)
     return group

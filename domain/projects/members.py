@@ -128,7 +128,7 @@ def change_end(
     member, user = _get_member(namespace, member_id, giver, session=session)
     check_day(expires_at, today)
     if expires_at is not None:
-        _keep_an_owner(namespace, member, session=session)
+        keep_an_owner(namespace, member, session=session)
     member.expires_at = expires_at
     return view_of(user)
 
@@ -164,7 +164,7 @@ def change_role(
     check_gift(role, giver)
     before = Role(member.role)
     if role < before:
-        _keep_an_owner(namespace, member, session=session)
+        keep_an_owner(namespace, member, session=session)
     member.role = int(role)
     if role is not before:
         member.member_role_id = None  # it was based on the former one
@@ -198,24 +198,29 @@ def remove_member(
     """
     giver = lock_members(namespace, by, session=session)
     member, user = _get_member(namespace, member_id, giver, session=session)
-    _keep_an_owner(namespace, member, session=session)
+    keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
     return view_of(user)
 
 
 def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members of a group or project, then return the viewer's current role."""
+    lock_namespace(namespace, session=session)
+    role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
+    if role is None or role < Role.MAINTAINER:
+        message = f"You need the role Maintainer in {namespace.path}."
+        raise ForbiddenError(message)
+    return role
+
+
+def lock_namespace(namespace: Namespace, *, session: Session) -> None:
+    """Keep others from changing the members of a group or project until the commit."""
     table = Group if namespace.group_id is not None else Project
     # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
     # writer.
     session.execute(
         select(table.id).where(table.id == namespace.id).with_for_update(key_share=True)
     )
-    role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
-    if role is None or role < Role.MAINTAINER:
-        message = f"You need the role Maintainer in {namespace.path}."
-        raise ForbiddenError(message)
-    return role
 
 
 def _check_login(login: str, by: Viewer) -> None:
@@ -252,10 +257,15 @@ def _get_member(
     if member.role > giver:
         message = f"{user.username} is {Role(member.role).label} here, which is above your role."
         raise ForbiddenError(message)
+    check_is_no_bot(user)
+    return member, user
+
+
+def check_is_no_bot(user: User) -> None:
+    """Raise InvalidError for the bot of an access token, whose membership ends with the token."""
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise InvalidError(message, field="member")
-    return member, user
 
 
 def is_here(namespace: Namespace) -> ColumnElement[bool]:
@@ -265,7 +275,7 @@ def is_here(namespace: Namespace) -> ColumnElement[bool]:
     return Member.project_id == namespace.project_id
 
 
-def _keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> None:
+def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> None:
     """Raise InvalidError if no other active owner is left, here or in a group above."""
     if namespace.group_id is None or member.role < Role.OWNER:
         return

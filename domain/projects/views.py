@@ -133,6 +133,8 @@ class GroupView:
     description: str = ""
     projects: tuple[ProjectView, ...] = ()
     subgroups: tuple[str, ...] = ()
+    #: What custom roles add to the role.
+    abilities: frozenset[Ability] = frozenset()
 
     @property
     def namespace(self) -> Namespace:
@@ -195,6 +197,13 @@ class MemberView:
     @property
     def role_name(self) -> str:
         """The name of the role, and of the custom one."""
-        return (
-            f"{self.custom_role.name} ({self.role.label})" if self.custom_role else self.role.label
-        )
+        return _role_name(self.role, self.custom_role)
+
+    @property
+    def own_role_name(self) -> str:
+        """As `role_name`, of the direct role; empty without one."""
+        return _role_name(self.own_role, self.own_custom_role) if self.own_role else ""
+
+
+def _role_name(role: Role, custom: GivenMemberRole | None) -> str:
+    return f"{custom.name} ({role.label})" if custom else role.label

@@ -243,7 +243,7 @@ def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) ->
         return _namespace(permission, variables["kind"], reference, viewer)
     if permission.place is Place.PROJECT:
         return {"project": _project(reference, viewer, permission.least, permission.ability)}
-    return {"group": _group(reference, viewer, permission.least)}
+    return {"group": _group(reference, viewer, permission.least, permission.ability)}
 
 
 def _namespace(
@@ -252,7 +252,7 @@ def _namespace(
     found = (
         _project(reference, viewer, permission.least, permission.ability)
         if kind == "projects"
-        else _group(reference, viewer, permission.least_in_group)
+        else _group(reference, viewer, permission.least_in_group, permission.ability)
     )
     return {"holder": found, "namespace": found.namespace, "role": found.role}
 
@@ -276,12 +276,14 @@ def _project(
     return get_project_for(path, viewer, at_least=least, ability=ability, session=session)
 
 
-def _group(reference: str, viewer: Viewer, least: Role | None) -> GroupView:
+def _group(
+    reference: str, viewer: Viewer, least: Role | None, ability: Ability | None
+) -> GroupView:
     session = db.session()
     path = group_path(reference, session=session)
     if least is None:
         return get_group(path, viewer, session=session)
-    return get_group_for(path, viewer, at_least=least, session=session)
+    return get_group_for(path, viewer, at_least=least, ability=ability, session=session)
 
 
 def _read_parameters(arguments: Arguments, given: dict[str, Any]) -> Collection[str]:

@@ -94,8 +94,8 @@ def _open_project(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, place=Place.PROJECT, is_open=True)
 
 
-def _group(scopes: tuple[str, ...], least: Role) -> Permission:
-    return Permission(scopes=scopes, place=Place.GROUP, least=least)
+def _group(scopes: tuple[str, ...], least: Role, ability: Ability | None = None) -> Permission:
+    return Permission(scopes=scopes, place=Place.GROUP, least=least, ability=ability)
 
 
 def _open_group(scopes: tuple[str, ...]) -> Permission:
@@ -164,7 +164,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_activity.create_note": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "alert_activity.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alert_activity.occurrences": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "alert_lists.of_group": _group(_READ_ALERTS, Role.DEVELOPER),
+    "alert_lists.of_group": _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     # Of the projects where the user is a member who may see alerts.
     "alert_lists.mine": _instance(_READ_ALERTS),
     "audit_events.index": _administrator(_READ),
@@ -215,7 +215,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "members.show_of_all": _namespace(_READ, Role.GUEST, in_group=Role.GUEST),
     "members.create": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
     "members.change": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
-    "members.delete": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
+    # Themselves; others from Maintainer up.
+    "members.delete": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST, in_archived=True),
     "invitations.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.MAINTAINER),
     "invitations.create": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
     "invitations.change": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),

@@ -9,7 +9,7 @@ from domain.accounts.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES
-from domain.projects.changes import changed, given, joined, left
+from domain.projects.changes import changed, created, given, joined, left
 from domain.projects.member_roles import get_member_role
 from domain.projects.members import (
     OPERATOR,
@@ -40,6 +40,7 @@ def create_group_command(*, path: str, owner: str | None) -> dict[str, Any]:
     if owner:
         user = get_user(owner, session=session)
         creation.make_owner(group, user.id, session=session, now=now())
+    record_event(created(group))
     return {"id": group.group_id, "path": group.path}
 
 
@@ -66,6 +67,7 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     if owner:
         user = get_user(owner, session=session)
         creation.make_owner(project, user.id, session=session, now=now())
+    record_event(created(project))
     return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
 

@@ -182,6 +182,27 @@ def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGateb
     assert api("GET", "/alert_management_alerts/1").status_code == 403
 
 
+@pytest.mark.both_databases
+def test_the_alerts_of_a_group_are_listed_for_its_custom_role(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Fire")
+    group = endpoint.project.rpartition("/")[0]
+    for namespace, ability, status in (
+        (group, "read_alerts", 200),
+        (group, "read_environments", 403),
+        (endpoint.project, "read_alerts", 403),  # a role below the group opens nothing beside it
+    ):
+        person = member_with(gatebell, namespace, **{ability: True})
+        api = api_caller(gatebell, person, "")
+        listed = api("GET", f"/groups/{group}/alert_management_alerts")
+        assert listed.status_code == status, (namespace, ability, listed.text)
+        if status == 200:
+            assert [each["title"] for each in listed.json()] == ["Fire"]
+            give_role(gatebell, group, person, Role.REPORTER)  # ends the custom one
+            refused = api("GET", f"/groups/{group}/alert_management_alerts")
+            assert refused.status_code == 403
+
+
 def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")

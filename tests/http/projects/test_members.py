@@ -6,7 +6,8 @@ import requests
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.projects.members import get_namespace, list_members
-from tests.support.accounts.administration import fill_in
+from tests.support.accounts.administration import fill_in, root
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -16,9 +17,10 @@ from tests.support.accounts.people import (
     now,
     set_state,
     signed_in,
+    unique,
 )
 from tests.support.accounts.team import browser_of, give_role, member_id, person_for
-from tests.support.database.audit_log import event_about
+from tests.support.database.audit_log import event_about, events_about
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
@@ -110,7 +112,7 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
         "username": newcomer.username, "role": "Maintainer", "before": "Reporter"
     }  # fmt: skip
     assert "is now Maintainer" in owner.get(gatebell.url + address).text
-    # Words that are no role, and roles above one's own, change nothing.
+    # Words that are no role change nothing.
     for role in ("", "king", "99"):
         assert submit(owner, page, form, role=role).status_code == 422
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
@@ -174,3 +176,60 @@ def test_a_role_below_an_inherited_one_is_shown_and_can_be_taken(gatebell: LiveG
     row = owner.get(page.url).text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
     assert "Reporter directly" not in row
+
+
+def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:
+    """Create a custom role that sees alerts."""
+    body = {"name": unique("On-call"), "base_access_level": int(base), "read_alerts": True}
+    made = api_caller(gatebell, root(gatebell), "/member_roles").done("POST", json=body, status=201)
+    assert isinstance(made, dict)
+    return made
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("G6")
+def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    role, newcomer = custom_role(gatebell, Role.GUEST), make_user(gatebell, name="newcomer")
+    value, named = f"custom-{role['id']}", f"{role['name']} (Guest)"
+    owner, theirs = signed_in(gatebell, alice(gatebell)), signed_in(gatebell, newcomer)
+    alerts = f"{gatebell.url}/{project}/-/alerts"
+    page = owner.get(f"{gatebell.url}/{project}/-/settings/members")
+    assert f'<option value="{value}">{named}</option>' in page.text
+    answer = submit(owner, page, form_with(page, "user"), user=newcomer.username, role=value)
+    assert answer.status_code == 302
+    assert theirs.get(alerts).status_code == 200
+    page = owner.get(page.url)
+    assert f"{newcomer.username} is now {role['name']} of {project}." in page.text
+    assert f'data-label="Role">{named}' in page.text
+    form = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
+    assert form.value("role") == value
+
+    # The role that it is based on, without it.
+    assert submit(owner, page, form, role="10").status_code == 302
+    assert theirs.get(alerts).status_code == 403
+    # From another role to it, in one step.
+    assert submit(owner, page, form, role="30").status_code == 302
+    assert submit(owner, page, form, role=value).status_code == 302
+    assert roles_in(gatebell, project)[newcomer.username] == Role.GUEST
+    assert theirs.get(alerts).status_code == 200
+    events = reversed(events_about(gatebell, newcomer, EventKind.MEMBER_CHANGED))
+    noted = [each.details.get("member_role") or each.details["role"] for each in events]
+    assert noted == [role["name"], "none", "Developer", "Guest", role["name"]]
+    # One that is not there any more changes nothing.
+    assert submit(owner, page, form, role="custom-999999999").status_code == 422
+    assert theirs.get(alerts).status_code == 200
+
+
+@pytest.mark.spec("G6")
+def test_a_custom_role_above_the_own_one_is_not_offered(gatebell: LiveGatebell) -> None:
+    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
+    low, high = custom_role(gatebell, Role.GUEST), custom_role(gatebell, Role.MAINTAINER)
+    subgroup = f"{group}/below"
+    gatebell.cli("groups", "create", subgroup, "--owner", alice(gatebell).username)
+    browser = browser_of(gatebell, subgroup, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/groups/{subgroup}/-/members")
+    assert f"custom-{low['id']}" in page.text
+    assert f"custom-{high['id']}" in page.text  # based on their own role
+    developer = browser_of(gatebell, subgroup, Role.DEVELOPER)
+    assert "custom-" not in developer.get(page.url).text

@@ -1,0 +1,179 @@
+"""Members see who else is one, and leave by themselves, whatever their role is."""
+
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from domain.audit.events import EventKind
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    make_project,
+    make_user,
+    open_browser,
+    signed_in,
+)
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.team import give_role, member_id
+from tests.support.database.audit_log import event_about
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
+
+pytestmark = pytest.mark.both_databases
+
+
+def address_of(gatebell: LiveGatebell, path: str) -> str:
+    """Return the URL of the members of a group or a project."""
+    page = f"{path}/-/settings/members" if "/" in path else f"groups/{path}/-/members"
+    return f"{gatebell.url}/{page}"
+
+
+def joined(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, requests.Session]:
+    """Return somebody new with a role, and their browser."""
+    person = make_user(gatebell, name="goer")
+    give_role(gatebell, path, person, role)
+    return person, open_browser(gatebell, person)
+
+
+def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
+    """Return a script of somebody, and the URL of their own membership for it."""
+    script = script_of(gatebell, person)
+    own = int(script.send("GET", "/user").json()["id"])
+    kind = "projects" if "/" in path else "groups"
+    return script, f"/{kind}/{quote(path, safe='')}/members", own
+
+
+@pytest.mark.parametrize("kind", ["group", "project"])
+def test_a_guest_sees_the_members_changes_nobody_and_leaves(
+    gatebell: LiveGatebell, kind: str
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    path = project if kind == "project" else project.partition("/")[0]
+    person, browser = joined(gatebell, path, Role.GUEST)
+    page = browser.get(address_of(gatebell, path))
+    assert f"@{alice(gatebell).username}" in page.text
+    assert (
+        address_of(gatebell, path).removeprefix(gatebell.url)
+        in browser.get(f"{gatebell.url}/{path}").text
+    )
+    actions = [form.action for form in forms_in(page.text) if "/members" in form.action]
+    number = member_id(gatebell, path, person)
+    assert [each.rpartition("/members/")[2] for each in actions] == [f"{number}/remove"]
+    assert "Pending invitations" not in page.text
+    form = form_to(page, f"/{number}/remove")
+    # By hand it is refused as well.
+    group = project.partition("/")[0]
+    others = member_id(gatebell, group, alice(gatebell))
+    token = {"csrf_token": form.value("csrf_token")}
+    at = address_of(gatebell, group)
+    give_role(gatebell, group, person, Role.GUEST)
+    assert browser.post(f"{at}/{others}/remove", data=token).status_code == 403
+    assert browser.post(f"{at}/{others}/role", data={**token, "role": "10"}).status_code == 403
+    assert browser.post(at, data={**token, "user": "x", "role": "10"}).status_code == 403
+
+    answer = submit(browser, page, form)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/groups")
+    assert f"You left {path}." in browser.get(f"{gatebell.url}/groups").text
+    event = event_about(gatebell, person, EventKind.MEMBER_REMOVED)
+    assert (event.actor_name, event.subject) == (person.username, path)
+    assert submit(browser, page, form).status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["group", "project"])
+def test_a_guest_leaves_through_the_api_and_removes_nobody(
+    gatebell: LiveGatebell, kind: str
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    path = project if kind == "project" else project.partition("/")[0]
+    person, _ = joined(gatebell, path, Role.GUEST)
+    other, _ = joined(gatebell, path, Role.GUEST)
+    script, members, own = numbers(gatebell, person, path)
+    refused = script.send("DELETE", f"{members}/{numbers(gatebell, other, path)[2]}")
+    assert refused.status_code == 403
+    assert "You need the role Maintainer" in refused.text
+    assert script.send("DELETE", f"{members}/{own}").status_code == 204
+    assert script.send("GET", members).status_code == 404
+    assert member_id(gatebell, path, other)
+
+
+def test_the_last_owner_stays_and_is_told_why_above_the_list(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="founder")
+    group = make_project(gatebell, owner).partition("/")[0]
+    browser = signed_in(gatebell, owner)
+    page = browser.get(address_of(gatebell, group))
+    answer = submit(browser, page, form_to(page, f"/{member_id(gatebell, group, owner)}/remove"))
+    assert answer.status_code == 422
+    assert "A group needs an owner: give the role to somebody else first." in answer.text
+    assert "<h1>Members" in answer.text
+    script, members, own = numbers(gatebell, owner, group)
+    refused = script.send("DELETE", f"{members}/{own}")
+    assert "A group needs an owner" in refused.text
+    assert script.send("GET", f"{members}/{own}").status_code == 200
+    second, theirs = joined(gatebell, group, Role.OWNER)
+    assert script.send("DELETE", f"{members}/{own}").status_code == 204
+    assert theirs.get(address_of(gatebell, group)).status_code == 200
+    assert member_id(gatebell, group, second)
+
+
+def test_an_inherited_role_is_left_where_it_was_given(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    person, browser = joined(gatebell, project.partition("/")[0], Role.DEVELOPER)
+    page = browser.get(address_of(gatebell, project))
+    assert not [form for form in forms_in(page.text) if "/members" in form.action]
+    script, members, own = numbers(gatebell, person, project)
+    assert script.send("DELETE", f"{members}/{own}").status_code == 404
+    assert browser.get(f"{gatebell.url}/{project}").status_code == 200
+
+
+def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    person, browser = joined(gatebell, project, Role.REPORTER)
+    other, _ = joined(gatebell, project, Role.REPORTER)
+    owner = signed_in(gatebell, alice(gatebell))
+    settings = owner.get(f"{gatebell.url}/{project}/-/settings/general")
+    assert submit(owner, settings, form_to(settings, "/archive")).status_code == 302
+    page = browser.get(address_of(gatebell, project))
+    left = submit(browser, page, form_to(page, f"/{member_id(gatebell, project, person)}/remove"))
+    assert left.status_code == 302
+    page = owner.get(address_of(gatebell, project))
+    number = member_id(gatebell, project, other)
+    assert not any(form.has("user") for form in forms_in(page.text))
+    assert not any(form.action.endswith(f"/{number}/role") for form in forms_in(page.text))
+    assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
+    assert f"@{other.username}" not in owner.get(page.url).text
+
+
+def test_a_bot_does_not_leave_its_token_behind(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    script = script_of(gatebell, alice(gatebell))
+    bot = Api(gatebell, make_bot_token(script, namespace_of(gatebell, "projects", project)).clear)
+    own = bot.send("GET", "/user").json()["id"]
+    refused = bot.send("DELETE", f"/projects/{quote(project, safe='')}/members/{own}")
+    assert refused.status_code == 400
+    assert "revoke the token instead" in refused.text
+
+
+def test_members_of_a_group_are_not_shown_to_those_who_see_a_public_project(
+    gatebell: LiveGatebell,
+) -> None:
+    group = make_project(gatebell, alice(gatebell), visibility="public").partition("/")[0]
+    stranger = open_browser(gatebell, make_user(gatebell, name="stranger"))
+    assert stranger.get(f"{gatebell.url}/{group}").status_code == 200
+    answer = stranger.get(address_of(gatebell, group))
+    assert answer.status_code == 403
+    assert alice(gatebell).username not in answer.text
+    assert "/-/members" not in stranger.get(f"{gatebell.url}/{group}").text
+
+
+def test_a_refused_name_is_kept_in_its_field(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    owner = signed_in(gatebell, alice(gatebell))
+    page = owner.get(address_of(gatebell, project))
+    answer = submit(owner, page, form_with(page, "user"), user="nobody-by-that-name", role="20")
+    assert answer.status_code == 422
+    form = form_with(answer, "user")
+    assert (form.value("user"), form.value("role")) == ("nobody-by-that-name", "20")
+    assert 'id="user-error"' in answer.text
