@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wtforms import RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.names import LONGEST_NAME, check_display_name, check_path
 from domain.projects.editing import LONGEST_DESCRIPTION, ProjectEdit
@@ -44,7 +44,7 @@ class ProjectSettingsForm(_VisibilityForm):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name."),
+            DataRequired("Enter a name."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

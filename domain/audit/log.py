@@ -15,6 +15,9 @@ from domain.errors import NotFoundError
 from models import AuditEvent, User
 from models.folding import fold
 
+#: Of sign-ins, by their `amr` value (RFC 8176); what only says that there were several is left out.
+_METHODS = {"pwd": "password", "otp": "code", "hwk": "passkey", "swk": "passkey"}
+
 
 def in_words(kind: str) -> str:
     """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
@@ -75,6 +78,12 @@ class EventView:
         return in_words(self.kind)
 
     @property
+    def heading(self) -> str:
+        """The title for people: `Integration created`, where a kind has several changes."""
+        change = self.details.get("change")
+        return f"{self.title.removesuffix(' changed')} {change}" if change else self.title
+
+    @property
     def actor_in_words(self) -> str:
         """The actor in words, also if it was not an account."""
         by = self.details.get("by")
@@ -85,9 +94,9 @@ class EventView:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The details as pairs of texts, without the empty ones."""
         return tuple(
-            (name.replace("_", " "), _text(value)[: _LONGEST.get(name)])
+            (name.replace("_", " "), _fact(name, value)[: _LONGEST.get(name)])
             for name, value in self.details.items()
-            if name != "by" and value not in (None, "", [])
+            if name not in {"by", "change"} and value not in (None, "", [])
         )
 
     def as_json(self) -> dict[str, object]:
@@ -111,6 +120,13 @@ class EventView:
             },
             "created_at": written(self.created_at),
         }
+
+
+def _fact(name: str, value: object) -> str:
+    text = _text(value)
+    if name != "methods":
+        return text
+    return ", ".join(_METHODS[each] for each in text.split() if each in _METHODS) or text
 
 
 def _text(value: object) -> str:

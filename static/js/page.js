@@ -33,6 +33,13 @@ if (themeSwitch) {
   });
 }
 
+// Tabs that do not fit lie in one line: the present one is moved into view.
+
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = tab.closest("ul");
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+
 // Copy: buttons appear with this script. Browsers know the clipboard only under https and on this
 // computer; elsewhere the older way is tried, and what cannot be copied is selected for the keys.
 

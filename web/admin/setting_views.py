@@ -16,9 +16,10 @@ _FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
 _FLAGS_TITLE = "Feature flags"
 #: The usual spelling of words in names.
 _SPELLINGS = {
-    "api": "API", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID", "json": "JSON",
-    "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth", "ratelimit": "rate limit",
-    "sqlite": "SQLite", "uri": "URI", "uris": "URIs", "url": "URL",
+    "api": "API", "ca": "CA", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID",
+    "json": "JSON", "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth",
+    "ratelimit": "rate limit", "sqlite": "SQLite", "tls": "TLS", "uri": "URI", "uris": "URIs",
+    "url": "URL",
 }  # fmt: skip
 #: Suffixes of names that repeat the unit.
 _UNITS = frozenset({"seconds", "ms", "bytes", "days"})
@@ -171,7 +172,8 @@ def _in_words(value: Any, known: SettingMetadata) -> str:
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):
-        return _counted(value, known.kind.unit or "")
+        # A number that counts nothing, such as a port, is written as it is.
+        return _counted(value, known.kind.unit) if known.kind.unit else str(value)
     return str(value) or "None"
 
 

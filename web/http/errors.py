@@ -383,6 +383,8 @@ def _page(
         status, _SENTENCES[400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500]
     )
     title, advice = words or usual
+    if sentence and status == HTTPStatus.NOT_FOUND:
+        advice = ""  # what is missing says it already
     html = render_template(
         "errors/page.html",
         status=status,

@@ -26,7 +26,8 @@ _SIGNED_IN = (
         "home.groups_and_projects",
         (
             *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts."),
-            *("environments.", "files.", "registry_pages."),
+            *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
+            *("deliveries.", "test_alerts."),
         ),
     ),
     (

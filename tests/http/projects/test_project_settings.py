@@ -78,7 +78,7 @@ def test_bad_values_are_kept_and_explained_beside_their_fields(gatebell: LiveGat
         given = {"name": "Kept", "description": "kept too", field: value}
         answer = submit(browser, page, form_with(page, "visibility"), **given)
         assert answer.status_code == 422, given
-        kept = form_with(answer, "visibility")
+        kept = form_with(answer, "description")
         if field != "name":
             assert kept.value("name") == "Kept"
         if field == "name":
