@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.accounts.people import make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.database.postgres import Postgres
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.repositories import run_pack
@@ -59,6 +61,35 @@ def test_a_backup_is_restored_into_another_directory(
     refused = own.run_cli("repositories", "restore", str(tmp_path / "nothing"))
     assert refused.returncode == 1
     assert "has no backup" in refused.stderr
+
+
+def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
+    new_service: NewService, postgres: Postgres, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup"
+    with running(new_service("postgres", only="web")) as lost:
+        owner = make_user(lost)
+        project = make_project(lost, owner)
+        token = make_token(lost, owner, scopes="api").clear
+        git = GitClient(gatebell=lost, home=tmp_path / "home", token=token)
+        work = git.new_work(FILES)
+        kept = git.head(work)
+        assert git.push(work, project).status == 0
+        database = postgres.restored(lost.database_url, tmp_path / "dump.sql")
+        assert lost.cli("repositories", "backup", str(backup)) == {"written": 1, "empty": 0}
+        later = git.commit(work, {"c.txt": b"c\n"}, message="Lost, but for those who have it")
+        assert git.push(work, project).status == 0
+    found = LiveGatebell(instance_path=tmp_path / "found", database_url=database, only="web")
+    with running(found):
+        outcome = found.cli("repositories", "restore", str(backup))
+        assert outcome == {"restored": [project], "kept": [], "missing": []}
+        git = replace(git, gatebell=found)
+        assert git.head(git.clone(project)) == kept
+        # Whoever has what came after the backup brings it back.
+        assert git.push(work, project).status == 0
+        assert later in git.do("ls-remote", git.url(project))
+        checked = found.cli("repositories", "check")
+        assert (checked["faults"], checked["orphans"]) == ({}, [])
 
 
 def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(

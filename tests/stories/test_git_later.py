@@ -1,0 +1,253 @@
+"""Git after the first day: what may change between two commands, and in the middle of one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from http.client import HTTPResponse
+from os import urandom
+from pathlib import Path
+from socket import socket
+from subprocess import PIPE, STDOUT, Popen
+from urllib.parse import quote
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.faults.processes import wait_until
+from tests.support.accounts.people import (
+    Person,
+    make_project,
+    make_user,
+    now,
+    set_state,
+    settings_of,
+)
+from tests.support.accounts.personal_tokens import Api, MadeToken, change, make_token
+from tests.support.accounts.team import give_role, take_role
+from tests.support.git.client import Done, GitClient
+from tests.support.git.raw import clone_request, not_reading
+from tests.support.oauth.oauth_wire import machine
+from tests.support.service.live import LiveGatebell
+from web.jobs.deletion import remove_from_database
+
+pytestmark = pytest.mark.one_database("postgres")
+
+FILES = {"README.md": b"# Shop\n"}
+#: More than the buffers of a pipe and of two sockets hold.
+LARGE = 8 * 1024 * 1024
+#: Waits, with the branches of the server known, until the test says go.
+HOOK = '#!/bin/sh\ntouch "$HOME/asked"\nuntil [ -e "$HOME/go" ]; do sleep 0.05; done\n'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """A private project, its owner's script, and a developer with Git."""
+
+    gatebell: LiveGatebell
+    project: str
+    owner: GitClient
+    script: Api
+    developer: Person
+    token: MadeToken
+    git: GitClient
+
+    def push(self) -> Done:
+        """Let the developer commit and push."""
+        work = self.git.home / "clone"
+        self.git.commit(work, {"file": urandom(20)}, message="Change")
+        return self.git.push(work, self.project, "HEAD:main")
+
+    def fetch(self) -> Done:
+        """Let the developer fetch."""
+        return self.git.run("-C", "clone", "fetch", self.git.url(self.project))
+
+    def branches(self) -> str:
+        """Return what the owner sees of the branches."""
+        return self.owner.do("ls-remote", self.owner.url(self.project))
+
+    def on_project(self, method: str, path: str = "", **body: str) -> None:
+        """Let the owner change the project by the API."""
+        url = f"/projects/{quote(self.project, safe='')}{path}"
+        answer = self.script.send(method, url, json=body)
+        assert answer.status_code < 300, answer.text
+
+
+@pytest.fixture
+def team(gatebell: LiveGatebell, tmp_path: Path) -> Team:
+    person, developer = make_user(gatebell), make_user(gatebell)
+    project = make_project(gatebell, person)
+    secret = make_token(gatebell, person).clear
+    owner = GitClient(gatebell=gatebell, home=tmp_path / "owner", token=secret)
+    assert owner.push(owner.new_work(FILES), project).status == 0
+    give_role(gatebell, project, developer, Role.DEVELOPER)
+    token = make_token(gatebell, developer, scopes="write_repository")
+    git = GitClient(gatebell=gatebell, home=tmp_path / "developer", token=token.clear)
+    git.clone(project)
+    return Team(
+        gatebell=gatebell,
+        project=project,
+        owner=owner,
+        script=Api(gatebell, secret),
+        developer=developer,
+        token=token,
+        git=git,
+    )
+
+
+def lower_role(team: Team) -> None:
+    give_role(team.gatebell, team.project, team.developer, Role.GUEST)
+
+
+def take_away_role(team: Team) -> None:
+    take_role(team.gatebell, team.project, team.developer)
+
+
+def archive(team: Team) -> None:
+    team.on_project("POST", "/archive")
+
+
+def delete(team: Team) -> None:
+    team.on_project("DELETE")
+
+
+def let_expire(team: Team) -> None:
+    change(team.gatebell, team.token.id, expires_at=now() - timedelta(seconds=1))
+
+
+def revoke(team: Team) -> None:
+    change(team.gatebell, team.token.id, revoked_at=now())
+
+
+def lock(team: Team) -> None:
+    set_state(team.gatebell, team.developer, "locked")
+
+
+Change = Callable[[Team], None]
+#: What changes, and the status of reading and of pushing from then on.
+CHANGES: dict[str, tuple[Change, int, int]] = {
+    "the role is lowered": (lower_role, 403, 403),
+    "the role is taken away": (take_away_role, 404, 404),
+    "the project is archived": (archive, 200, 403),
+    "the project is deleted": (delete, 404, 404),
+    "the token expires": (let_expire, 401, 401),
+    "the token is revoked": (revoke, 401, 401),
+    "the user is locked": (lock, 401, 401),
+}
+
+
+def test_a_role_that_changes_counts_from_the_next_command_on(team: Team) -> None:
+    assert team.push().status == 0
+    give_role(team.gatebell, team.project, team.developer, Role.REPORTER)
+    assert "remote: You need the role Developer in" in team.push().said
+    assert team.fetch().status == 0
+    take_role(team.gatebell, team.project, team.developer)
+    for refused in (team.push(), team.fetch()):
+        assert "remote: Project not found, or you do not have access." in refused.said
+    give_role(team.gatebell, team.project, team.developer, Role.DEVELOPER)
+    assert team.push().status == 0
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_after_the_branches_were_listed_counts_for_the_objects(
+    team: Team, name: str
+) -> None:
+    happens, read_status, push_status = CHANGES[name]
+    before = team.branches()
+    pushing = begin_to_push(team)
+    assert listed(team) == 200
+    happens(team)
+    (team.git.home / "go").touch()
+    said, _ = pushing.communicate(timeout=60)
+    assert pushing.returncode != 0
+    assert f"RPC failed; HTTP {push_status}" in said.decode()
+    asked = machine(team.gatebell).post(
+        f"{team.gatebell.url}/{team.project}.git/git-upload-pack",
+        data=b"0000",
+        auth=("oauth2", team.token.clear),
+        headers={"Content-Type": "application/x-git-upload-pack-request"},
+    )
+    assert asked.status_code == read_status, asked.text
+    assert ("WWW-Authenticate" in asked.headers) == (read_status == 401)
+    if happens is not delete:
+        assert team.branches() == before
+
+
+def begin_to_push(team: Team) -> Popen[bytes]:
+    """Begin a push that knows the branches of the server, and waits."""
+    work, hooks = team.git.home / "clone", team.git.home / "hooks"
+    hooks.mkdir()
+    (hooks / "pre-push").write_text(HOOK)
+    (hooks / "pre-push").chmod(0o755)
+    team.git.commit(work, {"file": b"new"}, message="Change")
+    pushing = team.git.start(
+        *("-C", str(work), "-c", f"core.hooksPath={hooks}"),
+        *("push", team.git.url(team.project), "HEAD:main"),
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    wait_until((team.git.home / "asked").exists)
+    return pushing
+
+
+def make_private(team: Team) -> None:
+    """Make a project private that everybody could clone, the developer as a stranger too."""
+    team.on_project("PUT", visibility="private")
+
+
+@pytest.mark.parametrize(
+    ("happens", "later"),
+    [
+        (archive, 200),
+        (make_private, 404),
+        (take_away_role, 404),
+        (lower_role, 403),
+        (let_expire, 401),
+    ],
+)
+def test_a_clone_that_runs_comes_to_its_end_and_the_next_is_judged_anew(
+    team: Team, happens: Change, later: int
+) -> None:
+    if happens is make_private:
+        team.on_project("PUT", visibility="public")
+        take_away_role(team)
+    with not_reading(team.gatebell, clone_request_of(team)) as client:
+        answer = begun(client)
+        happens(team)
+        body = answer.read()
+    assert body.endswith(b"0000")
+    assert len(body) > LARGE
+    assert listed(team) == later
+
+
+def test_a_clone_of_what_is_removed_from_the_disk_fails_in_words(team: Team) -> None:
+    with not_reading(team.gatebell, clone_request_of(team)) as client:
+        answer = begun(client)
+        delete(team)
+        remove_from_database(settings_of(team.gatebell))
+        body = answer.read()
+    # The side band for errors, which Git shows (gitprotocol-pack).
+    assert b"\x03aborting due to possible repository corruption on the remote side." in body
+    assert listed(team) == 404
+    assert "unexpected error" not in team.gatebell.log_text()[-20_000:]
+
+
+def clone_request_of(team: Team) -> bytes:
+    """Push a large file, and return a request for everything."""
+    work = team.owner.home / "work"
+    commit = team.owner.commit(work, {"large": urandom(LARGE)}, message="Grow")
+    assert team.owner.push(work, team.project).status == 0
+    return clone_request(team.project, team.git.token, commit)
+
+
+def begun(client: socket) -> HTTPResponse:
+    """Return a response of which the head has come."""
+    answer = HTTPResponse(client)
+    answer.begin()
+    assert answer.status == 200
+    return answer
+
+
+def listed(team: Team) -> int:
+    """Return the status of what each fetch begins with."""
+    url = f"{team.gatebell.url}/{team.project}.git/info/refs?service=git-upload-pack"
+    return machine(team.gatebell).get(url, auth=("x", team.token.clear)).status_code
