@@ -49,6 +49,7 @@ migration: $(VENV)/development ## Write a migration from what the models want: N
 
 docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
 	@$(PY) -m web.settings.document > docs/settings.md
+	@$(PY) -m domain.releases.document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/coverage.md
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md

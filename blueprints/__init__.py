@@ -42,6 +42,8 @@ from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
 from blueprints.registry.pages import registry_pages
 from blueprints.registry.tokens import registry_tokens
+from blueprints.release_feeds import release_feeds
+from blueprints.release_schedule import release_schedule
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.users import users
@@ -52,6 +54,7 @@ BLUEPRINTS = (
     home,  # /  /groups
     help_pages,  # /help/errors
     api_viewer,  # /help/api…
+    release_schedule,  # /help/releases…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}
@@ -90,6 +93,7 @@ BLUEPRINTS = (
     registry_notifications,  # /api/v4/container_registry_event/events
     api_v4,  # /api/v4/…
     api_description,  # /api/openapi.json
+    release_feeds,  # /help/releases.{atom,ics}
     registry_tokens,  # /jwt/…
     git,  # /<project>.git/…
     health,  # /healthz  /readyz  /metrics

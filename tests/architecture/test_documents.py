@@ -5,6 +5,9 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
+from domain.releases.document import document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.coverage_table import marks, statements
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
@@ -18,6 +21,12 @@ ROOT = Path(__file__).parents[2]
 def test_the_list_of_settings_is_fresh() -> None:
     written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert written == settings_document(), "run `make docs`"
+
+
+@pytest.mark.spec("M2")
+def test_the_release_schedule_is_fresh() -> None:
+    written = (ROOT / "docs" / "releases.md").read_text(encoding="utf-8")
+    assert written == releases_document(), "run `make docs`"
 
 
 def test_the_summary_of_what_tests_show_is_fresh() -> None:

@@ -50,7 +50,9 @@ class Permission:
             return f"{who}, of an administrator"
         if self.least is not None:
             return f"{who}, of a member of {self.place.value}, {self.least.label} or higher"
-        return f"{who}; public ones without a token" if self.is_open else who
+        if not self.is_open:
+            return who
+        return "anyone" if self.scopes == _ANY else f"{who}; public ones without a token"
 
 
 _READ = ("api", "read_api", "read")
@@ -90,6 +92,11 @@ def _open(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, is_open=True)
 
 
+def _anyone() -> Permission:
+    """Return what everybody may do, with a token of any scope and without one."""
+    return _open(_ANY)
+
+
 def _open_project(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, place=Place.PROJECT, is_open=True)
 
@@ -118,6 +125,7 @@ def _namespace(
 PERMISSIONS: Mapping[str, Permission] = {
     "instance.version": _instance(_READ_USER),
     "instance.metadata": _instance(_READ_USER),
+    "release_changes.index": _anyone(),
     "instance_settings.show": _administrator(_READ),
     "instance_settings.change": _administrator(_WRITE),
     "instance_settings.show_appearance": _administrator(_READ),

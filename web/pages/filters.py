@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,11 @@ def exact_time(moment: datetime) -> str:
     """Return a time in UTC and to the second: `21 November 2026, 09:57:03 UTC`."""
     utc = moment.astimezone(UTC)
     return f"{utc.day} {utc:%B} {utc.year}, {utc:%H:%M:%S} UTC"
+
+
+def written_day(day: date) -> str:
+    """Return a day: `16 May 2024`."""
+    return f"{day.day} {day:%B} {day.year}"
 
 
 def machine_time(moment: datetime) -> str:
@@ -142,6 +147,7 @@ def init_app(app: Flask) -> None:
         "duration": duration,
         "relative_time": relative_time,
         "exact_time": exact_time,
+        "written_day": written_day,
         "machine_time": machine_time,
         "file_size": file_size,
         "milliseconds": milliseconds,

@@ -8,11 +8,12 @@ from sqlalchemy import select
 
 from domain.releases.dates import parse_release_dates
 from domain.releases.version import Release
-from models import Installation
+from models import Installation, InstanceSetting
 from web.services import services
 from web.settings.reader import Settings
 
 _INSTALLED_AT = select(Installation.installed_at)
+_ENTERED_AT = select(InstanceSetting.updated_at).where(InstanceSetting.name == "release_dates")
 _EXTENSION = "gatebell_installed_at"
 
 
@@ -24,6 +25,12 @@ def release_dates() -> Mapping[Release, date]:
 def date_of(release: Release) -> date | None:
     """Return the day of a release, or None if nobody entered it."""
     return release_dates().get(release)
+
+
+def dates_entered_at() -> datetime | None:
+    """Return when the dates were last changed while the service ran; None without a change."""
+    found = services().connections.look_up(_ENTERED_AT, {})
+    return found[0][0] if found else None
 
 
 def installed_at() -> datetime:

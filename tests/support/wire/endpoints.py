@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
+from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
 
 CLIENT = ("client_id", "client_secret")
 AUTHORIZE = (
@@ -172,6 +173,7 @@ ENDPOINTS = (
     Endpoint("metadata.rest_api", "GET", "/.well-known/oauth-protected-resource/api/v4"),
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
+    *(Endpoint(*each) for each in RELEASE_ENDPOINTS),
     Endpoint("api_v4.instance_settings.show", "GET", "/api/v4/application/settings"),
     Endpoint(
         "api_v4.instance_settings.change",

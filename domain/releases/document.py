@@ -1,0 +1,68 @@
+"""Generates docs/releases.md from the release schedule."""
+
+import sys
+from collections.abc import Iterator
+
+from domain.releases.changes import Change
+from domain.releases.effects import effect_of
+from domain.releases.listing import by_release
+from domain.releases.schedule import SCHEDULE
+
+_INTRODUCTION = """\
+# Release schedule
+
+Generated from `domain/releases/schedule/` by `make docs`. An instance shows the same at
+`/help/releases`, with the dates that its administrators entered in `RELEASE_DATES`, and hands it
+out as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) and `/help/releases.ics` (a
+calendar), all without signing in.
+
+The running release is the setting `RELEASE`. A request with `Platform-Release: 17.0` tries the
+formats of another one; rules of security, limits and expiries follow the running release alone.
+Before a removal the responses that it concerns carry `Deprecation`, `Link` to the page of the
+change, and `Sunset` where the release has a date.
+
+Every row of the specification's table is here. *Here* says what this service does. A change of an
+interface that it does not have is announced as well.
+"""
+
+
+def document() -> str:
+    """Return the text of docs/releases.md."""
+    return _INTRODUCTION + "".join(line + "\n" for line in _lines())
+
+
+def _lines() -> Iterator[str]:
+    hosted = sum(each.hosted for each in SCHEDULE)
+    yield f"\n{len(SCHEDULE)} changes, {hosted} of them of interfaces that this service has."
+    for release, changes in by_release(SCHEDULE):
+        yield from ("", f"## {release}")
+        for change in changes:
+            yield from _section(change)
+
+
+def _section(change: Change) -> Iterator[str]:
+    yield from ("", f"### {change.title}", "")
+    yield from ("| | |", "|---|---|")
+    concerned = "<br>".join(_code(str(each)) for each in change.matches)
+    facts = {
+        "id": _code(change.id),
+        "interface": change.interface.label,
+        "announced": change.announced or "not stated",
+        "end of support": change.end_of_support or "not stated",
+        "removed": change.release,
+        "concerns": concerned,
+        "after": change.after,
+        "instead": change.replacement,
+        "here": effect_of(change),
+    }
+    for name, value in facts.items():
+        yield f"| {name} | {value} |"
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`{escaped}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

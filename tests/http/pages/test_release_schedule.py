@@ -1,0 +1,161 @@
+"""/help/releases: what changes in which release, for everybody."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+import requests
+
+from domain.releases.listing import State
+from domain.releases.schedule import SCHEDULE
+from tests.support.accounts.administration import at_work, forget_settings
+from tests.support.accounts.people import make_user, signed_in
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+PAGES = "/help/releases"
+#: What other pages and feeds below the schedule have.
+TAKEN = {"check", "changes", "feed", "calendar", "mine"}
+
+
+@pytest.fixture(autouse=True)
+def as_before(gatebell: LiveGatebell) -> Iterator[None]:
+    """The service is shared: nothing is changed before a test, nor after it."""
+    forget_settings(gatebell)
+    yield
+    forget_settings(gatebell)
+
+
+def get(gatebell: LiveGatebell, path: str = PAGES) -> requests.Response:
+    return gatebell.http().get(gatebell.url + path)
+
+
+def page_of(gatebell: LiveGatebell, path: str = PAGES) -> str:
+    found = get(gatebell, path)
+    assert found.status_code == 200, found.text
+    return unescape(found.text)
+
+
+def ids_in(page: str) -> list[str]:
+    return re.findall(rf'rowheader"><a href="{PAGES}/([^"]+)"', page)
+
+
+def row_of(page: str, change_id: str) -> str:
+    rows: list[str] = re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
+    return next(row for row in rows if f"{PAGES}/{change_id}" in row)
+
+
+@pytest.mark.spec("M2", "M5")
+def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell) -> None:
+    with changed_settings(gatebell, release="17.0", release_dates="18.0=2025-05-15"):
+        page = page_of(gatebell)
+    assert ids_in(page) == [each.id for each in SCHEDULE]
+    assert re.findall(r"<h2 id=.*>(.*)</h2>", page) == [
+        f"Release {each}" for each in ("16.0", "16.7", "17.0", "17.5", "18.0")
+    ]
+    assert "This service runs release 17.0." in page
+    assert "15 May 2025" in page
+    assert ">In force<" in row_of(page, "users-offset-pagination")
+    assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
+    assert ">Announced, not hosted here<" in row_of(page, "ci-lint-ref")
+
+
+def test_nothing_more_is_announced_when_all_is_in_force(gatebell: LiveGatebell) -> None:
+    assert "No later release changes its interfaces." in page_of(gatebell)
+    assert ids_in(page_of(gatebell, f"{PAGES}?state=announced")) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("release=17.5", {"tls-versions"}),
+        ("interface=oauth", {"jwks-alias"}),
+        ("interface=graphql&state=in_force", set()),
+        ("release=&interface=&state=", {each.id for each in SCHEDULE}),
+        ("state=not_hosted", {each.id for each in SCHEDULE if not each.hosted}),
+    ],
+)
+def test_the_list_is_filtered(gatebell: LiveGatebell, query: str, expected: set[str]) -> None:
+    page = page_of(gatebell, f"{PAGES}?{query}")
+    assert set(ids_in(page)) == expected
+    assert ("No matching changes" in page) is not bool(expected)
+
+
+@pytest.mark.parametrize("query", ["release=99.0", "interface=soap", "state=gone", "colour=red"])
+def test_a_filter_that_means_nothing_is_refused(gatebell: LiveGatebell, query: str) -> None:
+    assert get(gatebell, f"{PAGES}?{query}").status_code == 400
+
+
+def test_feeds_have_the_filter_of_the_list(gatebell: LiveGatebell) -> None:
+    page = page_of(gatebell, f"{PAGES}?interface=ci&release=17.0")
+    for path in (f"{PAGES}.atom", f"{PAGES}.ics", "/api/v4/releases/changes"):
+        assert f'href="{path}?release=17.0&interface=ci"' in page
+
+
+@pytest.mark.spec("M2", "M5")
+def test_every_change_has_a_page_that_says_all_of_it(gatebell: LiveGatebell) -> None:
+    for change in SCHEDULE:
+        page = page_of(gatebell, f"{PAGES}/{change.id}")
+        assert f"<h1>{change.title}</h1>" in page
+        for fact in (change.after, change.replacement, change.interface.label):
+            assert f"<dd>{fact}</dd>" in page, change.id
+        for match in change.matches:
+            assert f"<code>{match}</code>" in page, change.id
+        assert "<dt>Announced</dt><dd>Not stated</dd>" in page
+        assert "<dt>End of support</dt><dd>Not stated</dd>" in page
+        assert (f"<dd>Release {change.release}</dd>") in page
+        assert ("Not hosted here" in page) is not change.hosted
+
+
+@pytest.mark.spec("M5")
+def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
+    dates = "17.0=2024-05-16 18.0=2025-05-15"
+    with changed_settings(gatebell, release="17.0", release_dates=dates):
+        before = page_of(gatebell, f"{PAGES}/notes-confidentiality")
+        tags = page_of(gatebell, f"{PAGES}/registry-tags-offset-pagination")
+        users = page_of(gatebell, f"{PAGES}/users-offset-pagination")
+    day = '(<time datetime="2025-05-15">15 May 2025</time>)'
+    assert f"Announced for release 18.0 {day}" in tags
+    assert f"Announced for release 18.0 {day}" in before
+    assert 'In force since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
+
+
+def test_a_page_shows_how_both_sides_are_tried(gatebell: LiveGatebell) -> None:
+    page = page_of(gatebell, f"{PAGES}/users-offset-pagination")
+    for release in ("16.7", "17.0"):
+        assert (
+            f"curl --header 'Platform-Release: {release}' \\\n"
+            "  --header 'PRIVATE-TOKEN: …' \\\n"
+            f"  '{gatebell.url}/api/v4/users?page=2'"
+        ) in page
+    writing = page_of(gatebell, f"{PAGES}/runner-registration")
+    assert "curl --request POST --header 'Platform-Release: 17.0'" in writing
+    assert "  --data 'token=…' \\\n" in writing
+    # A header of a request loosens no limit, and what is not here cannot be tried.
+    for change_id in ("api-rate-limits", "ci-lint-ref"):
+        assert "curl" not in page_of(gatebell, f"{PAGES}/{change_id}")
+
+
+def test_a_change_that_nobody_announced_has_no_page(gatebell: LiveGatebell) -> None:
+    found = get(gatebell, f"{PAGES}/nothing-of-the-kind")
+    assert found.status_code == 404
+    assert "This change is not on the release schedule." in found.text
+
+
+def test_no_change_has_the_address_of_another_page() -> None:
+    assert TAKEN.isdisjoint(each.id for each in SCHEDULE)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", each.id) for each in SCHEDULE)
+    assert {each.value for each in State}.isdisjoint(each.id for each in SCHEDULE)
+
+
+@pytest.mark.spec("M5")
+def test_the_schedule_is_found_from_where_people_are(gatebell: LiveGatebell) -> None:
+    link = f'href="{PAGES}"'
+    alice = signed_in(gatebell, make_user(gatebell))
+    for path in ("/", "/help/errors"):
+        assert link in alice.get(gatebell.url + path).text
+    settings = at_work(gatebell).get(f"{gatebell.url}/admin/settings/interfaces-and-records").text
+    assert f"{link}>What changes in which release</a>" in settings
