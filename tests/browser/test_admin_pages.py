@@ -51,10 +51,11 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         "/admin",
         *(f"/admin/users?group={group}" for group in ("people", "locked")),
         *("/admin/users?search=nobody-at-all", "/admin/users/new", f"/admin/users/{user_id}"),
+        f"/admin/users/{user_id}/delete",
         *("/admin/applications", "/admin/applications?of=users", "/admin/applications/new"),
         *(f"/admin/applications/{made.id}{end}" for end in ("", "/edit", "/delete")),
         *("/admin/settings", "/admin/settings/feature-flags", "/admin/settings/address"),
-        "/admin/settings/applications-and-tokens",
+        *("/admin/settings/applications-and-tokens", "/admin/settings/rate-limits"),
         *("/admin/settings/interfaces-and-records", "/admin/settings/appearance", "/admin/keys"),
         "/admin/registry",
     ]

@@ -1,0 +1,143 @@
+"""Members, invitations, settings and images: nothing is wrong, also without scripts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from domain.accounts.roles import Role
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import NASTY, problems_at, problems_of
+from tests.http.api.test_invitations_api import link_to
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import Person, make_project, make_user
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.team import give_role
+from tests.support.registry.notifications import notify, pushed
+from tests.support.service.live import LiveGatebell, NewService, running
+
+
+@dataclass(frozen=True, kw_only=True)
+class House:
+    """A service that sends e-mail and knows a registry, neither of which anybody answers."""
+
+    service: LiveGatebell
+    owner: Person
+    guest: Person
+    project: str
+    archived: str
+    repository: int
+
+    @property
+    def group(self) -> str:
+        """The path of the project's group."""
+        return self.project.partition("/")[0]
+
+
+@pytest.fixture(scope="module")
+def house(new_service: NewService) -> Iterator[House]:
+    nobody = {"MAIL_URL": "smtp://127.0.0.1:9", "REGISTRY_URL": "http://127.0.0.1:9"}
+    with running(new_service("sqlite", only="web", **nobody)) as service:
+        owner, guest = make_user(service), make_user(service, name="guest")
+        project, archived = (make_project(service, owner) for _ in range(2))
+        script, ref = script_of(service, owner), quote(project, safe="")
+        for path in (project, project.partition("/")[0]):
+            give_role(service, path, guest, Role.GUEST)
+        give_role(service, project, make_user(service, name="developer"), Role.DEVELOPER)
+        role = {"name": "On call " + "at night " * 20, "base_access_level": 10}
+        made = script_of(service, root(service)).send("POST", "/member_roles", json=role).json()
+        service.cli("members", "give-member-role", project, guest.username, str(made["id"]))
+        for email in (f"{'x' * 60}@people.example", guest.email):
+            wanted = {"email": email, "access_level": 30, "expires_at": "2100-01-01"}
+            assert script.send("POST", f"/projects/{ref}/invitations", json=wanted).ok
+        words = {"name": NASTY[:100], "description": NASTY}
+        assert script.send("PUT", f"/projects/{ref}", json=words).ok
+        assert script.send("PUT", f"/groups/{project.partition('/')[0]}", json=words).ok
+        make_bot_token(script, namespace_of(service, "groups", project), name=NASTY[:100])
+        script.send("POST", f"/projects/{quote(archived, safe='')}/archive")
+        notify(service, pushed(project, "v1"), pushed(project, "x" * 120))
+        listed = script.send("GET", f"/projects/{ref}/registry/repositories").json()
+        yield House(
+            service=service,
+            owner=owner,
+            guest=guest,
+            project=project,
+            archived=archived,
+            repository=listed[0]["id"],
+        )
+
+
+def with_questions(page: Page, url: str) -> list[str]:
+    """Say what is wrong with a page, as it is and with all questions open one after the other."""
+    problems = problems_at(page, url)
+    for number in range(page.locator("details.confirm").count()):
+        page.locator("details.confirm > summary").nth(number).click()
+        problems += problems_of(page)
+        page.locator("details.confirm > summary").nth(number).click()
+    return problems
+
+
+def test_nothing_is_wrong_with_the_pages_of_an_owner(house: House, page: Page) -> None:
+    have_signed_in(page, house.service, house.owner)
+    tokens = f"/groups/{house.group}/-/access_tokens"
+    registry = f"/{house.project}/-/container_registry"
+    paths = (
+        *(f"/{house.group}", f"/{house.project}", tokens, f"{tokens}/new", registry),
+        *(f"/{house.project}/-/settings/general", f"/{house.archived}/-/settings/members"),
+    )
+    problems = [each for path in paths for each in problems_at(page, house.service.url + path)]
+    for path in (
+        f"/{house.project}/-/settings/members",
+        f"{registry}/{house.repository}",
+        f"/{house.archived}/-/settings/general",
+    ):
+        problems += with_questions(page, house.service.url + path)
+    assert problems == []
+
+
+def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) -> None:
+    have_signed_in(page, house.service, house.guest)
+    url, link = house.service.url, link_to(house.service, house.guest.email)
+    problems = with_questions(page, f"{url}/{house.project}/-/settings/members")
+    problems += with_questions(page, f"{url}/groups/{house.group}/-/members")
+    problems += problems_at(page, url + urlsplit(link).path)
+    expect(page.get_by_role("button", name="Accept invitation")).to_be_visible()
+    assert problems == []
+
+
+def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Page) -> None:
+    have_signed_in(page, house.service, house.owner)
+    page.goto(f"{house.service.url}/{house.project}/-/settings/general")
+    page.get_by_label("Name").fill("  ")
+    page.get_by_label("Description").fill("Typed with care")
+    page.get_by_role("button", name="Save settings").click()
+    expect(page.get_by_label("Name")).to_be_focused()
+    expect(page.get_by_label("Description")).to_have_value("Typed with care")
+    assert problems_of(page) == []
+
+
+def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_page: Page) -> None:
+    have_signed_in(plain_page, house.service, house.owner)
+    url = f"{house.service.url}/{house.project}/-/container_registry/{house.repository}"
+    plain_page.goto(url)
+    row = plain_page.get_by_role("row").filter(has_text="v1")
+    row.locator("summary").click()
+    row.get_by_role("button", name="Delete tag").click()
+    expect(plain_page.get_by_text("The tag v1 was not deleted.")).to_be_visible()
+    expect(row).to_be_visible()
+
+
+def test_a_member_leaves_without_scripts(house: House, plain_page: Page) -> None:
+    goer = make_user(house.service, name="goer")
+    give_role(house.service, house.project, goer, Role.REPORTER)
+    have_signed_in(plain_page, house.service, goer)
+    plain_page.goto(f"{house.service.url}/{house.project}")
+    plain_page.get_by_role("link", name="Members").click()
+    plain_page.get_by_text(f"Leave {goer.username}").click()
+    plain_page.get_by_role("button", name="Leave").click()
+    expect(plain_page.get_by_text(f"You left {house.project}.")).to_be_visible()
+    answer = plain_page.goto(f"{house.service.url}/{house.project}")
+    assert answer is not None
+    assert answer.status == 404
