@@ -4,9 +4,11 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
 from domain.database.advisory_locks import AdvisoryLock
 
@@ -146,3 +148,27 @@ def test_advisory_locks_have_numbers_of_one_table() -> None:
             assert not re.search(r"7_?240_?118_?\d{3}", source), file
         for taken in re.findall(r"pg_\w*advisory\w*lock\(([^)]*)", source):
             assert taken.startswith(("AdvisoryLock.", "hashtext(", ":key", "%s")), (file, taken)
+
+
+def enums() -> Iterator[type[Enum]]:
+    """Return the enumerations that were imported, those without members left out."""
+    waiting = list(Enum.__subclasses__())
+    while waiting:
+        found = waiting.pop()
+        waiting += found.__subclasses__()
+        if found.__module__.partition(".")[0] in LAYERS:
+            yield found
+
+
+@pytest.mark.one_database("sqlite")
+def test_no_member_of_an_enumeration_is_an_empty_tuple(app: Flask) -> None:
+    # Python 3.11.2, which Debian 12 has, makes another object of it.
+    assert app.url_map
+    found = list(enums())
+    assert len(found) > 20
+    empty = [str(each) for one in found for each in one if each.value == () or _is_bare(each)]
+    assert empty == []
+
+
+def _is_bare(member: Enum) -> bool:
+    return type(member.value) is object

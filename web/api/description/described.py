@@ -33,25 +33,41 @@ REGISTRY = "Container registry"
 Requirement = Mapping[str, tuple[str, ...]]
 
 
-def _either(*alternatives: Requirement) -> tuple[Requirement, ...]:
-    return alternatives
-
-
 class Caller(Enum):
-    """Who authenticates at an endpoint, as alternatives of security requirements."""
+    """Who authenticates at an endpoint: its security requirements, one of which is enough.
 
-    ANYONE = _either()
+    They are named, since an empty tuple cannot be the value of a member in Python 3.11.2.
+    """
+
+    ANYONE = "anyone"
     #: In the header, or in the body by client_id and client_secret.
-    CLIENT = _either({"client_credentials": ()}, {})
+    CLIENT = "client"
     #: A token of an application, and no personal one.
-    OAUTH_TOKEN = _either({"oauth_token": ()})
+    OAUTH_TOKEN = "OAuth token"  # noqa: S105 - a name
     #: An initial access token, where the instance asks for one.
-    REGISTRAR = _either({"access_token": ()}, {})
-    REGISTERED_CLIENT = _either({"registration_access_token": ()})
+    REGISTRAR = "registrar"
+    REGISTERED_CLIENT = "registered client"
     #: A client of the container registry, or one that pulls what is public.
-    REGISTRY_CLIENT = _either({"token_as_password": ()}, {})
-    REGISTRY = _either({"notification_secret": ()})
-    SENDER = _either({"integration_key": ()}, {"integration_key_as_password": ()})
+    REGISTRY_CLIENT = "registry client"
+    REGISTRY = "registry"
+    SENDER = "sender"
+
+    @property
+    def security(self) -> tuple[Requirement, ...]:
+        """The alternatives of the description."""
+        return _SECURITY[self]
+
+
+_SECURITY: Mapping[Caller, tuple[Requirement, ...]] = {
+    Caller.ANYONE: (),
+    Caller.CLIENT: ({"client_credentials": ()}, {}),
+    Caller.OAUTH_TOKEN: ({"oauth_token": ()},),
+    Caller.REGISTRAR: ({"access_token": ()}, {}),
+    Caller.REGISTERED_CLIENT: ({"registration_access_token": ()},),
+    Caller.REGISTRY_CLIENT: ({"token_as_password": ()}, {}),
+    Caller.REGISTRY: ({"notification_secret": ()},),
+    Caller.SENDER: ({"integration_key": ()}, {"integration_key_as_password": ()}),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,7 +97,7 @@ def _described(
                 method=method,
                 summary=summary,
                 text=text,
-                security=said.caller.value,
+                security=said.caller.security,
                 query=said.query,
                 body=said.body if method != "GET" else None,
                 accepts=said.accepts,
