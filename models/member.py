@@ -7,6 +7,7 @@ from sqlalchemy import (
     CheckConstraint,
     Date,
     ForeignKey,
+    Index,
     SmallInteger,
     String,
     Text,
@@ -25,17 +26,13 @@ class Member(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
-    group_id: Mapped[int | None] = mapped_column(
-        ForeignKey("groups.id", ondelete="CASCADE"), index=True
-    )
-    project_id: Mapped[int | None] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    group_id: Mapped[int | None] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
+    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
     #: Guest 10 … Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
     #: The first day (in UTC) on which the role is not given any more.
-    expires_at: Mapped[date | None] = mapped_column(Date, index=True)
+    expires_at: Mapped[date | None] = mapped_column(Date)
     #: It counts while `role` is the one that it is based on.
     member_role_id: Mapped[int | None] = mapped_column(
         ForeignKey("member_roles.id", name="fk_members_member_role_id"), index=True
@@ -45,6 +42,16 @@ class Member(Base):
         UniqueConstraint("user_id", "group_id"),
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
+        # Only those that end: for the roles in force a planner would read the whole index.
+        Index(
+            "ix_members_expires_at",
+            expires_at,
+            postgresql_where=expires_at.is_not(None),
+            sqlite_where=expires_at.is_not(None),
+        ),
+        # The members of a group or project in the order of their list.
+        Index("ix_members_group_id_user_id", "group_id", "user_id"),
+        Index("ix_members_project_id_user_id", "project_id", "user_id"),
     )
 
 

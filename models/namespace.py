@@ -55,7 +55,7 @@ class Project(Base):
     __tablename__ = "projects"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    group_id: Mapped[int] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"), index=True)
+    group_id: Mapped[int] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, the project's own part.
     path: Mapped[str] = mapped_column(String(1024))
@@ -78,6 +78,9 @@ class Project(Base):
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
         Index("uq_projects_path_key", path_key, unique=True),
+        # The projects of a group in the order of its page, and who sees the group.
+        Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
+        Index("ix_projects_group_id_visibility", "group_id", "visibility"),
         Index(
             "ix_projects_deleted_at",
             deleted_at,

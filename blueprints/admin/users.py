@@ -25,7 +25,7 @@ from domain.errors import InvalidError
 from domain.oauth.clients.views import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
-from domain.projects.access import my_projects
+from domain.projects.overview import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountForm
 from web.access.marks import administrator, administrator_afresh, get_current_user
@@ -41,6 +41,7 @@ from web.signing_in.account_access import end_access
 
 users = Blueprint("users", __name__, url_prefix="/users")
 _PASSWORD = "user password"  # noqa: S105 - a name
+_MOST_PROJECTS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,9 @@ def show(user_id: int) -> ResponseReturnValue:
         applications=list_own(user_id, session=session, now=moment),
         authorized=list_authorized(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
-        projects=my_projects(Viewer(user_id=user_id, today=moment.date()), session=session),
+        mine=my_projects(
+            Viewer(user_id=user_id, today=moment.date()), most=_MOST_PROJECTS, session=session
+        ),
     )
     return page, 200, {"Cache-Control": "no-store"}
 

@@ -90,12 +90,16 @@ def _around(project: ProjectView) -> dict[str, Any]:
         "sort_orders": tuple(SORT_ORDERS.values()),
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
-        "people": candidates(
-            project, me=get_current_user().username, session=session, today=now().date()
-        ),
+        "people": _people(project),
         "integrations": list_integrations(integration_context(project), session=session),
         "status_choices": STATUSES,
     }
+
+
+def _people(project: ProjectView) -> tuple[str, ...]:
+    """Return the names of users to choose from, alerts can be assigned to more by the API."""
+    me, today = get_current_user().username, now().date()
+    return candidates(project, me=me, most=_MOST_CHOICES, session=db.session(), today=today)
 
 
 def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
@@ -138,9 +142,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         alert=alert,
         reports=reports,
         activity=list_activity(alert.id, activity, session=session),
-        people=candidates(
-            project, me=get_current_user().username, session=session, today=now().date()
-        ),
+        people=_people(project),
         environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,
     )

@@ -3,6 +3,7 @@
 from flask import Blueprint
 
 from domain.audit.events import EventKind
+from domain.database.paging import ListPart
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.mail.outbox import queue_messages
 from domain.projects import invitations as domain
@@ -39,9 +40,9 @@ _NO_MAIL = (
 @operation("invitations.index", query=InvitationQuery, returns=Invitation, limit=Family.MEMBERS)
 def index(namespace: Namespace, query: InvitationQuery) -> Found[Invitation]:
     """List the pending invitations."""
-    found = domain.list_invitations(namespace, session=db.session(), now=now())
-    shown = found[query.offset : query.offset + query.size]
-    return Found(items=[Invitation.of(each) for each in shown], total=len(found))
+    part = ListPart(size=query.size, offset=query.offset)
+    found = domain.list_invitations(namespace, part, session=db.session(), now=now())
+    return Found.of(found, Invitation.of)
 
 
 @invitations.post("")

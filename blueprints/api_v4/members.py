@@ -1,13 +1,13 @@
 """/api/v4/{projects,groups}/:id/members: members of one project or group."""
 
-from collections.abc import Sequence
-
 from flask import Blueprint, Response
 
+from domain.database.paging import Listed, ListPart
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import changes as events
 from domain.projects import members as domain
 from domain.projects.leaving import leave
+from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
 from domain.projects.member_roles import MemberRoleView, get_member_role
 from domain.projects.views import MemberView, Namespace, Viewer
 from web.access.api_limits import Family
@@ -29,19 +29,18 @@ members = Blueprint(
 @operation("members.index", query=MemberQuery, returns=Member, limit=Family.MEMBERS)
 def index(namespace: Namespace, query: MemberQuery) -> Found[Member]:
     """List those who were given a role here."""
-    found = [each for each in _matching(namespace, query) if each.own_role is not None]
     base_url = settings().base_url
-    shown = found[query.offset : query.offset + query.size]
-    return Found(items=[Member.direct(each, base_url) for each in shown], total=len(found))
+    found = _matching(namespace, query.wanted(is_direct=True), query.part)
+    return Found.of(found, lambda each: Member.direct(each, base_url))
 
 
 @members.get("/all")
 @operation("members.index_all", query=MemberQuery, returns=Member, limit=Family.MEMBERS)
 def index_all(namespace: Namespace, query: MemberQuery) -> Found[Member]:
     """List all members, inherited ones as well, each once with the highest role."""
-    found, base_url = _matching(namespace, query), settings().base_url
-    shown = found[query.offset : query.offset + query.size]
-    return Found(items=[Member.effective(each, base_url) for each in shown], total=len(found))
+    base_url = settings().base_url
+    found = _matching(namespace, query.wanted(is_direct=False), query.part)
+    return Found.of(found, lambda each: Member.effective(each, base_url))
 
 
 @members.get("/<int:user_id>")
@@ -152,27 +151,19 @@ def show_member(namespace: Namespace, user_id: int) -> Member:
     return Member.direct(_get_direct(namespace, user_id), settings().base_url)
 
 
-def _all(namespace: Namespace) -> Sequence[MemberView]:
-    found = domain.list_members(namespace, viewer_id=None, session=db.session(), today=now().date())
-    return sorted(found, key=lambda each: each.user_id)
-
-
-def _matching(namespace: Namespace, query: MemberQuery) -> Sequence[MemberView]:
-    word, wanted = query.query.casefold(), set(query.user_ids)
-    return [
-        each
-        for each in _all(namespace)
-        if (not wanted or each.user_id in wanted)
-        and (word in each.username.casefold() or word in each.name.casefold())
-    ]
+def _matching(namespace: Namespace, wanted: MemberFilter, part: ListPart) -> Listed[MemberView]:
+    return list_members(
+        namespace, wanted, part, viewer_id=None, session=db.session(), today=now().date()
+    )
 
 
 def _get(namespace: Namespace, user_id: int) -> MemberView:
-    for each in _all(namespace):
-        if each.user_id == user_id:
-            return each
-    message = "Member not found."
-    raise NotFoundError(message)
+    today = now().date()
+    found = find_member_of_all(namespace, user_id, session=db.session(), today=today)
+    if found is None:
+        message = "Member not found."
+        raise NotFoundError(message)
+    return found
 
 
 def _get_direct(namespace: Namespace, user_id: int) -> MemberView:

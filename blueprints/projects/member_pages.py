@@ -6,18 +6,25 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.roles import Role
+from domain.database.list_queries import words
+from domain.database.paging import Listed, ListPart
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects import members as domain
 from domain.projects.changes import changed, given, joined, left
 from domain.projects.invitations import InvitationView, list_invitations
 from domain.projects.leaving import leave
+from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
 from domain.projects.member_roles import MemberRoleView, list_member_roles
 from domain.projects.views import GroupView, MemberView, ProjectView
 from forms.member import MemberForm, RoleForm
 from web.access.marks import get_current_user, viewer
 from web.extensions import db
 from web.http.audit_events import record_event
+from web.pages.links import numbered_links
+from web.pages.list_query import asked_part, list_query
 from web.services import now
+
+_MOST_INVITATIONS = 100
 
 
 class MemberPages:
@@ -105,15 +112,13 @@ class MemberPages:
         record_event(given(self.namespace, user, custom))
 
     def _member(self, member_id: int) -> MemberView:
-        for each in self._members():
-            if each.id == member_id:
-                return each
-        message = "That member is not here any more."
-        raise NotFoundError(message)
-
-    def _members(self) -> tuple[MemberView, ...]:
-        me, today = get_current_user().id, now().date()
-        return domain.list_members(self.namespace, viewer_id=me, session=db.session(), today=today)
+        return get_direct_member(
+            self.namespace,
+            member_id,
+            viewer_id=get_current_user().id,
+            session=db.session(),
+            today=now().date(),
+        )
 
     def _form(self, **values: Any) -> MemberForm:
         custom = list_member_roles(session=db.session()) if self.holder.can_maintain else ()
@@ -125,24 +130,42 @@ class MemberPages:
         return self._page(self._form(formdata=None), problem=str(error))
 
     def _page(self, form: MemberForm, *, problem: str = "") -> ResponseReturnValue:
+        search = words(list_query("search", "page"), "search")
+        part, invitations = asked_part(order_by="role"), self._invitations()
+        found = self._found(search, part)
         page = render_template(
             "members/index.html",
             holder=self.holder,
             namespace=self.namespace,
             blueprint=self.blueprint,
             where=self.where,
-            members=self._members(),
-            invitations=self._invitations(),
+            members=found.items,
+            total=found.total,
+            search=search,
+            pages_of_members=numbered_links(found, part),
+            invitations=invitations.items,
+            invitation_total=invitations.total,
             form=form,
             problem=problem,
         )
         return page, 422 if form.errors or problem else 200
 
-    def _invitations(self) -> tuple[InvitationView, ...]:
-        """Return the pending invitations, for those who may change them."""
+    def _found(self, search: str, part: ListPart) -> Listed[MemberView]:
+        return list_members(
+            self.namespace,
+            MemberFilter(search=search),
+            part,
+            viewer_id=get_current_user().id,
+            session=db.session(),
+            today=now().date(),
+        )
+
+    def _invitations(self) -> Listed[InvitationView]:
+        """Return the first pending invitations, for those who may change them."""
         if not self.holder.can_maintain:
-            return ()
-        return list_invitations(self.namespace, session=db.session(), now=now())
+            return Listed(items=())
+        first = ListPart(size=_MOST_INVITATIONS)
+        return list_invitations(self.namespace, first, session=db.session(), now=now())
 
     def _back(self) -> ResponseReturnValue:
         return redirect(url_for(f"{self.blueprint}.members", **self.where))

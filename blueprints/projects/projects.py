@@ -10,14 +10,17 @@ from domain.accounts.roles import Role
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
+from domain.alerts.listing.watched_projects import only
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import editing
-from domain.projects.access import get_group, get_project, visible_groups, with_contents
+from domain.projects.access import get_group, get_project
 from domain.projects.changes import archived, created, edited, unarchived
 from domain.projects.creation import create_project, make_owner
 from domain.projects.editing import edit_project
 from domain.projects.features import Feature
-from domain.projects.views import ProjectView
+from domain.projects.listing import ProjectFilter
+from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups
+from domain.projects.views import GroupView, ProjectView
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.alerts.integration_context import integration_context
@@ -26,11 +29,15 @@ from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
+from web.pages.links import numbered_links
+from web.pages.list_query import asked_part, list_query
 from web.repositories.browsing import overview_of
 from web.services import now
 
 projects = PageBlueprint("projects", __name__)
 _MOST_ALERTS = 10
+#: To choose from for a new project; the page of a group leads to a form with that group.
+_MOST_GROUPS = 200
 
 
 @projects.route("/projects/new", methods=["GET", "POST"])
@@ -58,8 +65,8 @@ def new() -> ResponseReturnValue:
 
 
 def _new_form() -> ProjectForm:
-    groups = visible_groups(viewer(), session=db.session())
-    mine = [group.path for group in groups if group.can_maintain]
+    chosen = request.form.get("group") or request.args.get("group")
+    mine = groups_to_create_in(viewer(), chosen=chosen, most=_MOST_GROUPS, session=db.session())
     return ProjectForm(groups=mine, group=request.args.get("group"))
 
 
@@ -84,14 +91,12 @@ def _show(full_path: str) -> ResponseReturnValue:
     try:
         project = get_project(full_path, viewer(), session=db.session())
     except NotFoundError:
-        group = get_group(full_path, viewer(), session=db.session())
-        group = with_contents(group, viewer(), session=db.session())
-        return render_template("groups/show.html", group=group)
+        return _show_group(get_group(full_path, viewer(), session=db.session()))
     is_inside = project.shows_alerts
     sees_integrations = project.has(Feature.MONITOR) and (
         project.can_develop or project.can_integrate
     )
-    alerts = open_alerts([project.id], limit=_MOST_ALERTS, session=db.session())
+    alerts = open_alerts(only(project.id), limit=_MOST_ALERTS, session=db.session())
     context = integration_context(project)
     return render_template(
         "projects/show.html",
@@ -102,6 +107,20 @@ def _show(full_path: str) -> ResponseReturnValue:
         sees_integrations=sees_integrations,
         # Last: it lets go of the database's connection.
         **overview_of(project),
+    )
+
+
+def _show_group(group: GroupView) -> ResponseReturnValue:
+    list_query("page")
+    part, session = asked_part(order_by="path"), db.session()
+    inside = ProjectFilter(group_id=group.id)
+    projects = search_projects(inside, part, viewer(), session=session)
+    return render_template(
+        "groups/show.html",
+        group=with_subgroups(group, session=session),
+        projects=projects.items,
+        total=projects.total,
+        page=numbered_links(projects, part),
     )
 
 

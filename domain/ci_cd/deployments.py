@@ -113,8 +113,8 @@ def list_deployments(
     found = fetch_part(statement.where(*_conditions(wanted)), _ORDERS, part, session=session)
     people = reporters((row[0].user_id for row in found.items), session=session)
     items = tuple(
-        _view(deployment, view_of(environment), people.get(deployment.user_id))
-        for deployment, environment in found.items
+        _view(row[0], view_of(row[1]), people.get(row[0].user_id))
+        for row in found.items  # a page by key has a column more
     )
     return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
 

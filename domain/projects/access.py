@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.abilities import Ability, known_abilities
@@ -17,11 +17,12 @@ from domain.projects.grants import (
     PUBLIC,
     VISIBILITIES,
     is_in_force,
-    sees_group,
+    is_open_to,
+    projects_with_direct_role,
 )
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import ancestors
-from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.projects.views import GroupView, Namespace, ProjectView, Viewer
 from models import Alert, Group, Member, MemberRole, Project
 from models.folding import fold
 
@@ -37,14 +38,25 @@ class _DirectRole(NamedTuple):
 
 
 def _roles(
-    viewer: Viewer, *, session: Session
+    viewer: Viewer, places: Iterable[Namespace], *, session: Session
 ) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
-    """Return the viewer's direct roles: by group path, and by project id."""
+    """Return the viewer's direct roles: by group path, and by project id.
+
+    Only those in these places and above them are read: a user may be a member of thousands.
+    """
+    named = tuple(places)
+    keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
+    ids = [each.project_id for each in named if each.project_id is not None]
+    in_groups = Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
     rows = session.execute(
         select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(MemberRole, is_custom_role_of_member())
-        .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
+        .where(
+            Member.user_id == viewer.user_id,
+            is_in_force(viewer.today),
+            or_(in_groups, Member.project_id.in_(ids)),
+        )
     )
     by_group: dict[str, _DirectRole] = {}
     by_project: dict[int, _DirectRole] = {}
@@ -66,13 +78,13 @@ def _abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
 
 
 class Permissions:
-    """The permissions of one viewer; the roles are read once."""
+    """The permissions of one viewer in some groups and projects."""
 
-    def __init__(self, viewer: Viewer, *, session: Session) -> None:
-        """Read the roles."""
+    def __init__(self, viewer: Viewer, places: Iterable[Namespace], *, session: Session) -> None:
+        """Read the roles in these places and in the groups above them."""
         self.viewer = viewer
         self._by_group, self._by_project = (
-            _roles(viewer, session=session) if viewer.user_id else ({}, {})
+            _roles(viewer, places, session=session) if viewer.user_id else ({}, {})
         )
 
     def role_in_group(self, path: str) -> Role | None:
@@ -165,11 +177,19 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     project = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
     )
-    permissions = Permissions(viewer, session=session)
-    if project is None or not permissions.sees_project(project):
-        message = "Project not found, or you do not have access."
-        raise NotFoundError(message)
-    return permissions.project(project)
+    if project is not None:
+        permissions = Permissions(viewer, [namespace_of(project)], session=session)
+        if permissions.sees_project(project):
+            return permissions.project(project)
+    message = "Project not found, or you do not have access."
+    raise NotFoundError(message)
+
+
+def namespace_of(row: Group | Project) -> Namespace:
+    """Return a group or project as a namespace with members."""
+    if isinstance(row, Group):
+        return Namespace(group_id=row.id, path=row.path)
+    return Namespace(project_id=row.id, path=row.path)
 
 
 def get_project_for(
@@ -212,30 +232,24 @@ def check_takes_changes(project: ProjectView) -> None:
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing."""
-    found = select(Group).where(Group.path_key == fold(path), sees_group(viewer))
-    group = session.scalar(found)
-    if group is None:
-        message = "Group not found, or you do not have access."
-        raise NotFoundError(message)
-    return Permissions(viewer, session=session).group(group)
-
-
-def with_contents(group: GroupView, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return a group with those of its projects that the viewer sees, and its subgroups."""
-    permissions = Permissions(viewer, session=session)
-    below = session.scalars(select(Project).where(Project.group_id == group.id))
-    seen = [project for project in below if permissions.sees_project(project)]
-    counts = _open_alerts([project.id for project in seen], session=session)
-    subgroups = session.scalars(
-        select(Group.path)
-        .where(Group.parent_id == group.id, Group.deleted_at.is_(None))
-        .order_by(Group.path)
-    ).all()
-    return replace(
-        group,
-        projects=_sorted_views(seen, permissions, counts),
-        subgroups=tuple(subgroups) if group.role is not None else (),
+    group = session.scalar(
+        select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
     )
+    if group is not None:
+        view = Permissions(viewer, [namespace_of(group)], session=session).group(group)
+        if view.role is not None or _holds_seen(group.id, viewer, session=session):
+            return view
+    message = "Group not found, or you do not have access."
+    raise NotFoundError(message)
+
+
+def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
+    """Return whether somebody without a role in a group sees one of its projects."""
+    inside = select(Project.id).where(Project.group_id == group_id, Project.deleted_at.is_(None))
+    ways = [inside.where(is_open_to(viewer))]
+    if viewer.user_id is not None:
+        ways.append(inside.where(Project.id.in_(projects_with_direct_role(viewer))))
+    return any(session.scalar(each.limit(1)) is not None for each in ways)
 
 
 def get_group_for(
@@ -262,46 +276,14 @@ def role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""
-    permissions = Permissions(viewer, session=session)
+    place = Namespace(project_id=project_id, path=path)
+    permissions = Permissions(viewer, [place], session=session)
     if project_id is None:
         return permissions.role_in_group(path)
     return permissions.role_in_project(session.get_one(Project, project_id))
 
 
-def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
-    """Return every group in which the viewer sees something, with the projects seen."""
-    permissions = Permissions(viewer, session=session)
-    seen: dict[int, list[Project]] = {}
-    for project in session.scalars(select(Project).where(Project.deleted_at.is_(None))):
-        if permissions.sees_project(project):
-            seen.setdefault(project.group_id, []).append(project)
-    counts = _open_alerts([one.id for some in seen.values() for one in some], session=session)
-    groups = session.scalars(select(Group).where(Group.deleted_at.is_(None)).order_by(Group.path))
-    return tuple(
-        replace(
-            permissions.group(group),
-            projects=_sorted_views(seen.get(group.id, ()), permissions, counts),
-        )
-        for group in groups
-        if group.id in seen or permissions.role_in_group(group.path) is not None
-    )
-
-
-def my_projects(viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
-    """Return the projects in which the viewer has a role, those with open alerts first."""
-    groups = visible_groups(viewer, session=session)
-    mine = [project for group in groups for project in group.projects if project.role is not None]
-    return tuple(sorted(mine, key=lambda project: (-project.open_alerts, project.path)))
-
-
-def _sorted_views(
-    projects: Iterable[Project], permissions: Permissions, counts: Mapping[int, int]
-) -> tuple[ProjectView, ...]:
-    views = (permissions.project(each, open_alerts=counts.get(each.id, 0)) for each in projects)
-    return tuple(sorted(views, key=lambda view: view.path))
-
-
-def _open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
+def count_open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
     """Count open alerts by project, up to COUNT_LIMIT."""
     first = (
         select(literal(1))

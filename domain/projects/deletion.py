@@ -39,7 +39,7 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
         raise _gone()
     groups = session.scalars(
         select(Group)
-        .where(Group.id.in_(subtree(root)))
+        .where(Group.id.in_(subtree(root)), Group.deleted_at.is_(None))
         .order_by(Group.id)
         .with_for_update()
         .execution_options(populate_existing=True)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, UserView, checked_email, view_of
+from domain.database.paging import Listed, ListPart, fetch_part
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, NotFoundError
 from domain.projects.access import role_in_namespace
@@ -79,11 +80,12 @@ def invite(
 
 
 def list_invitations(
-    namespace: Namespace, *, session: Session, now: datetime
-) -> tuple[InvitationView, ...]:
-    """Return the pending invitations of a group or project, the oldest first."""
-    wanted = _pending(now).where(_is_of(namespace)).order_by(Invitation.id)
-    return tuple(_view(row) for row in session.execute(wanted))
+    namespace: Namespace, part: ListPart, *, session: Session, now: datetime
+) -> Listed[InvitationView]:
+    """Return a part of the pending invitations of a group or project, the oldest first."""
+    wanted = _pending(now).where(_is_of(namespace))
+    found = fetch_part(wanted, {"id": Invitation.id}, part, session=session)
+    return Listed(items=tuple(map(_view, found.items)), total=found.total)
 
 
 def change_invitation(

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.database.paging import Listed, ListPart, fetch_part
-from domain.projects.access import Permissions
+from domain.projects.access import Permissions, namespace_of
 from domain.projects.grants import (
     INTERNAL,
     PRIVATE,
@@ -95,19 +95,20 @@ def list_projects(
     wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[ProjectDetails]:
     """Return a part of the projects that a viewer sees and that match."""
-    statement = select(Project).where(sees_project(viewer), *_project_conditions(wanted, viewer))
+    statement = select(Project).where(*_project_conditions(wanted, viewer))
     if wanted.search:
         statement = _search_projects(statement, wanted.search)
     found = fetch_part(statement, _PROJECT_ORDERS, part, session=session)
-    permissions = Permissions(viewer, session=session)
-    views = [permissions.project(row[0]) for row in found.items]
+    rows = [row[0] for row in found.items]
+    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    views = [permissions.project(row) for row in rows]
     items = _with_groups(views, permissions, session=session)
     return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
 def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
     """Return a project with its group."""
-    permissions = Permissions(viewer, session=session)
+    permissions = Permissions(viewer, [project.namespace], session=session)
     (found,) = _with_groups([project], permissions, session=session)
     return found
 
@@ -116,10 +117,11 @@ def list_groups(
     wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[GroupDetails]:
     """Return a part of the groups that a viewer sees and that match."""
-    statement = select(Group).where(sees_group(viewer), *_group_conditions(wanted, viewer))
+    statement = select(Group).where(*_group_conditions(wanted, viewer))
     found = fetch_part(statement, _GROUP_ORDERS, part, session=session)
-    permissions = Permissions(viewer, session=session)
-    views = [permissions.group(row[0]) for row in found.items]
+    rows = [row[0] for row in found.items]
+    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    views = [permissions.group(row) for row in rows]
     items = _details(views, session=session)
     return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -133,7 +135,10 @@ def details_of_group(group: GroupView, *, session: Session) -> GroupDetails:
 def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool] | None] = [
         _in_group(wanted),
-        None if wanted.least is None else has_role_in_project(viewer, wanted.least),
+        # Who has a role sees the project: to ask for both would search the groups twice.
+        sees_project(viewer)
+        if wanted.least is None
+        else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
         None if wanted.visibility is None else Project.visibility == wanted.visibility,
         _is_archived(wanted.is_archived),
         None if wanted.id_after is None else Project.id > wanted.id_after,
@@ -178,7 +183,9 @@ def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement
         None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
         None if wanted.below_id is None else _is_below(wanted.below_id),
         Group.parent_id.is_(None) if wanted.is_top_level else None,
-        None if wanted.least is None else has_role_in_group(viewer, wanted.least),
+        sees_group(viewer)
+        if wanted.least is None
+        else Group.deleted_at.is_(None) & has_role_in_group(viewer, wanted.least),
         Group.id.not_in(wanted.without) if wanted.without else None,
         or_(
             _GROUP_NAME.contains(word, autoescape=True),
@@ -236,13 +243,14 @@ def _groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]
 
 def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
     """Return the widest visibility of the projects of groups; without projects there is none."""
-    rows = session.execute(
-        select(Project.group_id, Project.visibility)
-        .distinct()
-        .where(Project.group_id.in_(group_ids), Project.deleted_at.is_(None))
+    holds_public, holds_internal = (
+        exists().where(
+            Project.group_id == Group.id,
+            Project.visibility == visibility,
+            Project.deleted_at.is_(None),
+        )
+        for visibility in (PUBLIC, INTERNAL)
     )
-    widest: dict[int, str] = {}
-    order = (PRIVATE, INTERNAL, PUBLIC)
-    for group_id, visibility in rows:
-        widest[group_id] = max(widest.get(group_id, PRIVATE), visibility, key=order.index)
-    return widest
+    widest = case((holds_public, PUBLIC), (holds_internal, INTERNAL), else_=PRIVATE)
+    rows = session.execute(select(Group.id, widest).where(Group.id.in_(group_ids)))
+    return dict(rows.all())

@@ -4,29 +4,24 @@ Changes of members of one group or project are serialized by a lock. Permissions
 owners are read under the lock, so that they cannot change before the commit.
 """
 
-from collections.abc import Sequence
 from datetime import date, datetime
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import known_abilities
 from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
 from domain.projects.changes import RoleChange
-from domain.projects.grants import is_in_force
 from domain.projects.member_roles import (
     MemberRoleView,
     assign_member_role,
-    is_custom_role_of_member,
 )
 from domain.projects.paths import ancestors
-from domain.projects.views import GivenMemberRole, MemberView, Namespace, Viewer
-from models import Group, Member, MemberRole, Project, User
+from domain.projects.views import Namespace, Viewer
+from models import Group, Member, Project, User
 from models.folding import fold
 
 #: The command line has the permissions of an owner.
@@ -218,9 +213,10 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
     table = Group if namespace.group_id is not None else Project
     # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
     # writer.
-    session.execute(
-        select(table.id).where(table.id == namespace.id).with_for_update(key_share=True)
-    )
+    live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
+    if session.scalar(live.with_for_update(key_share=True)) is None:
+        message = f"{namespace.path} was deleted meanwhile."
+        raise NotFoundError(message)
 
 
 def _check_login(login: str, by: Viewer) -> None:
@@ -291,7 +287,7 @@ def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session)
         .join(User, User.id == Member.user_id)
         .join(Group, Group.id == Member.group_id)
         .where(
-            Group.path.in_((*ancestors(group_path), group_path)),
+            Group.path_key.in_([fold(each) for each in (*ancestors(group_path), group_path)]),
             Member.role == int(Role.OWNER),
             # One who ceases to be an owner by the calendar would leave the group without any.
             Member.expires_at.is_(None),
@@ -318,81 +314,3 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     paths = session.scalars(mine).all()
     others = Member.user_id != user_id
     return tuple(path for path in paths if not _has_owner(path, others, session=session))
-
-
-def list_members(
-    namespace: Namespace, *, viewer_id: int | None, session: Session, today: date
-) -> tuple[MemberView, ...]:
-    """Return all members, direct and inherited, each once.
-
-    The highest role counts. A lower direct role is given as well: it remains when the inherited one
-    is removed.
-    """
-    above = (*ancestors(namespace.path), namespace.path)
-    rows = session.execute(
-        select(Member, User, Group.path, MemberRole)
-        .join(User, User.id == Member.user_id)
-        .outerjoin(Group, Group.id == Member.group_id)
-        .outerjoin(MemberRole, is_custom_role_of_member())
-        .where(
-            is_in_force(today),
-            Group.path.in_(above)
-            | ((Member.project_id == namespace.project_id) & Member.project_id.is_not(None)),
-        )
-    )
-    people: dict[int, tuple[User, list[_Membership]]] = {}
-    for member, user, group_path, custom in rows:
-        is_inherited = group_path not in (None, namespace.path)
-        roles = people.setdefault(user.id, (user, []))[1]
-        roles.append(_Membership(member, group_path if is_inherited else None, custom))
-    views = (_member_view(user, roles, viewer_id) for user, roles in people.values())
-    return tuple(sorted(views, key=lambda view: (-view.role, view.username)))
-
-
-class _Membership(NamedTuple):
-    member: Member
-    #: The path of the group that it is inherited from.
-    through: str | None
-    custom: MemberRole | None
-
-    @property
-    def abilities(self) -> Sequence[str]:
-        """The names of the abilities that it adds."""
-        return self.custom.abilities if self.custom else ()
-
-
-def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
-    # Of equal roles the direct one counts, because it can be changed here.
-    # Of those the one that lasts longest.
-    highest, through, custom = max(
-        roles,
-        key=lambda each: (
-            each.member.role,
-            each.through is None,
-            each.member.expires_at or date.max,
-        ),
-    )
-    direct = next((each for each in roles if each.through is None), None)
-    own = direct.member if direct else None
-    return MemberView(
-        id=own.id if own else None,
-        user_id=user.id,
-        username=user.username,
-        name=user.name,
-        role=Role(highest.role),
-        custom_role=_given_role(custom),
-        own_custom_role=_given_role(direct.custom) if direct else None,
-        abilities=known_abilities(name for each in roles for name in each.abilities),
-        own_role=Role(own.role) if own else None,
-        inherited_from=through,
-        is_you=user.id == viewer_id,
-        expires_at=highest.expires_at,
-        own_expires_at=own.expires_at if own else None,
-        created_at=highest.created_at,
-        state=user.state,
-        is_bot=user.kind == BOT,
-    )
-
-
-def _given_role(custom: MemberRole | None) -> GivenMemberRole | None:
-    return GivenMemberRole(id=custom.id, name=custom.name) if custom else None

@@ -1,7 +1,9 @@
 """The view that users have of other members of their groups and projects."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -11,6 +13,7 @@ from domain.accounts.users import BOT, ERASED
 from domain.database.paging import LARGEST_ID
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
+from domain.projects.paths import ancestors
 from domain.projects.views import Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
@@ -23,10 +26,23 @@ class Membership:
     path: str
     role: Role
 
-    def is_common(self, other: "Membership") -> bool:
-        """Return whether both roles apply to a common group or project, with inheritance."""
-        mine, theirs = f"{self.path}/", f"{other.path}/"
-        return mine.startswith(theirs) or theirs.startswith(mine)
+    def is_common(self, others: "Others") -> bool:
+        """Return whether this role and another apply to a common place, with inheritance."""
+        return self.path in others.around or not others.paths.isdisjoint(ancestors(self.path))
+
+
+class Others(NamedTuple):
+    """The places of somebody else's roles: thousands are compared with thousands."""
+
+    paths: frozenset[str]
+    #: With the groups above them.
+    around: frozenset[str]
+
+    @classmethod
+    def of(cls, memberships: Iterable[Membership]) -> "Others":
+        """Return the places of memberships."""
+        paths = frozenset(each.path for each in memberships)
+        return cls(paths, paths | {above for path in paths for above in ancestors(path)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +102,8 @@ def _common(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
     """Return those memberships that apply where the viewer is a member as well."""
-    mine = _memberships(viewer.user_id or 0, viewer, session=session)
-    return tuple(each for each in theirs if any(map(each.is_common, mine)))
+    mine = Others.of(_memberships(viewer.user_id or 0, viewer, session=session))
+    return tuple(each for each in theirs if each.is_common(mine))
 
 
 def _memberships(user_id: int, viewer: Viewer, *, session: Session) -> tuple[Membership, ...]:

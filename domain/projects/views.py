@@ -131,8 +131,11 @@ class GroupView:
     created_at: datetime
     parent_id: int | None = None
     description: str = ""
+    #: The first ones, where a page shows them.
     projects: tuple[ProjectView, ...] = ()
+    has_more_projects: bool = False
     subgroups: tuple[str, ...] = ()
+    has_more_subgroups: bool = False
     #: What custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
 

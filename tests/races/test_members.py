@@ -5,8 +5,9 @@ from functools import partial
 import requests
 
 from domain.accounts.roles import Role
-from domain.projects.members import get_namespace, list_members
+from domain.projects.members import get_namespace
 from tests.races.test_devices import together
+from tests.support.accounts.memberships import all_members
 from tests.support.accounts.people import (
     Person,
     database_of,
@@ -24,9 +25,8 @@ ROUNDS = 4
 
 def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:
     with database_of(gatebell) as session:
-        members = list_members(
+        members = all_members(
             get_namespace(group, session=session),
-            viewer_id=None,
             session=session,
             today=now().date(),
         )

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from flask import request, url_for
 
-from domain.database.paging import Page
+from domain.database.paging import Listed, ListPart, Page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +27,23 @@ def page_links(page: Page[Any]) -> LinkedPage:
     )
 
 
+def numbered_links(found: Listed[Any], part: ListPart) -> LinkedPage:
+    """Add the URLs of its neighbours to a numbered page of a list, with the current filters."""
+    number, total = part.offset // part.size + 1, found.total or 0
+    return LinkedPage(
+        items=found.items,
+        next_url=_link(page=number + 1) if part.offset + part.size < total else None,
+        previous_url=_link(page=number - 1) if number > 1 else None,
+    )
+
+
 def _link(**cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
     kept: list[tuple[str, int | str | None]] = [
         (name, value)
         for name, value in request.args.items()
-        if name not in {"before", "after"} and not name.startswith("_")
+        if name not in {"before", "after", "page"} and not name.startswith("_")
     ]
     # Appended as a query: as arguments of `url_for` its names could match parts of the path.
     url = url_for(request.endpoint or "", **(request.view_args or {}))

@@ -3,14 +3,16 @@
 from flask import request
 from werkzeug.datastructures import MultiDict
 
-from domain.database.list_queries import check_known, slice_of
-from domain.database.paging import Slice
+from domain.database.list_queries import check_known, row_id, slice_of
+from domain.database.paging import ListPart, Slice
+from domain.errors import QueryError
 from web.services import settings
 
 #: Parameters of keyset pagination.
 CURSORS = ("before", "after")
 
 
+_LARGEST_PAGE = 1_000_000
 #: The parameter of our script for a partial page.
 _PART = "_part"
 
@@ -24,3 +26,12 @@ def list_query(*known: str) -> MultiDict[str, str]:
 def asked_slice() -> Slice:
     """Return the requested slice of the list."""
     return slice_of(request.args, size=settings().page_size)
+
+
+def asked_part(*, order_by: str) -> ListPart:
+    """Return the requested part of a list with numbered pages."""
+    number, size = row_id(request.args, "page") or 1, settings().page_size
+    if number > _LARGEST_PAGE:
+        message = "This page of the list does not exist. Go to the first page."
+        raise QueryError(message, field="page")
+    return ListPart(size=size, offset=(number - 1) * size, order_by=order_by)

@@ -6,22 +6,34 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.abilities import Ability
-from domain.accounts.users import get_user
+from domain.accounts.users import UserView, get_user
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import NOBODY
 from domain.audit.events import Actor
 from domain.database.upsert import insert_into
 from domain.errors import InvalidError, NotFoundError
-from domain.projects.members import list_members
+from domain.projects.member_lists import find_member_of_all, users_with
 from domain.projects.views import ProjectView
 from models import Alert, Assignment, User
 
 
-def candidates(project: ProjectView, *, me: str, session: Session, today: date) -> tuple[str, ...]:
-    """Return the names of the users that alerts can be assigned to, `me` included."""
-    members = list_members(project.namespace, viewer_id=None, session=session, today=today)
-    able = (member.username for member in members if member.may(Ability.ADMIN_ALERTS))
+def candidates(
+    project: ProjectView, *, me: str, most: int, session: Session, today: date
+) -> tuple[str, ...]:
+    """Return the names of users to whom alerts can be assigned: `me`, and so many others."""
+    able = users_with(
+        Ability.ADMIN_ALERTS,
+        project.namespace,
+        limit=most,
+        session=session,
+        today=today,
+    )
     return tuple(sorted({*able, me}, key=str.lower))
+
+
+def _is_candidate(project: ProjectView, user_id: int, *, session: Session, today: date) -> bool:
+    member = find_member_of_all(project.namespace, user_id, session=session, today=today)
+    return member is not None and member.may(Ability.ADMIN_ALERTS)
 
 
 def username_of(user_id: int, *, session: Session) -> str:
@@ -35,6 +47,20 @@ def username_of(user_id: int, *, session: Session) -> str:
 def _no_candidate(field: str) -> InvalidError:
     message = "Alerts can be assigned to members of the project, Developer or higher."
     return InvalidError(message, field=field)
+
+
+def _get_candidate(
+    project: ProjectView, username: str, *, by: Actor, session: Session, today: date
+) -> UserView:
+    """Return the user of an exact name who may be assigned, or raise InvalidError."""
+    try:
+        user = get_user(username, session=session)
+    except NotFoundError as error:
+        raise _no_candidate("assignee") from error
+    is_able = _is_candidate(project, user.id, session=session, today=today)
+    if user.username != username or not (is_able or username == by.name):
+        raise _no_candidate("assignee")
+    return user
 
 
 def assign(
@@ -64,9 +90,7 @@ def assign(
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
         add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
-    if username not in candidates(project, me=by.name, session=session, today=now.date()):
-        raise _no_candidate("assignee")
-    user = get_user(username, session=session)
+    user = _get_candidate(project, username, by=by, session=session, today=now.date())
     session.execute(
         insert_into(Assignment, session=session)
         .values(alert_id=alert_id, user_id=user.id)

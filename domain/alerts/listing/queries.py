@@ -235,13 +235,13 @@ def _first_of(
     return [(row_of(row), part.order.values_of(row)) for row in session.execute(statement)]
 
 
-def open_alerts(
-    project_ids: Sequence[int], *, limit: int, session: Session
-) -> tuple[AlertRow, ...]:
-    """Return open alerts of these projects, by severity and then the newest first."""
+def open_alerts(projects: Select[int], *, limit: int, session: Session) -> tuple[AlertRow, ...]:
+    """Return open alerts of projects, by severity and then the newest first.
+
+    `projects` selects their ids.
+    """
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
-    projects = select(Project.id).where(Project.id.in_(project_ids))
     return list_across(wanted, projects, part, session=session).items
 
 

@@ -11,6 +11,11 @@ from domain.projects.views import Viewer
 from models import Group, Member, MemberRole, Project
 
 
+def only(project_id: int) -> Select[int]:
+    """Select the id of one project."""
+    return select(Project.id).where(Project.id == project_id)
+
+
 def projects_of_group(group_id: int) -> Select[int]:
     """Select the ids of the projects in a group and below it that have alerts turned on."""
     top = select(Group.id).where(Group.id == group_id)

@@ -10,30 +10,35 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.accounts.users import NewUser, create_user
+from domain.database.paging import ListPart
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import (
     get_group,
     get_project,
     get_project_for,
-    my_projects,
-    visible_groups,
-    with_contents,
 )
+from domain.projects.listing import GroupFilter, ProjectFilter
 from domain.projects.members import (
     OPERATOR,
     add_member,
     change_role,
     find_member,
     get_namespace,
-    list_members,
     remove_member,
+)
+from domain.projects.overview import (
+    my_projects,
+    page_of_groups,
+    search_projects,
+    with_subgroups,
 )
 from domain.projects.paths import ancestors, parent
 from domain.projects.people import get_person
-from domain.projects.views import Viewer
+from domain.projects.views import GroupView, Viewer
 from models import Alert, Member
 from models.base import Base
+from tests.support.accounts.memberships import all_members
 from tests.support.signing_in.password_rules import RULES
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -50,6 +55,11 @@ def session() -> Iterator[Session]:
     with Session(engine) as opened:
         yield opened
     engine.dispose()
+
+
+def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
+    part = ListPart(size=10, order_by="path")
+    return page_of_groups(GroupFilter(), part, viewer, session=session).items
 
 
 def person(name: str, session: Session) -> Viewer:
@@ -154,8 +164,9 @@ def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) ->
         for viewer in (bob, carol, NOBODY)
     }
     assert counts == {bob: 2, carol: 0, NOBODY: 0}
-    assert [seen.open_alerts for seen in my_projects(bob, session=session)] == [2]
-    assert my_projects(NOBODY, session=session) == ()
+    mine = my_projects(bob, most=10, session=session)
+    assert [seen.open_alerts for seen in mine.projects] == [2]
+    assert my_projects(NOBODY, most=10, session=session).projects == ()
 
 
 def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
@@ -167,9 +178,11 @@ def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
     give("acme", "bob", Role.GUEST, session)
-    found = with_contents(get_group("ACME", bob, session=session), bob, session=session)
+    found = with_subgroups(get_group("ACME", bob, session=session), session=session)
     assert found.subgroups == ("acme/shops",)
-    assert [seen.path for seen in found.projects] == ["acme/shop"]
+    inside, part = ProjectFilter(group_id=found.id), ListPart(size=10)
+    projects = search_projects(inside, part, bob, session=session)
+    assert [seen.path for seen in projects.items] == ["acme/shop"]
 
 
 def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -> None:
@@ -220,7 +233,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     remove_member(namespace, owner, by=alice, session=session)
     with pytest.raises(ForbiddenError):
         add_member(namespace, "alice", Role.OWNER, by=alice, session=session, now=NOW)
-    left = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
+    left = all_members(namespace, session=session, today=NOW.date())
     assert [member.username for member in left] == ["bob", "carol"]
 
 
@@ -235,7 +248,7 @@ def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) 
     remove_member(
         namespace, find_member(namespace, "bob", session=session), by=bob, session=session
     )
-    (left,) = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
+    (left,) = all_members(namespace, session=session, today=NOW.date())
     assert (left.username, left.inherited_from, left.own_role) == ("alice", "acme", None)
 
 
@@ -246,11 +259,11 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
     give("acme", "bob", Role.MAINTAINER, session)
     give("acme/shop", "bob", Role.GUEST, session)
     namespace = get_namespace("acme/shop", session=session)
-    (member,) = list_members(namespace, viewer_id=bob.user_id, session=session, today=NOW.date())
+    (member,) = all_members(namespace, viewer_id=bob.user_id, session=session, today=NOW.date())
     assert (member.role, member.inherited_from, member.is_you) == (Role.MAINTAINER, "acme", True)
     assert member.own_role == Role.GUEST
     give("acme/shop", "bob", Role.OWNER, session)
-    (member,) = list_members(namespace, viewer_id=None, session=session, today=NOW.date())
+    (member,) = all_members(namespace, session=session, today=NOW.date())
     assert (member.role, member.inherited_from, member.is_you) == (Role.OWNER, None, False)
 
 
@@ -263,9 +276,9 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     session.execute(update(Member).values(expires_at=ends))
     last_day, after = (replace(bob, today=ends - timedelta(days=left)) for left in (1, 0))
     assert get_project("acme/shop", last_day, session=session).role == Role.DEVELOPER
-    assert len(my_projects(last_day, session=session)) == 1
+    assert len(my_projects(last_day, most=10, session=session).projects) == 1
     namespace = get_namespace("acme", session=session)
-    (member,) = list_members(namespace, viewer_id=None, session=session, today=last_day.today)
+    (member,) = all_members(namespace, session=session, today=last_day.today)
     assert member.expires_at == ends
     for viewer in (after, bob):  # who does not know the day has nothing that ends
         with pytest.raises(NotFoundError):
@@ -273,7 +286,7 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
         with pytest.raises(NotFoundError):
             get_project("acme/shop", viewer, session=session)
         assert visible_groups(viewer, session=session) == ()
-    assert list_members(namespace, viewer_id=None, session=session, today=ends) == ()
+    assert all_members(namespace, session=session, today=ends) == ()
     assert get_person("bob", after, session=session).memberships == ()
 
 

@@ -109,3 +109,11 @@ def test_all_that_is_wrong_with_a_report_is_said_at_once(project: ApiCaller) -> 
     assert answer.status_code == 400
     named = {each["field"] for each in answer.json()["errors"]}
     assert named == {"environment", "sha", "ref", "tag"}
+
+
+def test_deployments_are_listed_by_key(project: ApiCaller) -> None:
+    made = [deploy(project)["id"] for _ in range(3)]
+    url = "/deployments?pagination=keyset&order_by=id&sort=asc&per_page=2"
+    assert [each["id"] for each in project.done("GET", url)] == made[:2]
+    following = project.done("GET", f"{url}&cursor={made[1]}")
+    assert [each["id"] for each in following] == made[2:]

@@ -5,9 +5,10 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
-from domain.projects.members import get_namespace, list_members
+from domain.projects.members import get_namespace
 from tests.support.accounts.administration import fill_in, root
 from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.memberships import all_members
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -72,9 +73,8 @@ def assert_out_of_reach(
 def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
     """Return everybody's role in a namespace."""
     with database_of(gatebell) as session:
-        members = list_members(
+        members = all_members(
             get_namespace(namespace, session=session),
-            viewer_id=None,
             session=session,
             today=now().date(),
         )

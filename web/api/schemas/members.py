@@ -7,6 +7,8 @@ from pydantic import BeforeValidator, Field
 
 from domain.accounts.profiles import profile_path
 from domain.accounts.roles import Role
+from domain.database.paging import ListPart
+from domain.projects.member_lists import MemberFilter
 from domain.projects.views import GivenMemberRole, MemberView
 from web.api.schemas.base import (
     Body,
@@ -39,6 +41,15 @@ class MemberQuery(OffsetQuery):
     user_ids: Ids = ()
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
+
+    def wanted(self, *, is_direct: bool) -> MemberFilter:
+        """Return the filter; `is_direct` leaves those who were given a role here."""
+        return MemberFilter(search=self.query, user_ids=self.user_ids, is_direct=is_direct)
+
+    @property
+    def part(self) -> ListPart:
+        """The requested part of the list."""
+        return ListPart(size=self.size, offset=self.offset)
 
 
 class MemberBody(Body):

@@ -1,0 +1,237 @@
+"""Lists members of groups and projects, page by page: a group may have a hundred thousand."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.abilities import LEAST_ROLES, Ability, known_abilities
+from domain.accounts.roles import Role
+from domain.accounts.users import BOT
+from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
+from domain.errors import NotFoundError
+from domain.projects.grants import is_in_force
+from domain.projects.member_roles import is_custom_role_of_member
+from domain.projects.members import is_here
+from domain.projects.paths import ancestors
+from domain.projects.views import GivenMemberRole, MemberView, Namespace
+from models import Group, Member, MemberRole, User
+from models.folding import fold, searchable
+
+_NAMES = (searchable(User.username, User.username_key), searchable(User.name, User.name_key))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberFilter:
+    """Which members a list has."""
+
+    #: Of names and user names.
+    search: str = ""
+    user_ids: Sequence[int] = ()
+    #: Only those who were given a role here.
+    is_direct: bool = False
+
+
+def list_members(
+    namespace: Namespace,
+    wanted: MemberFilter,
+    part: ListPart,
+    *,
+    viewer_id: int | None,
+    session: Session,
+    today: date,
+) -> Listed[MemberView]:
+    """Return a part of the members, direct and inherited, each once.
+
+    Orders are `id`, and `role`: the highest first, then by user name. The highest role counts. A
+    lower direct role is given as well: it remains when the inherited one is removed.
+    """
+    groups = _groups_around(namespace, session=session)
+    found = _users(namespace, groups, wanted, today).subquery()
+    if part.order_by == "role":
+        highest = (
+            select(found.c.user_id, found.c.role, User.username)
+            .join(User, User.id == found.c.user_id)
+            .subquery()
+        )
+        orders = {"id": highest.c.username, "role": -highest.c.role}
+        statement = select(highest.c.user_id)
+    else:
+        orders, statement = {"id": found.c.user_id}, select(found.c.user_id)
+    page = fetch_part(statement, orders, part, session=session)
+    views = _views(
+        namespace,
+        groups,
+        [row[0] for row in page.items],
+        viewer_id=viewer_id,
+        session=session,
+        today=today,
+    )
+    return Listed(items=views, total=page.total, next_cursor=page.next_cursor)
+
+
+def find_member_of_all(
+    namespace: Namespace,
+    user_id: int,
+    *,
+    session: Session,
+    today: date,
+    viewer_id: int | None = None,
+) -> MemberView | None:
+    """Return a direct or inherited member."""
+    if user_id > LARGEST_ID:
+        return None
+    groups = _groups_around(namespace, session=session)
+    views = _views(namespace, groups, [user_id], viewer_id=viewer_id, session=session, today=today)
+    return views[0] if views else None
+
+
+def get_direct_member(
+    namespace: Namespace,
+    member_id: int,
+    *,
+    viewer_id: int | None,
+    session: Session,
+    today: date,
+) -> MemberView:
+    """Return who has a direct membership, by its id, or raise NotFoundError."""
+    here = select(Member.user_id).where(Member.id == member_id, is_here(namespace))
+    user_id = session.scalar(here) if member_id <= LARGEST_ID else None
+    found = user_id and find_member_of_all(
+        namespace, user_id, session=session, today=today, viewer_id=viewer_id
+    )
+    if not found or found.id != member_id:
+        message = "That member is not here any more."
+        raise NotFoundError(message)
+    return found
+
+
+def users_with(
+    ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
+) -> Sequence[str]:
+    """Return the names of users who have an ability here, sorted, and no more than the limit."""
+    groups = _groups_around(namespace, session=session)
+    members = (
+        select(Member.user_id)
+        .outerjoin(MemberRole, is_custom_role_of_member())
+        .where(_is_around(namespace, groups), is_in_force(today))
+        .distinct()
+        .order_by(Member.user_id)
+        .limit(limit)
+    )
+    has_role = Member.role >= int(LEAST_ROLES[ability])
+    custom = [
+        row.id
+        for row in session.execute(select(MemberRole.id, MemberRole.abilities))
+        if ability in known_abilities(row.abilities)
+    ]
+    able = members.where(or_(has_role, MemberRole.id.in_(custom)) if custom else has_role)
+    names = select(User.username).where(User.id.in_(able.subquery().select()))
+    return sorted(session.scalars(names), key=str.lower)
+
+
+def _groups_around(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
+    """Return the paths by id of the groups whose members are members here."""
+    keys = [fold(path) for path in (*ancestors(namespace.path), namespace.path)]
+    rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
+    return dict(rows.all())
+
+
+def _is_around(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[bool]:
+    """Return the condition for memberships here and in the groups above."""
+    inherited = Member.group_id.in_(groups)
+    if namespace.project_id is None:
+        return inherited
+    return or_(inherited, Member.project_id == namespace.project_id)
+
+
+def _users(
+    namespace: Namespace, groups: Iterable[int], wanted: MemberFilter, today: date
+) -> Select[int, int]:
+    """Select the ids of matching users, each with the highest role."""
+    place = is_here(namespace) if wanted.is_direct else _is_around(namespace, groups)
+    found = select(Member.user_id, func.max(Member.role).label("role")).where(
+        place, is_in_force(today)
+    )
+    if wanted.user_ids:
+        found = found.where(Member.user_id.in_(wanted.user_ids))
+    if wanted.search:
+        word = fold(wanted.search.replace("\x00", "\ufffd"))
+        matches = or_(*(column.contains(word, autoescape=True) for column in _NAMES))
+        found = found.join(User, User.id == Member.user_id).where(matches)
+    return found.group_by(Member.user_id)
+
+
+def _views(
+    namespace: Namespace,
+    groups: Mapping[int, str],
+    user_ids: Sequence[int],
+    *,
+    viewer_id: int | None,
+    session: Session,
+    today: date,
+) -> tuple[MemberView, ...]:
+    """Return these members in this order."""
+    rows = session.execute(
+        select(Member, User, MemberRole)
+        .join(User, User.id == Member.user_id)
+        .outerjoin(MemberRole, is_custom_role_of_member())
+        .where(Member.user_id.in_(user_ids), _is_around(namespace, groups), is_in_force(today))
+    )
+    people: dict[int, tuple[User, list[_Membership]]] = {}
+    for member, user, custom in rows:
+        through = None if member.group_id in (None, namespace.group_id) else groups[member.group_id]
+        people.setdefault(user.id, (user, []))[1].append(_Membership(member, through, custom))
+    return tuple(_member_view(*people[each], viewer_id) for each in user_ids if each in people)
+
+
+class _Membership(NamedTuple):
+    member: Member
+    #: The path of the group that it is inherited from.
+    through: str | None
+    custom: MemberRole | None
+
+    @property
+    def abilities(self) -> Sequence[str]:
+        """The names of the abilities that it adds."""
+        return self.custom.abilities if self.custom else ()
+
+
+def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
+    # Of equal roles the direct one counts, because it can be changed here.
+    # Of those the one that lasts longest.
+    highest, through, custom = max(
+        roles,
+        key=lambda each: (
+            each.member.role,
+            each.through is None,
+            each.member.expires_at or date.max,
+        ),
+    )
+    direct = next((each for each in roles if each.through is None), None)
+    own = direct.member if direct else None
+    return MemberView(
+        id=own.id if own else None,
+        user_id=user.id,
+        username=user.username,
+        name=user.name,
+        role=Role(highest.role),
+        custom_role=_given_role(custom),
+        own_custom_role=_given_role(direct.custom) if direct else None,
+        abilities=known_abilities(name for each in roles for name in each.abilities),
+        own_role=Role(own.role) if own else None,
+        inherited_from=through,
+        is_you=user.id == viewer_id,
+        expires_at=highest.expires_at,
+        own_expires_at=own.expires_at if own else None,
+        created_at=highest.created_at,
+        state=user.state,
+        is_bot=user.kind == BOT,
+    )
+
+
+def _given_role(custom: MemberRole | None) -> GivenMemberRole | None:
+    return GivenMemberRole(id=custom.id, name=custom.name) if custom else None
