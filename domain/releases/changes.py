@@ -105,12 +105,15 @@ class Names:
     types: tuple[str, ...] = ()
     #: Values in whose place the name stands, as `PAUSED` of `CiRunnerStatus`.
     values: tuple[str, ...] = ()
+    #: Arguments of a field with which nothing changes for it.
+    unless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return it as the documents write it."""
         owners = f"{'|'.join(self.types)}." if self.types else ""
         values = f" = {'|'.join(self.values)}" if self.values else ""
-        return f"{self.where} {owners}{', '.join(self.names)}{values}"
+        unless = f" without {' or '.join(self.unless)}" if self.unless else ""
+        return f"{self.where} {owners}{', '.join(self.names)}{values}{unless}"
 
 
 class Where(StrEnum):

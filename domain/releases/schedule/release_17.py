@@ -163,7 +163,14 @@ RELEASE_17: Sequence[Change] = (
         interface=Interface.GRAPHQL,
         kind=Kind.DEFAULT_CHANGED,
         title="Default sort of CiRunner.projects changes from id_asc to id_desc",
-        matches=(Names(where=Where.GRAPHQL_FIELD, names=("projects",), types=("CiRunner",)),),
+        matches=(
+            Names(
+                where=Where.GRAPHQL_FIELD,
+                names=("projects",),
+                types=("CiRunner",),
+                unless=("sort",),
+            ),
+        ),
         after="Projects of a runner come with the highest id first.",
         replacement="Say sort: ID_ASC for the former order.",
     ),

@@ -1,0 +1,197 @@
+"""Reads GraphQL documents with graphql-core.
+
+There is no schema at hand: the type of a field is known by its name and that of what it is in.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphql import (
+    ArgumentNode,
+    DocumentNode,
+    EnumValueNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    InlineFragmentNode,
+    Node,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    SelectionNode,
+    ValueNode,
+    VariableNode,
+    parse,
+)
+
+from domain.releases.changes import Change, Interface, Names, Where
+from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.schedule import SCHEDULE
+
+#: Of a document; graphql-core takes about a second for five times as many.
+MOST_TOKENS = 50_000
+_NOT_VALID = "The content is not a valid GraphQL document, or too large for one"
+#: Fields that lead to what a connection is of.
+_PASSING = frozenset({"nodes", "edges", "node"})
+#: The types of fields, by the type that they are in and their name; "" is any type.
+_TYPES = {
+    ("", "runner"): "CiRunner",
+    ("", "runners"): "CiRunner",
+    ("", "assets"): "ReleaseAssets",
+    ("ReleaseAssets", "links"): "ReleaseAssetLink",
+    ("", "releaseAssetLinkCreate"): "ReleaseAssetLinkPayload",
+    ("", "releaseAssetLinkUpdate"): "ReleaseAssetLinkPayload",
+    ("", "releaseAssetLinkDelete"): "ReleaseAssetLinkPayload",
+    ("ReleaseAssetLinkPayload", "link"): "ReleaseAssetLink",
+}
+#: Arguments whose values have a type that the schedule names.
+_ARGUMENT_TYPES = {
+    ("runners", "status"): "CiRunnerStatus",
+    ("runners", "statuses"): "CiRunnerStatus",
+}
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Names of the schedule, with their change."""
+
+    change: Change
+    names: Names
+
+
+def _entries(where: Where) -> tuple[_Entry, ...]:
+    return tuple(
+        _Entry(change, match)
+        for change in SCHEDULE
+        for match in change.matches
+        if change.interface in {Interface.GRAPHQL, Interface.REST}
+        and isinstance(match, Names)
+        and match.where is where
+    )
+
+
+_FIELDS = _entries(Where.GRAPHQL_FIELD)
+_ARGUMENTS = _entries(Where.GRAPHQL_ARGUMENT)
+_VALUES = _entries(Where.GRAPHQL_VALUE)
+
+
+def parse_document(text: str) -> DocumentNode:
+    """Return the document of a text; raise UnreadableContentError."""
+    try:
+        return parse(text, max_tokens=MOST_TOKENS)
+    except GraphQLError as error:
+        line = error.locations[0].line if error.locations else None
+        raise UnreadableContentError(_NOT_VALID, line=line) from None
+    except RecursionError:
+        raise UnreadableContentError("The GraphQL document is nested too deeply") from None
+
+
+def check_graphql(
+    text: str, variables: Mapping[str, Any] | None = None, line: int = 1
+) -> Iterator[Found]:
+    """Yield what changes for a document that begins at a line; raise UnreadableContentError."""
+    document = parse_document(text)
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            reader = _Reader(line - 1, variables or {}, _variable_types(definition))
+            yield from reader.read(definition, "")
+        elif isinstance(definition, FragmentDefinitionNode):
+            type_name = definition.type_condition.name.value
+            yield from _Reader(line - 1, {}, {}).read(definition, type_name)
+
+
+def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
+    """Return the names of the types of variables, without list and non-null."""
+    found = {}
+    for each in operation.variable_definitions or ():
+        kind: Any = each.type
+        while not hasattr(kind, "name"):
+            kind = kind.type
+        found[each.variable.name.value] = kind.name.value
+    return found
+
+
+@dataclass
+class _Reader:
+    """Looks at the fields of one operation or fragment."""
+
+    lines_before: int
+    variables: Mapping[str, Any]
+    variable_types: Mapping[str, str]
+    stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
+
+    def read(self, definition: Any, type_name: str) -> Iterator[Found]:
+        """Yield what changes for all fields, without recursion."""
+        self._push(definition, type_name)
+        while self.stack:
+            selection, inside = self.stack.pop()
+            if isinstance(selection, FieldNode):
+                yield from self._field(selection, inside)
+            elif isinstance(selection, InlineFragmentNode):
+                condition = selection.type_condition
+                self._push(selection, condition.name.value if condition else inside)
+
+    def _push(self, node: Any, type_name: str) -> None:
+        if node.selection_set:
+            self.stack.extend((each, type_name) for each in node.selection_set.selections)
+
+    def _field(self, node: FieldNode, inside: str) -> Iterator[Found]:
+        name = node.name.value
+        given = {each.name.value for each in node.arguments or ()}
+        for entry in _FIELDS:
+            if _is_field(entry.names, name, inside) and given.isdisjoint(entry.names.unless):
+                yield self._found(entry, node, f"The field {_known(entry.names, name)}")
+        for argument in node.arguments or ():
+            yield from self._argument(argument, name)
+        self._push(node, _type_of(name, inside))
+
+    def _argument(self, argument: ArgumentNode, field_name: str) -> Iterator[Found]:
+        name = argument.name.value
+        given = [(name, argument), *self._members(argument.value)]
+        for entry in _ARGUMENTS:
+            if field_name in entry.names.types:
+                for member, node in given:
+                    if member in entry.names.names:
+                        yield self._found(entry, node, f"The argument {member} of {field_name}")
+        yield from self._value(argument, _ARGUMENT_TYPES.get((field_name, name)))
+
+    def _value(self, argument: ArgumentNode, kind: str | None) -> Iterator[Found]:
+        for entry in _VALUES:
+            if kind in entry.names.types and self._words(argument.value) & {*entry.names.names}:
+                yield self._found(entry, argument, f"A value of {kind}")
+
+    def _members(self, value: ValueNode) -> list[tuple[str, Node]]:
+        """Return the members of an input object, written here or in the variables."""
+        if isinstance(value, ObjectValueNode):
+            return [(each.name.value, each) for each in value.fields]
+        if isinstance(value, VariableNode):
+            given = self.variables.get(value.name.value)
+            return [(name, value) for name in given] if isinstance(given, dict) else []
+        return []
+
+    def _words(self, value: ValueNode) -> set[str]:
+        if isinstance(value, EnumValueNode):
+            return {value.value}
+        if isinstance(value, VariableNode):
+            given = self.variables.get(value.name.value)
+            return {given} if isinstance(given, str) else set()
+        members = getattr(value, "values", None) or ()
+        return {each.value for each in members if isinstance(each, EnumValueNode)}
+
+    def _found(self, entry: _Entry, node: Node, reason: str) -> Found:
+        line = node.loc.start_token.line if node.loc else 1
+        return Found(entry.change, self.lines_before + line, reason)
+
+
+def _known(names: Names, name: str) -> str:
+    return next(each for each in names.names if each == name)
+
+
+def _is_field(names: Names, name: str, inside: str) -> bool:
+    return name in names.names and (not names.types or inside in names.types)
+
+
+def _type_of(name: str, inside: str) -> str:
+    if name in _PASSING:
+        return inside
+    return _TYPES.get((inside, name)) or _TYPES.get(("", name), "")

@@ -1,0 +1,104 @@
+"""Reads lists of requests: a method and a URL a line, with headers and bodies as in .http files."""
+
+import re
+from collections.abc import Iterator
+
+from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.graphql_requests import check_graphql_request
+from domain.releases.checker.lines import numbered_lines
+from domain.releases.checker.requests import Request, judge
+from domain.releases.checker.shell import check_shell
+
+_REQUEST = re.compile(
+    r"[\s>*-]*(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)[ \t:]+"
+    r"((?:https?://|/|\{\{|api/v4)\S*|\w[\w.-]*/api/\S*)(?:[ \t]+HTTP/[0-9.]+)?[ \t]*(.*)",
+    re.DOTALL,
+)
+_HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s")
+_COMMAND = re.compile(r"\s*(?:\$ )?(?:curl|wget|https?|glab) ")
+#: Bodies are read up to so many characters.
+_LONGEST_BODY = 1024 * 1024
+
+
+def looks_like_request(line: str) -> bool:
+    """Return whether a line is a request."""
+    return _REQUEST.match(line[:4_000]) is not None
+
+
+def looks_like_command(line: str) -> bool:
+    """Return whether a line is a command that sends a request."""
+    return _COMMAND.match(line[:4_000]) is not None
+
+
+def check_requests(text: str) -> Iterator[Found]:
+    """Yield what changes for requests; raise UnreadableContentError if there are none."""
+    is_read, has_commands, block = False, False, _Block()
+    for number, line in numbered_lines(text):
+        if looks_like_command(line):
+            is_read = has_commands = True
+            yield from block.take()
+        elif found := _REQUEST.match(line):
+            is_read = True
+            yield from block.take()
+            block = _Block(found[1], found[2], number)
+            block.add_rest(found[3])
+        else:
+            block.add_line(line)
+    yield from block.take()
+    if has_commands:
+        yield from check_shell(text)
+    if not is_read and text.strip():
+        raise UnreadableContentError("No line of the content is a request", line=1)
+
+
+class _Block:
+    """A request with the lines below it."""
+
+    def __init__(self, method: str = "", url: str = "", line: int = 0) -> None:
+        self._method, self._url, self._line = method, url, line
+        self._headers: set[str] = set()
+        self._body: list[str] = []
+        self._length = 0
+        self._is_body = False
+
+    def add_rest(self, text: str) -> None:
+        """Add what stands behind the URL: parameters, or JSON."""
+        if "=" in text or text.startswith("{"):
+            plain = text if text.startswith("{") else re.sub(r"\s+", "&", text.strip())
+            self._add(plain)
+
+    def add_line(self, line: str) -> None:
+        """Add a line below the request."""
+        if not line.strip():
+            self._is_body = bool(self._headers) or self._is_body
+        elif line.startswith("#"):
+            self._is_body = False
+        elif not self._is_body and (header := _HEADER.match(line)):
+            self._headers.add(header[1].lower())
+        elif self._is_body or line.lstrip().startswith("{"):
+            self._is_body = True
+            self._add(line)
+
+    def _add(self, text: str) -> None:
+        self._length += len(text)
+        if self._length <= _LONGEST_BODY:
+            self._body.append(text)
+
+    def take(self) -> Iterator[Found]:
+        """Yield what changes for the request, and end it."""
+        if not self._method:
+            return
+        body = "\n".join(self._body)
+        request = Request(
+            method=self._method,
+            url=self._url,
+            line=self._line,
+            body=body,
+            has_body=bool(body),
+            headers=frozenset(self._headers),
+        )
+        self._method = ""
+        yield from judge(request)
+        if body and "/graphql" in self._url:
+            for found in check_graphql_request(body):
+                yield found._replace(line=self._line)

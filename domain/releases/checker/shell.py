@@ -1,0 +1,109 @@
+"""Reads commands of a shell: requests of curl, wget, HTTPie and glab, and variables."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from domain.releases.checker.command_lines import READERS, Word
+from domain.releases.checker.findings import Found
+from domain.releases.checker.graphql_requests import check_graphql_request
+from domain.releases.checker.names import names_in_text
+from domain.releases.checker.requests import judge
+
+_PART = re.compile(
+    r"""(?P<space>(?:[ \t\r]|\\\r?\n)++)
+    |(?P<comment>(?<![^\s;|&(])\#[^\n]*+)
+    |(?P<end>\n|;|\|\|?|&&?|[()`])
+    |\$?'(?P<single>[^']*+)(?:'|\Z)
+    |\$?"(?P<double>(?:[^"\\]|\\.)*+)(?:"|\\?\Z)
+    |(?P<plain>(?:\\[^\n]|[^\s'"|&;()`\\])++|\\)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+#: What is put before a command, and may be before one that is looked for.
+_BEFORE = frozenset({"sudo", "time", "$", "-", "exec", "command", "then", "do", "if", "!", "else"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[Found]:
+    """Yield what changes for the commands of a text that begins at a line."""
+    for command in commands(text, line):
+        for word in command:
+            yield from names_in_text(word.text, word.line, is_client=is_client)
+        joined = " ".join(word.text for word in command if word.text.startswith(("--tls", "1.")))
+        yield from names_in_text(joined, command[0].line, only="tls-versions")
+        yield from _requests(command)
+
+
+def commands(text: str, line: int) -> Iterator[Sequence[Word]]:
+    """Yield the commands of a text, each as its words."""
+    command = _Command()
+    for found in _PART.finditer(text):
+        kind = found.lastgroup or "plain"
+        if kind in {"single", "double", "plain"}:
+            command.add(_unquoted(kind, found[0] if found[kind] is None else found[kind]), line)
+        else:
+            command.end_word()
+        if kind == "end" and command.words:
+            yield command.words
+            command = _Command()
+        line += found[0].count("\n")
+    command.end_word()
+    if command.words:
+        yield command.words
+
+
+class _Command:
+    """A command that is being read."""
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self._parts: list[str] = []
+        self._line = 1
+
+    def add(self, part: str, line: int) -> None:
+        """Add a part of a word."""
+        self._line = self._line if self._parts else line
+        self._parts.append(part)
+
+    def end_word(self) -> None:
+        """End the word, if there is one."""
+        if self._parts:
+            self.words.append(Word("".join(self._parts), self._line))
+            self._parts = []
+
+
+def _unquoted(kind: str, text: str) -> str:
+    if kind == "single" or "\\" not in text:
+        return text
+    if kind == "double":
+        return re.sub(r'\\(["\\$`\n])', r"\1", text)
+    return _ESCAPE.sub(r"\1", text)
+
+
+def _requests(command: Sequence[Word]) -> Iterator[Found]:
+    words = list(command)
+    while words and (words[0].text in _BEFORE or _ASSIGNMENT.match(words[0].text)):
+        del words[0]
+    name = words[0].text.rpartition("/")[2] if words else ""
+    reader = READERS.get(name)
+    if reader is None:
+        # `"$(curl …)"`, or a program that is handed a command.
+        yield from _nested(command)
+        return
+    for request in reader(words[1:]):
+        yield from judge(request)
+        if "/graphql" in request.url and request.body:
+            for found in check_graphql_request(request.body):
+                yield found._replace(line=request.line)
+
+
+def _nested(command: Sequence[Word]) -> Iterator[Found]:
+    for word in command:
+        for name in ("curl ", "glab api "):
+            at = word.text.find(name)
+            if at >= 0:
+                inner = word.text[at:].rstrip(")`")
+                line = word.line + word.text.count("\n", 0, at)
+                for each in commands(inner, line):
+                    if READERS.get(each[0].text):
+                        yield from _requests(each)

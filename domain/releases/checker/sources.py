@@ -1,0 +1,240 @@
+"""Finds in the source of a program what breaks: addresses, attributes, fields and variables.
+
+Whatever the language is, it looks for texts that are addresses of the API, in calls that send
+requests; for calls of the clients that people use; for fields of what such calls return; for names
+that mean one thing alone; and for GraphQL documents in texts.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from domain.releases.changes import Change
+from domain.releases.checker.bindings import Bindings
+from domain.releases.checker.calls import Arguments, Call, Program, literal
+from domain.releases.checker.clients import request_of
+from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.graphql_documents import check_graphql
+from domain.releases.checker.names import (
+    DISTINCT,
+    changes_named,
+    names_in_text,
+    snake,
+    speaks_to_service,
+)
+from domain.releases.checker.parameters import Known
+from domain.releases.checker.requests import METHODS, reason_of
+from domain.releases.checker.routes import concerns_of, segments_of
+from domain.releases.checker.source_paths import legacy_page_in, path_in
+from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, tokens
+from domain.releases.matching import Concern
+from domain.releases.schedule import BY_ID
+
+#: The methods of functions by the last words of their names.
+_VERBS = {
+    "get": "GET",
+    "list": "GET",
+    "paginate": "GET",
+    "urlopen": "GET",
+    "head": "HEAD",
+    "post": "POST",
+    "put": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+}
+#: Functions that take the method as an argument, with GET as the usual one.
+_SENDERS = frozenset(
+    {"fetch", "request", "axios", "got", "ajax", "open", "new_request", "api_fetch"}
+)
+_DOCUMENT = re.compile(
+    r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{}]{0,2000}\{|\{\s*\w+\s*[({\n])"
+)
+_INTERPOLATION = re.compile(r"\$\{[^{}]*+\}")
+#: Words of a last segment that says by itself that a path is concerned.
+_TELLING_WORDS = 3
+_LOOPS, _DECLARATIONS = frozenset({"in", "of"}), frozenset({"let", "var", "const"})
+#: The characters of the shortest name that is unlike others.
+_SHORTEST = min(map(len, DISTINCT))
+_ASSIGNED = frozenset({"=", ":="})
+
+
+def check_source(text: str, comments: Comments) -> Iterator[Found]:
+    """Yield what changes for a program; whatever cannot be read is passed over."""
+    program = Program(list(tokens(text, comments)))
+    yield from _Source(program, is_client=speaks_to_service(text)).read()
+
+
+class _Source:
+    """Reads a program from its first token to its last."""
+
+    def __init__(self, program: Program, *, is_client: bool) -> None:
+        self._program = program
+        self._is_client = is_client
+        self._arguments = Arguments(program)
+        self._bindings = Bindings(program)
+
+    def read(self) -> Iterator[Found]:
+        """Yield what changes."""
+        consumed = -1
+        for at, token in enumerate(self._program.tokens):
+            if token.kind == TEXT:
+                if at > consumed:
+                    whole, consumed = literal(self._program, at)
+                    yield from self._text(at, token, whole)
+            elif token.kind == NAME:
+                yield from self._name(at, token)
+            elif token.kind == SIGN:
+                yield from self._sign(at, token)
+
+    def _name(self, at: int, token: Token) -> Iterator[Found]:
+        yield from self._named(token)
+        if "TLS" in token.text:
+            before = self._program.text(at - 2) + self._program.text(at - 3)
+            yield from names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
+        if token.text in _LOOPS:
+            yield from self._bindings.loop(at)
+        elif token.text in _DECLARATIONS:
+            self._bindings.declare(at)
+        if self._bindings.has_fields:
+            yield from self._bindings.fields_after(at)
+
+    def _named(self, token: Token) -> Iterator[Found]:
+        if len(token.text) >= _SHORTEST:
+            for change in changes_named(token.text, is_client=self._is_client):
+                yield Found(change, token.line, f"The name {snake(token.text)}")
+
+    def _sign(self, at: int, token: Token) -> Iterator[Found]:
+        if token.text in _ASSIGNED:
+            is_keyword = self._program.text(self._program.around[at]) == "("
+            if self._program.kind(at - 1) == NAME and not is_keyword:
+                self._arguments.note(at)
+                self._bindings.assign(at)
+        elif token.text == "(":
+            call = self._program.call_at(at)
+            if call.chain:
+                yield from self._call(call, token.line)
+
+    def _call(self, call: Call, line: int) -> Iterator[Found]:
+        self._bindings.callback(call)
+        chain = self._bindings.expanded(call.chain)
+        sent = request_of(chain) if self._is_client else None
+        if sent is not None:
+            method, path = sent
+            known = Known()
+            self._arguments.add(known, call.opening, call.closing)
+            yield from self._concerned(concerns_of(path), method, known, line)
+            yield from self._bind(concerns_of(path), method, call)
+        for text in self._bindings.texts_in(call):
+            yield from self._request(text, [call], line, is_used=True)
+
+    def _text(self, at: int, token: Token, whole: str) -> Iterator[Found]:
+        if self._is_docstring(at, token):
+            return
+        text = token.text
+        yield from names_in_text(text, token.line, is_client=self._is_client)
+        if "/-/jwks" in text:
+            yield Found(BY_ID["jwks-alias"], token.line, "The address /-/jwks")
+        if legacy_page_in(whole):
+            yield Found(BY_ID["legacy-page-urls"], token.line, "A page of a project without /-/")
+        if _DOCUMENT.match(text):
+            yield from _document(text, token.line)
+        calls = list(self._program.calls_around(at))
+        yield from self._request(whole, calls, token.line, is_used=False)
+        if snake(text) == "deploy_token" and self._mentions_graphql(calls):
+            reason = "A request to GraphQL with the header Deploy-Token"
+            yield Found(BY_ID["graphql-token-types"], token.line, reason)
+
+    def _is_docstring(self, at: int, token: Token) -> bool:
+        """Return whether a text of several lines is a statement of its own."""
+        if "\n" not in token.text or self._program.around[at] >= 0:
+            return False
+        return self._program.text(at - 1) in {"", ":", ")"} and not _DOCUMENT.match(token.text)
+
+    def _mentions_graphql(self, calls: Sequence[Call]) -> bool:
+        within = (
+            self._program.tokens[at]
+            for call in calls
+            for at in range(call.opening, min(call.closing, call.opening + 100))
+        )
+        return any(each.kind == TEXT and "graphql" in each.text for each in within)
+
+    def _request(
+        self, text: str, calls: Sequence[Call], line: int, *, is_used: bool
+    ) -> Iterator[Found]:
+        """Yield what changes for a text that may be the address of a request."""
+        if "/" not in text and not calls:
+            return
+        method, call, known = self._sent(calls)
+        found = path_in(text, is_client=self._is_client, is_called=call is not None)
+        if found is None:
+            return
+        path, query = found
+        known.add_query(query)
+        concerns = concerns_of(path)
+        if method is None and call is None:
+            known.is_open = True
+        if is_used and method is None:
+            return
+        yield from self._concerned(concerns, method, known, line)
+        if call is not None:
+            yield from self._bind(concerns, method, call)
+
+    def _sent(self, calls: Sequence[Call]) -> tuple[str | None, Call | None, Known]:
+        """Return method, call and parameters of the call that sends a request, if one does."""
+        for call in calls:
+            known = Known()
+            verb = _verb(call.chain)
+            if verb is None and call.chain[-1] not in _SENDERS:
+                continue
+            self._arguments.add(known, call.opening, call.closing)
+            return verb or self._method_in(call, known), call, known
+        return None, None, Known()
+
+    def _method_in(self, call: Call, known: Known) -> str | None:
+        for at in range(call.opening + 1, min(call.closing, call.opening + 12)):
+            token = self._program.tokens[at]
+            if token.kind == TEXT and token.text.upper() in METHODS:
+                return token.text.upper()
+        given = known.values.get("method", known.values.get("type", "GET"))
+        if given is None or ("method" not in known.values and known.is_open):
+            return None
+        return given.upper()
+
+    def _concerned(
+        self, concerns: Sequence[Concern], method: str | None, known: Known, line: int
+    ) -> Iterator[Found]:
+        for concern in concerns:
+            if method is None and not _says_it_itself(concern):
+                continue
+            asked = method or next(iter(concern.call.methods), "GET")
+            if reason := reason_of(concern, asked, known):
+                yield Found(concern.change, line, reason)
+
+    def _bind(self, concerns: Sequence[Concern], method: str | None, call: Call) -> Iterator[Found]:
+        fields: dict[str, Change] = {
+            each.rpartition(".")[2]: concern.change
+            for concern in concerns
+            if method is None or not concern.call.methods or method in concern.call.methods
+            for each in concern.call.fields
+        }
+        yield from self._bindings.bind(call, fields)
+
+
+def _verb(chain: Sequence[str]) -> str | None:
+    for word in reversed(chain[-2:]):
+        last = word.rpartition("_")[2]
+        if last in _VERBS and word not in _SENDERS:
+            return _VERBS[last]
+    return None
+
+
+def _says_it_itself(concern: Concern) -> bool:
+    """Return whether a path concerns a change whatever is done with it."""
+    last = segments_of(concern.call.path)[-1]
+    return last.count("_") >= _TELLING_WORDS - 1 or not concern.call.methods
+
+
+def _document(text: str, line: int) -> Iterator[Found]:
+    try:
+        yield from check_graphql(_INTERPOLATION.sub(" ", text), line=line)
+    except UnreadableContentError:
+        return

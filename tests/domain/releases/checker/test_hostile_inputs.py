@@ -1,0 +1,160 @@
+"""Whatever is handed in, the checker ends in time that grows with the size, and repeats nothing."""
+
+import json
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.releases.checker.checker import check
+from domain.releases.checker.findings import UnreadableContentError
+from tests.domain.releases.checker.examples import BREAKS
+
+_NAMES = (
+    *("a.har", "access.log", "requests.txt", "a.graphql", ".gitlab-ci.yml", "a.py", "a.js"),
+    *("a.sh", "a.php", "a.json", "notes", ""),
+)
+#: Parts of which bombs are made: what opens, repeats or ends something in one of the formats.
+_PARTS = (
+    *("[", "{", "(", "]", "}", ")", '"', "'", "`", "\\", "/*", "#", "//", "\n", " ", "$(", "${"),
+    *('"""', "{a", "{a:", "- ", "? ", "&a ", "*a ", "!a ", "a: ", "k: v, ", "| ", '{"a":'),
+    *("[*a,*a],\n", "a.", "a(", "x=get(", "for x in ", "gl.users.list(", "await ", "+'x'"),
+    *("endpoint`", "let a;", "curl ", "-X", "-d a=b ", "\\\n", "GET ", "/aa", "users/", "a=b&"),
+    *("GET /api/v4/users?page=2\n", "operations_access_level ", "TLSv1 ", "query{", "'query{'"),
+    *("#{", "%s", "{0}", "/*/", "--", '{"log":{"entries":[', '{"request":{"url":"', "1e400,"),
+    *("\\u0041", "\\ud800", "é", "\u202e", "\ufeff"),
+)
+
+
+def _steps(work: Callable[[], Any]) -> int:
+    """Return how many lines of Python and calls the work took: no clock, so no busy machine."""
+    count = 0
+
+    def trace(_frame: FrameType, _event: str, _arg: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _check(name: str, content: bytes) -> None:
+    try:
+        check(name, content)
+    except UnreadableContentError as error:
+        assert str(error)  # noqa: PT017 - one of the two outcomes
+
+
+#: Any machine may be busy.
+_patient = settings(deadline=None)
+_SECRET = "glpat-Zq8sVt3Xk1LmNp7RwYbC"
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_bomb_ends(name: str) -> None:
+    for part in _PARTS:
+        _check(name, (part * (6_000 // len(part))).encode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize("name", ["a.har", "a.graphql", "a.yml", "a.py", "a.js", "a.sh", "a.txt"])
+@pytest.mark.parametrize(
+    "part", ["x=get(", "gl.users.list(", "[", "{a", "- [", "a: ", "'", "curl -d a=b ", "a.b(c)\n"]
+)
+def test_steps_grow_with_the_size_alone(name: str, part: str) -> None:
+    small, large = (part * each for each in (300, 1_200))
+    fewer = _steps(lambda: _check(name, small.encode()))
+    more = _steps(lambda: _check(name, large.encode()))
+    assert more <= 6 * fewer + 5_000
+
+
+@_patient
+@given(name=st.sampled_from(_NAMES), content=st.binary(max_size=400))
+def test_any_bytes_are_read_or_refused(name: str, content: bytes) -> None:
+    _check(name, content)
+
+
+@_patient
+@given(
+    name=st.sampled_from(_NAMES),
+    parts=st.lists(st.sampled_from(_PARTS) | st.text(max_size=6), max_size=60),
+)
+def test_any_text_is_read_or_refused(name: str, parts: list[str]) -> None:
+    _check(name, "".join(parts).encode("utf-8", "replace"))
+
+
+@_patient
+@given(example=st.sampled_from(BREAKS), at=st.integers(0, 400), part=st.sampled_from(_PARTS))
+def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> None:
+    text = example.content[:at] + part + example.content[at:]
+    _check(example.name, text.encode("utf-8", "replace"))
+
+
+@_patient
+@given(value=st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists))
+def test_any_json_is_read_as_the_library_reads_it(value: Any) -> None:
+    from domain.releases.checker.json_events import read_json  # noqa: PLC0415 - used here alone
+
+    text = json.dumps({"a": value}, allow_nan=False) if _is_finite(value) else "{}"
+    assert _plain(read_json(text).value) == json.loads(text)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_finite(each) for each in value)
+    return not isinstance(value, float) or abs(value) < float("inf")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each.value) for name, each in value.items()}
+    return [_plain(each.value) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[1,]", '{"a":}', '{"a" 1}', '{"a":1,}', "[1 2]", "{1:2}", "[1}", "1x", '"\x01"', "[] 1"],
+)
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableContentError):
+        check("a.har", text.encode())
+
+
+@pytest.mark.parametrize("example", BREAKS, ids=lambda each: f"{each.change} {each.name}")
+def test_nothing_of_the_input_is_in_the_report(example: Any) -> None:
+    noisy = (
+        example.content.replace("gatebell.example", f"{_SECRET}.example")
+        .replace("page=2", f"page=2&private_token={_SECRET}")
+        .replace("projects/7", f"projects/{_SECRET}")
+        .replace("$T", _SECRET)
+    )
+    assert _SECRET not in repr(check(example.name, noisy.encode()))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.har", '{"a": "SECRET'),
+        ("a.har", '{"log": "SECRET"}'),
+        ("a.yml", "SECRET: ["),
+        ("a.yml", "a: *SECRET]"),
+        ("a.graphql", "query SECRET { ) ]"),
+        ("a.graphql", '{ a(b: "SECRET'),
+        ("requests.txt", "SECRET"),
+        ("access.log", "SECRET"),
+        ("a.py", "SECRET\x00"),
+    ],
+)
+def test_no_error_repeats_what_was_handed_in(name: str, text: str) -> None:
+    with pytest.raises(UnreadableContentError) as raised:
+        check(name, text.replace("SECRET", _SECRET).encode())
+    assert _SECRET not in f"{raised.value}{raised.value.__cause__}"
