@@ -2,7 +2,7 @@
 
 from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
-from models.api_usage import CallCount, CallShape
+from models.api_usage import CallCount, CallShape, ChangeNotice
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
 from models.audit_event import AuditEvent
@@ -55,6 +55,7 @@ __all__ = [
     "Bot",
     "CallCount",
     "CallShape",
+    "ChangeNotice",
     "CommitStatus",
     "Consent",
     "Delivery",

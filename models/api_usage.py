@@ -63,3 +63,16 @@ class CallCount(Base):
         .scalar_subquery(),
         deferred=True,
     )
+
+
+class ChangeNotice(Base):
+    """Somebody was told by mail of a change that their traffic will feel."""
+
+    __tablename__ = "change_notices"
+
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    #: The id in the release schedule.
+    change_id: Mapped[str] = mapped_column(String(100), primary_key=True)
+    told_at: Mapped[datetime]

@@ -1,5 +1,6 @@
 """The administration of the instance, under /admin."""
 
+from blueprints.admin.api_usage import api_usage
 from blueprints.admin.applications import applications
 from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.keys import keys
@@ -13,6 +14,6 @@ from web.http.endpoints import PageBlueprint
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
 for part in (
     *(overview, users, personal_data, applications, instance_settings),
-    *(keys, registry, audit_streams),
+    *(keys, registry, api_usage, audit_streams),
 ):
     admin.register_blueprint(part)

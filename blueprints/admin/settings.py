@@ -4,15 +4,21 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
+from domain.releases.version import Release, parse_release
 from forms.instance_settings import SettingsForm, form_for
 from web.access.marks import administrator
-from web.admin.setting_changes import forget_setting, store_setting, stored_settings
+from web.admin.setting_changes import forget_setting, settings_now, store_setting, stored_settings
 from web.admin.setting_views import SectionView, section_views, title_of
 from web.extensions import db
+from web.http.public_urls import current_path
+from web.releases.rehearsal import rehearse
 from web.services import now, services
 from web.settings.reader import SettingsError
 
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
+_RELEASE = "release"
+#: The field of the page that asks whether the running release shall change.
+_CONFIRMED = "confirmed_release"
 
 
 @instance_settings.get("")
@@ -31,6 +37,9 @@ def edit(section: str) -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _form_page(found, form)
     changed = [name for name, _ in form.changes()]
+    unconfirmed = _unconfirmed_release(dict(form.changes()).get(_RELEASE))
+    if unconfirmed is not None:
+        return _confirmation_page(found, unconfirmed)
     for name, text in form.changes():
         store_setting(name, text, session=db.session(), now=now())
     flash(_saved(changed), "success" if changed else "info")
@@ -41,13 +50,42 @@ def edit(section: str) -> ResponseReturnValue:
 @administrator
 def reset(section: str, name: str) -> ResponseReturnValue:
     """Reset a setting to the environment's value or the default."""
-    _get_section(section)
+    found = _get_section(section)
+    if name == _RELEASE:
+        unconfirmed = _unconfirmed_release(services().live_settings.environment.release)
+        if unconfirmed is not None:
+            return _confirmation_page(found, unconfirmed)
     try:
         forgotten = forget_setting(name, session=db.session())
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
     flash(f"{title_of(forgotten['name'])} was reset.")
     return redirect(url_for("admin.settings.edit", section=section))
+
+
+def _unconfirmed_release(text: str | None) -> Release | None:
+    """Return a new running release if the administrator has not seen what it changes."""
+    current = settings_now(session=db.session()).release
+    if text in {None, current} or request.form.get(_CONFIRMED) == text:
+        return None
+    return parse_release(text or "")
+
+
+def _confirmation_page(section: SectionView, release: Release) -> ResponseReturnValue:
+    """Show what a release changes for whom, with the form to be sent again."""
+    current = settings_now(session=db.session())
+    return render_template(
+        "admin/settings/confirm_release.html",
+        section=section,
+        found=rehearse(release, current, session=db.session(), now=now()),
+        keep_days=current.call_keep_days,
+        action=current_path(),
+        sent=[
+            pair
+            for pair in request.form.items(multi=True)
+            if pair[0] not in {_CONFIRMED, "csrf_token"}
+        ],
+    )
 
 
 def _sections() -> tuple[SectionView, ...]:

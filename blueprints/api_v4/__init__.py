@@ -7,6 +7,7 @@ from blueprints.api_v4.alert_integrations import alert_integrations
 from blueprints.api_v4.alert_lists import alert_lists
 from blueprints.api_v4.alert_mappings import alert_mappings
 from blueprints.api_v4.alerts import alerts
+from blueprints.api_v4.api_usage import api_usage
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
 from blueprints.api_v4.audit_streams import audit_streams
@@ -51,6 +52,7 @@ api_v4 = MachineBlueprint(
 api_v4.register_blueprint(instance)
 api_v4.register_blueprint(instance_settings)
 api_v4.register_blueprint(release_changes)
+api_v4.register_blueprint(api_usage)
 api_v4.register_blueprint(users)
 api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)

@@ -17,6 +17,8 @@ from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
 #: Shapes of a consumer and day; further ones lose the names of their parameters.
 MOST_SHAPES_A_DAY = 500
+#: Shapes of all consumers; further ones likewise.
+MOST_SHAPES_IN_ALL = 10_000
 
 
 class _ConsumerIds(NamedTuple):
@@ -45,7 +47,8 @@ class _Row:
 
 def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
     """Add calls to the rows of their days; those of a deleted consumer are forgotten."""
-    rows = _merged(_bounded(list(_rows(calls, session)), session))
+    rows = _bounded_in_all(list(_rows(calls, session)), session)
+    rows = _merged(_bounded(rows, session))
     if not rows:
         return
     shape_ids = _store_shapes(rows, session)
@@ -120,6 +123,21 @@ def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, in
         select(Application.uid, Application.id).where(Application.uid.in_(wanted))
     )
     return {row.uid: row.id for row in rows}
+
+
+def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+    """Take the names of parameters from new shapes if there are too many."""
+    digests = {row.shape_digest for row in rows}
+    known = set(session.scalars(select(CallShape.digest).where(CallShape.digest.in_(digests))))
+    if known == digests:
+        return rows
+    number = session.scalar(select(func.count(CallShape.id))) or 0
+    if number + len(digests - known) <= MOST_SHAPES_IN_ALL:
+        return rows
+    return [
+        row if row.shape_digest in known else replace(row, shape=row.shape.without_names)
+        for row in rows
+    ]
 
 
 def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:

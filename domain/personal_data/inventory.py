@@ -17,6 +17,7 @@ from models import (
     Authorization,
     Base,
     CallCount,
+    ChangeNotice,
     CommitStatus,
     Consent,
     Deployment,
@@ -172,6 +173,14 @@ PERSONAL_DATA = (
             "last_at",
             "last_address",
         ),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="change_notices",
+        about="Of which changes of the API the person was told by e-mail",
+        model=ChangeNotice,
+        of=_by(ChangeNotice.user_id),
+        exported=("change_id", "told_at"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(

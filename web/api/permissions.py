@@ -130,6 +130,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "instance_settings.change": _administrator(_WRITE),
     "instance_settings.show_appearance": _administrator(_READ),
     "instance_settings.change_appearance": _administrator(_WRITE),
+    # Their own; administrators those of all.
+    "api_usage.index": _instance(_READ),
     "users.current": _instance(_READ_USER),
     "users.rename_current": _instance(_WRITE),
     "users.index": _instance(_READ_USER),

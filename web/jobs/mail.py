@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
+from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
 from domain.clock import Clock, system_clock
 from domain.mail.outbox import (
     Message,
@@ -27,6 +28,8 @@ from domain.mail.smtp import (
     Sender,
 )
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
+from domain.releases.dates import parse_release_dates
+from domain.releases.version import parse_release
 from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
 from models import InstanceSetting
 from web.database.engine import open_engine
@@ -45,6 +48,7 @@ def queue_due_mail() -> None:
     if settings.mail_url:
         queue_mail(settings)
         queue_administrators_mail(settings)
+        queue_owners_mail(settings)
 
 
 def send_due_mail() -> None:
@@ -79,6 +83,23 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
             keep_days=current.audit_stream_keep_days,
         )
         return queue_stream_notices(sign, session=session, now=clock())
+
+
+def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue what owners are told of calls that a release will break; return how much that was."""
+    with _engine(settings) as engine, Session(engine) as session, session.begin():
+        current = _current(settings, session)
+        ahead = timedelta(days=current.removal_notice_days)
+        if not ahead:
+            return 0
+        sign = RemovalNoticeSettings(
+            instance_name=current.instance_name,
+            base_url=current.base_url,
+            ahead=ahead,
+            running=parse_release(current.release),
+            dates=parse_release_dates(current.release_dates),
+        )
+        return queue_removal_notices(sign, session=session, now=clock())
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:

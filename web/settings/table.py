@@ -286,6 +286,12 @@ class Settings(ServerSettings):
         kinds.whole_number(1, 300, "seconds"),
         "Interval at which a web process stores its counts of calls; a crash loses one.",
     )
+    removal_notice_days: int = live(
+        30,
+        kinds.whole_number(0, 60, "days"),
+        "How long before the date of a release owners of tokens and applications get an e-mail "
+        "about their calls that it breaks; 0 means no e-mail.",
+    )
     mail_url: str = secret(
         "",
         kinds.mail_url(),

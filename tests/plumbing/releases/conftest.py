@@ -1,6 +1,7 @@
 """The service whose calls are recorded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from flask import Flask
@@ -10,8 +11,9 @@ from web.settings.reader import Settings
 
 
 @pytest.fixture
-def service(app: Flask, settings: Settings) -> Iterator[RecordedService]:
-    """An app with an empty database of each kind."""
-    made = RecordedService(app, settings)
+def service(make_app: Callable[[Settings], Flask], settings: Settings) -> Iterator[RecordedService]:
+    """An app before all changes, with an empty database of each kind."""
+    old = replace(settings, release="15.11")
+    made = RecordedService(make_app(old), old)
     yield made
     made.engine.dispose()

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from http.cookies import SimpleCookie
 from typing import Any
 
 from flask import Flask
+from flask.testing import FlaskClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from domain.accounts.roles import Role
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
+from domain.api_usage.counting import Consumer, Shape
 from domain.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import ApplicationDetails, register
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
@@ -21,8 +25,9 @@ from domain.projects import creation
 from domain.projects.members import get_namespace
 from models import AccessToken, CallCount, CallShape
 from tests.support.signing_in.password_rules import RULES
-from web.database.engine import open_engine
+from web.database.engine import begin_mode, open_engine
 from web.settings.reader import Settings
+from web.signing_in.completion import sign_in_as
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -143,6 +148,28 @@ class RecordedService:
                 now=self.now,
             )
             return Caller(self, made.clear)
+
+    def count(
+        self, caller: Consumer, method: str, route: str, *changes: str, calls: int = 1
+    ) -> None:
+        """Count calls as if they had come, with the changes that concern their values."""
+        shape = Shape(method, route, (), changes)
+        for _ in range(calls):
+            counter = self.app.extensions["gatebell"].calls
+            counter.count(caller, shape, address="192.0.2.7", now=self.now)
+
+    def browser_of(self, person: UserView) -> FlaskClient:
+        """Sign somebody in, as after a right password."""
+        with self.app.test_request_context(environ_overrides={"REMOTE_ADDR": "127.0.0.1"}):
+            self.app.preprocess_request()
+            begin_mode.set("IMMEDIATE")
+            proof = Authentication(user_id=person.id, methods=BY_PASSWORD)
+            answer = self.app.process_response(self.app.make_response(sign_in_as(proof)))
+        client = self.app.test_client()
+        for line in answer.headers.getlist("Set-Cookie"):
+            for name, morsel in SimpleCookie(line).items():
+                client.set_cookie(name, morsel.value)
+        return client
 
     def flush(self) -> bool:
         """Store what was counted."""

@@ -1,0 +1,33 @@
+"""The user settings page 'API changes': what releases change for one's tokens and applications."""
+
+from itertools import groupby
+
+from flask import render_template
+from flask.typing import ResponseReturnValue
+
+from domain.api_usage.reading import uses_of_person
+from web.access.marks import signed_in, viewer
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.pages.list_query import list_query
+from web.releases.usage import whole_period
+from web.services import now, settings
+
+api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_settings/api_changes")
+
+
+@api_changes.get("")
+@signed_in
+def index() -> ResponseReturnValue:
+    """List the scheduled changes that calls of the user's tokens and applications use."""
+    list_query()
+    current, moment = settings(), now()
+    period = whole_period(current, moment)
+    uses = uses_of_person(viewer(), period, session=db.session(), now=moment)
+    changes = [(change, list(some)) for change, some in groupby(uses, lambda use: use.change)]
+    return render_template(
+        "api_usage/index.html",
+        changes=changes,
+        running=period.running,
+        keep_days=current.call_keep_days,
+    )

@@ -1,0 +1,320 @@
+"""Which changes concern whose calls: pages, API and command, before and after a release."""
+
+import json
+from html import unescape
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from domain.accounts.roles import Role
+from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
+from domain.api_usage.matching import Certainty, concerns_of
+from domain.projects.members import OPERATOR, add_member, get_namespace
+from models import Application, InstanceSetting, User
+from tests.support.releases.recorded_calls import Caller, RecordedService
+from tests.support.wire.html_forms import HtmlForm, forms_in
+
+pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
+MINE = "/-/user_settings/api_changes"
+ALL = "/admin/api_usage"
+LEVEL = "operations_access_level"
+
+
+def used(caller: Caller, **query: str) -> list[dict[str, Any]]:
+    """Return what the API tells a caller."""
+    answer = caller("GET", "/releases/usage", query_string=query)
+    assert answer.status_code == HTTPStatus.OK, answer.text
+    found: list[dict[str, Any]] = json.loads(answer.text)
+    return found
+
+
+def page_of(browser: FlaskClient, path: str) -> str:
+    answer = browser.get(path)
+    assert answer.status_code == HTTPStatus.OK, answer.text
+    return unescape(answer.text)
+
+
+def use_level(service: RecordedService, caller: Caller) -> None:
+    """Change a project by an attribute that 16.0 removes, and list projects."""
+    caller("PUT", "/projects/acme%2Fshop", json={LEVEL: "enabled"})
+    caller("GET", "/projects")
+    service.flush()
+
+
+@pytest.mark.parametrize(
+    ("shape", "change_id", "certainty"),
+    [
+        (Shape("PUT", "/api/v4/projects/:id", (LEVEL,), ()), "operations-access-level", "sure"),
+        (Shape("GET", "/api/v4/projects", (), ()), "operations-access-level", "possible"),
+        (Shape("GET", "/api/v4/projects", (), ("api-rate-limits",)), "api-rate-limits", "possible"),
+        (Shape("GET", "/api/v4/users", ("page",), ()), "users-offset-pagination", None),
+        (
+            Shape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+            "users-offset-pagination",
+            "sure",
+        ),
+        (
+            Shape("POST", "/api/v4/runners/reset_registration_token", (), ()),
+            "instance-runners-reset-registration-token",
+            "sure",
+        ),
+        (Shape("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
+        (Shape("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
+        (Shape("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)), "legacy-page-urls", "sure"),
+        (
+            Shape("GET", "/api/v4/users", (), ("of-a-former-schedule",)),
+            "of-a-former-schedule",
+            None,
+        ),
+    ],
+)
+@pytest.mark.spec("M2")
+def test_names_and_noted_values_tell_what_a_change_means_for_a_call(
+    shape: Shape, change_id: str, certainty: str | None
+) -> None:
+    expected = None if certainty is None else Certainty(certainty)
+    assert concerns_of(shape).get(change_id) is expected
+
+
+@pytest.mark.both_databases
+def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedService) -> None:
+    alice, bob = service.person("alice"), service.person("bob")
+    service.project_of(alice)
+    nightly, bobs = service.token_of(alice), service.token_of(bob)
+    use_level(service, nightly)
+    service.wait(hours=3)
+    use_level(service, nightly)
+
+    sure, possible = [each for each in used(nightly) if each["change"] == "operations-access-level"]
+    assert sure == {
+        "change": "operations-access-level",
+        "release": "16.0",
+        "title": "Project attribute operations_access_level removed",
+        "replacement": sure["replacement"],
+        "certainty": "sure",
+        "consumer": {
+            "kind": "personal_access_token",
+            "id": sure["consumer"]["id"],
+            "name": "nightly",
+            "owner": "alice",
+        },
+        "calls": 2,
+        "operations": ["PUT /api/v4/projects/:id"],
+        "first_called_at": "2026-03-01T12:00:00.000Z",
+        "last_called_at": "2026-03-01T15:00:00.000Z",
+        "last_address": "127.0.0.1",
+    }
+    assert (possible["certainty"], possible["calls"]) == ("possible", 2)
+    assert used(bobs) == []
+
+    page = page_of(service.browser_of(alice), MINE)
+    assert "Project attribute operations_access_level removed" in page
+    assert "PUT /api/v4/projects/:id" in page
+    assert "Maybe affected" in page
+    assert "Nothing to do" in page_of(service.browser_of(bob), MINE)
+
+
+@pytest.mark.both_databases
+def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
+    service: RecordedService,
+) -> None:
+    alice, bob = service.person("alice"), service.person("bob")
+    service.project_of(alice)
+    board = service.application_of(bob)
+    use_level(service, service.grant(board, alice))
+
+    (sure,) = [each for each in used(service.token_of(bob)) if each["certainty"] == "sure"]
+    assert sure["consumer"] == {
+        "kind": "application",
+        "id": board,
+        "name": "Deploy Board",
+        "owner": "bob",
+    }
+    assert sure["last_address"] is None
+    assert used(service.token_of(alice)) == []
+
+    # Handed on: from then on it is somebody else's to see.
+    with service.session() as session:
+        session.get_one(Application, board).owner_id = alice.id
+    assert used(service.token_of(bob)) == []
+    assert used(service.token_of(alice))[0]["consumer"]["owner"] == "alice"
+
+
+@pytest.mark.both_databases
+def test_maintainers_see_the_tokens_of_their_project_as_long_as_they_are(
+    service: RecordedService,
+) -> None:
+    alice, bob, carol = (service.person(name) for name in ("alice", "bob", "carol"))
+    service.project_of(alice)
+    with service.session() as session:
+        shop = get_namespace("acme/shop", session=session)
+        for name, role in (("bob", Role.MAINTAINER), ("carol", Role.DEVELOPER)):
+            add_member(shop, name, role, by=OPERATOR, session=session, now=service.now)
+    use_level(service, service.resource_token_of("acme/shop"))
+
+    seen = {
+        person.username: {each["consumer"]["name"] for each in used(service.token_of(person))}
+        for person in (alice, bob, carol)
+    }
+    assert seen == {"alice": {"exporter"}, "bob": {"exporter"}, "carol": set()}
+    assert used(service.token_of(bob))[0]["consumer"]["owner"] == "acme/shop"
+
+
+def test_a_rotated_token_is_the_same_consumer(service: RecordedService) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    nightly = service.token_of(alice)
+    use_level(service, nightly)
+    rotated = json.loads(nightly("POST", "/personal_access_tokens/self/rotate").text)["token"]
+    newer = Caller(service, rotated)
+    use_level(service, newer)
+
+    (sure,) = [each for each in used(newer) if each["certainty"] == "sure"]
+    assert sure["calls"] == 2
+
+
+def test_after_a_release_only_calls_that_still_feel_it_are_told(service: RecordedService) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    nightly = service.token_of(alice)
+    use_level(service, nightly)
+    with service.session() as session:
+        session.add(InstanceSetting(name="release", value="16.0", updated_at=service.now))
+    forget_settings(service)
+
+    told = {(each["change"], each["certainty"]) for each in used(nightly)}
+    assert ("operations-access-level", "sure") in told
+    assert ("operations-access-level", "possible") not in told
+    assert ("ci-job-token-scope-enabled", "possible") in told
+    assert "In effect since 16.0" in page_of(service.browser_of(alice), MINE)
+
+
+def forget_settings(service: RecordedService) -> None:
+    """Let the app read its settings again at once."""
+    service.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001 - quicker than a second
+
+
+@pytest.mark.both_databases
+def test_administrators_see_all_consumers_and_nobody_else_does(service: RecordedService) -> None:
+    root, alice = service.person("root", admin=True), service.person("alice")
+    service.project_of(alice)
+    nightly = service.token_of(alice)
+    use_level(service, nightly)
+    service.count(ANONYMOUS, "GET", "/-/jwks", "jwks-alias", calls=7)
+    service.flush()
+
+    assert nightly("GET", "/releases/usage?scope=all").status_code == HTTPStatus.FORBIDDEN
+    told = used(service.token_of(root), scope="all", per_page="100")
+    (anonymous,) = [each for each in told if each["change"] == "jwks-alias"]
+    assert (anonymous["consumer"]["kind"], anonymous["calls"]) == ("anonymous", 7)
+    assert "nightly" in {each["consumer"]["name"] for each in told}
+
+    assert service.browser_of(alice).get(ALL).status_code == HTTPStatus.NOT_FOUND
+    browser = service.browser_of(root)
+    page = page_of(browser, ALL)
+    assert "Alias /-/jwks of /oauth/discovery/keys removed" in page
+    assert "Requests without a token" in page
+    of_change = page_of(browser, f"{ALL}?change=operations-access-level&search=NIGHT")
+    assert "nightly" in of_change
+    assert "Requests without a token" not in of_change
+    assert "No matching consumers" in page_of(browser, f"{ALL}?search=nobody")
+    for wrong in ("change=none", "page=0", "page=x", "sort=a"):
+        assert browser.get(f"{ALL}?{wrong}").status_code == HTTPStatus.BAD_REQUEST
+
+
+def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    runner = service.app.test_cli_runner()
+    quiet = runner.invoke(args=["releases", "rehearse", "18.0"])
+    assert (quiet.exit_code, json.loads(quiet.stdout)["breaks"]) == (0, 0)
+
+    use_level(service, service.token_of(alice))
+    found = runner.invoke(args=["releases", "rehearse", "16.0"])
+    told = json.loads(found.stdout)
+    assert found.exit_code == 1
+    assert (told["running"], told["release"], told["breaks"]) == ("15.11", "16.0", 1)
+    (change,) = [each for each in told["changes"] if each["change"] == "operations-access-level"]
+    assert {(each["name"], each["certainty"], each["calls"]) for each in change["consumers"]} == {
+        ("nightly", "sure", 1),
+        ("nightly", "possible", 1),
+    }
+    text = runner.invoke(args=["releases", "rehearse", "16.0", "--format", "text"])
+    assert "breaks: nightly of alice, 1 calls" in text.stdout
+    assert runner.invoke(args=["releases", "rehearse", "soon"]).exit_code == 2
+
+
+def settings_form(page: str, release: str) -> dict[str, str]:
+    form = next(each for each in forms_in(page) if each.has("release"))
+    return dict(form.filled(release=release, page_size="33"))
+
+
+def confirmation_in(page: str) -> HtmlForm:
+    return next(each for each in forms_in(page) if each.has("confirmed_release"))
+
+
+SETTINGS = "/admin/settings/interfaces-and-records"
+
+
+def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
+    service: RecordedService,
+) -> None:
+    root, alice = service.person("root", admin=True), service.person("alice")
+    service.project_of(alice)
+    use_level(service, service.token_of(alice))
+    browser = service.browser_of(root)
+    sent = settings_form(browser.get(SETTINGS).text, "17.0")
+    asked = browser.post(SETTINGS, data=sent)
+    assert asked.status_code == HTTPStatus.OK
+    page = unescape(asked.text)
+    assert "Change the running release to 17.0?" in page
+    assert "1 consumer would break" in page
+    assert "nightly" in page
+    assert "Offset pagination of /users removed" in page
+    with service.session() as session:
+        assert session.get(InstanceSetting, "release") is None
+
+    # Another release than the one that was shown needs a page of its own.
+    again = dict(confirmation_in(asked.text).fields)
+    other = browser.post(SETTINGS, data={**again, "release": "18.0"})
+    assert "Change the running release to 18.0?" in unescape(other.text)
+
+    assert browser.post(SETTINGS, data=again).status_code == HTTPStatus.FOUND
+    with service.session() as session:
+        stored = {row.name: row.value for row in session.query(InstanceSetting)}
+    assert stored == {"release": "17.0", "page_size": "33"}
+
+    reset = browser.post(f"{SETTINGS}/release/reset", data={"csrf_token": again["csrf_token"]})
+    assert "Change the running release to 15.11?" in unescape(reset.text)
+    assert "would be taken back" in unescape(reset.text)
+    confirmed = dict(confirmation_in(reset.text).fields)
+    assert browser.post(f"{SETTINGS}/release/reset", data=confirmed).status_code == HTTPStatus.FOUND
+    with service.session() as session:
+        assert session.get(InstanceSetting, "release") is None
+
+
+def test_metrics_count_calls_by_change(service: RecordedService) -> None:
+    alice = service.person("alice")
+    service.count(Consumer(alice.id, None, None), "GET", "/-/jwks", "jwks-alias", calls=4)
+    before = counted_in(service)
+    service.flush()
+
+    assert counted_in(service) - before == 4
+
+
+def counted_in(service: RecordedService) -> float:
+    wanted = 'gatebell_deprecated_calls_total{certainty="sure",change="jwks-alias"} '
+    lines = service.app.test_client().get("/metrics").text.splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(wanted))
+
+
+def test_a_person_that_is_deleted_is_in_no_count(service: RecordedService) -> None:
+    alice = service.person("alice")
+    service.count(Consumer(alice.id, None, None), "GET", "/-/jwks", "jwks-alias")
+    service.flush()
+    with service.session() as session:
+        session.delete(session.get_one(User, alice.id))
+
+    assert service.rows() == []
