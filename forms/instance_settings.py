@@ -92,7 +92,8 @@ def _field(setting: SettingField) -> Any:
     if setting.is_yes_or_no:
         return BooleanField(setting.title)
     if setting.choices:
-        return SelectField(setting.title, choices=list(setting.choices))
+        choices = [(choice, choice) for choice in setting.choices]
+        return SelectField(setting.title, choices=choices)
     kind, longest = (
         (TextAreaField, _LONGEST_OF_SEVERAL_LINES) if setting.is_long else (StringField, _LONGEST)
     )

@@ -57,7 +57,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("/admin/settings", "/admin/settings/feature-flags", "/admin/settings/address"),
         *("/admin/settings/applications-and-tokens", "/admin/settings/rate-limits"),
         *("/admin/settings/interfaces-and-records", "/admin/settings/appearance", "/admin/keys"),
-        "/admin/registry",
+        *("/admin/registry", "/admin/api_usage", "/admin/api_usage?search=nobody-at-all"),
     ]
     forget_settings(live_sqlite)
 

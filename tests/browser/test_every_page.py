@@ -90,6 +90,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"{integration}/deliveries?show=refused",
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
+        "/-/user_settings/api_changes",
         *("/-/user_settings/access_tokens", "/-/user_settings/access_tokens?state=inactive"),
         "/-/user_settings/access_tokens/new",
         "/-/user_settings/applications/new",

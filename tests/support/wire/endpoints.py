@@ -277,6 +277,7 @@ ENDPOINTS = (
     ),
     Endpoint("api_v4.audit_streams.send_test", "POST", f"{STREAMS_AT}/{{id}}/test"),
     Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
+    Endpoint("api_v4.api_usage.index", "GET", "/api/v4/releases/usage", ("scope", *PAGES)),
     Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
