@@ -107,6 +107,18 @@ def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) ->
     assert problems == []
 
 
+def test_the_present_tab_is_in_view_on_a_telephone(house: House, page: Page) -> None:
+    have_signed_in(page, house.service, house.owner)
+    page.set_viewport_size({"width": 360, "height": 800})
+    for path, name in (("", "Overview"), ("/-/settings/general", "Settings")):
+        page.goto(f"{house.service.url}/{house.project}{path}")
+        tabs = page.get_by_role("navigation", name="Project")
+        expect(tabs.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+        box = tabs.bounding_box()
+        assert box is not None
+        assert box["height"] < 60, "the tabs are in one line"
+
+
 def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.goto(f"{house.service.url}/{house.project}/-/settings/general")
