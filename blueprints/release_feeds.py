@@ -64,4 +64,5 @@ def _wanted() -> list[ListedChange]:
 def _own_url() -> str:
     """Return the URL of this feed with its filter, in one spelling."""
     url = public_url(url_for(request.endpoint or ""))
-    return f"{url}?{urlencode(request.args)}" if request.args else url
+    given = sorted((name, value) for name, value in request.args.items() if value)
+    return f"{url}?{urlencode(given)}" if given else url

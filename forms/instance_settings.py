@@ -7,6 +7,7 @@ from wtforms import BooleanField, Field, HiddenField, SelectField, StringField, 
 from wtforms.validators import InputRequired, Length, ValidationError
 
 from forms.base import Form, without_edges
+from forms.release_dates import ReleaseDatesField
 
 #: Prefix of the hidden fields with the values at the time the page was opened.
 _WAS = "was_"
@@ -47,6 +48,10 @@ class SettingField(Protocol):
     @property
     def is_long(self) -> bool:
         """Whether it has several lines."""
+
+    @property
+    def has_release_dates(self) -> bool:
+        """Whether it has a day for each of some releases."""
 
     @property
     def may_be_empty(self) -> bool:
@@ -94,6 +99,8 @@ def _field(setting: SettingField) -> Any:
     if setting.choices:
         choices = [(choice, choice) for choice in setting.choices]
         return SelectField(setting.title, choices=choices)
+    if setting.has_release_dates:
+        return ReleaseDatesField(setting.title, validators=[_Readable(setting)])
     kind, longest = (
         (TextAreaField, _LONGEST_OF_SEVERAL_LINES) if setting.is_long else (StringField, _LONGEST)
     )

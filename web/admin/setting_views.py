@@ -56,6 +56,7 @@ class SettingView:
     unit: str | None
     is_yes_or_no: bool
     is_long: bool
+    has_release_dates: bool
 
     @property
     def variable(self) -> str:
@@ -142,6 +143,7 @@ def _view(
         unit=known.kind.unit,
         is_yes_or_no=known.kind.is_yes_or_no,
         is_long=known.kind.is_long,
+        has_release_dates=known.kind.has_release_dates,
     )
 
 

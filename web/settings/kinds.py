@@ -46,6 +46,8 @@ class Kind(Generic[Value]):
     may_be_empty: bool = False
     #: Whether it has several lines.
     is_long: bool = False
+    #: Whether it has a day for each of some releases.
+    has_release_dates: bool = False
 
 
 def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
@@ -373,7 +375,7 @@ def release_dates() -> Kind[str]:
         read,
         "releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15",
         may_be_empty=True,
-        is_long=True,
+        has_release_dates=True,
     )
 
 

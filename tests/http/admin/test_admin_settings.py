@@ -136,8 +136,6 @@ MISTAKES = (
     (f"{PAGES}/alerts", "alert_rate_limit", "x" * 1001, "at most 1000 characters"),
     (f"{PAGES}/interfaces-and-records", "tier", "gold", "Not a valid choice"),
     (f"{PAGES}/interfaces-and-records", "release", "newest", "must be a release such as"),
-    (DATES, "release_dates", "17.0", "such as 17.0=2024-05-16 18.0=2025-05-15. '17.0' is not a"),
-    (DATES, "release_dates", "17.0=2024-05-16 18.0=2024-05-15", "18.0 (2024-05-15) is before 17.0"),
 )
 
 
@@ -172,16 +170,51 @@ def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
     assert ">None<" in row_of(page_of(gatebell), "API rate limit")
 
 
-def test_dates_of_releases_are_entered_in_any_order_and_shown_in_theirs(
-    gatebell: LiveGatebell,
-) -> None:
-    text = "18.0 = 2025-05-15\r\n17.0=2024-05-16"
-    next_page(gatebell, fill_in(gatebell, DATES, "release_dates", release_dates=text))
-    page = at_work(gatebell).get(gatebell.url + DATES)
-    shown = form_with(page, "release_dates").value("release_dates")
-    assert (shown or "").split() == ["17.0=2024-05-16", "18.0=2025-05-15"]
-    answer = fill_in(gatebell, DATES, "release_dates")
+DAYS = {"release_dates-17.0": "2024-05-16", "release_dates-18.0": "2025-05-15"}
+
+
+def days_on(page: requests.Response) -> dict[str, str]:
+    names = ["release_dates-16.0", *DAYS, "release_dates-18.4"]
+    found = form_with(page, "release_dates-17.0")
+    return {name: day for name in names if found.has(name) and (day := found.value(name))}
+
+
+def test_a_day_is_entered_for_each_release(gatebell: LiveGatebell) -> None:
+    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
+    assert stored_settings(gatebell)["release_dates"] == "17.0=2024-05-16\n18.0=2025-05-15"
+    assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == DAYS
+    answer = fill_in(gatebell, DATES, "release_dates-17.0")
     assert "No changes." in next_page(gatebell, answer)
+    answer = fill_in(gatebell, DATES, "release_dates-17.0", **dict.fromkeys(DAYS, ""))
+    assert "Saved: Release dates." in next_page(gatebell, answer)
+    assert stored_settings(gatebell)["release_dates"] == ""
+
+
+def test_the_day_of_a_release_that_is_not_on_the_schedule_stays(gatebell: LiveGatebell) -> None:
+    store(gatebell, "release_dates", "18.4=2025-09-18")
+    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
+    given = DAYS | {"release_dates-18.4": "2025-09-18"}
+    assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == given
+
+
+@pytest.mark.parametrize(
+    ("day", "sentence"),
+    [
+        ("soon", "'17.0=soon' is not a release with its date."),
+        ("2024-02-30", "'17.0=2024-02-30' is not a release with its date."),
+        ("2025-05-16", "18.0 (2025-05-15) is before 17.0 (2025-05-16)."),
+    ],
+)
+def test_a_day_that_cannot_be_is_said_and_not_lost(
+    gatebell: LiveGatebell, day: str, sentence: str
+) -> None:
+    wrong = DAYS | {"release_dates-17.0": day}
+    page = fill_in(gatebell, DATES, "release_dates-17.0", **wrong)
+    assert page.status_code == 422
+    assert "Release dates must be releases with their dates, such as" in unescape(page.text)
+    assert sentence in unescape(page.text)
+    assert days_on(page) == wrong
+    assert stored_settings(gatebell) == {}
 
 
 def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
