@@ -149,7 +149,7 @@ def test_nothing_of_the_input_is_in_the_report(example: Any) -> None:
         ("a.yml", "a: *SECRET]"),
         ("a.graphql", "query SECRET { ) ]"),
         ("a.graphql", '{ a(b: "SECRET'),
-        ("requests.txt", "SECRET"),
+        ("a.http", "SECRET"),
         ("access.log", "SECRET"),
         ("a.py", "SECRET\x00"),
     ],
