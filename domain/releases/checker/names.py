@@ -1,7 +1,7 @@
 """Finds names of the schedule that are unlike any others: attributes, fields and variables.
 
 `operations_access_level` means one thing wherever it stands; `external` and `version` need the call
-that they belong to (`sources.py`).
+that they belong to (`domain/releases/checker/sources.py`).
 """
 
 import re

@@ -119,7 +119,7 @@ def reason_of(concern: Concern, method: str, known: Known) -> str | None:
         # Nobody knows whether a caller reads the field of a response.
         sent = [] if method in _READING else sorted(known.values.keys() & {*call.attributes})
         return f"{where} with {', '.join(sent)}" if sent else None
-    # A limit of requests is found by their times (`rates.py`).
+    # A limit of requests is found by their times (`domain/releases/checker/rates.py`).
     return None if concern.change.kind is Kind.LIMIT_APPLIED else where
 
 

@@ -43,7 +43,7 @@ def _tree() -> _Node:
     root = _Node()
     for change in SCHEDULE:
         for call in change.calls:
-            # Paths with an open end are those of pages (`pages.py`).
+            # Paths with an open end are those of pages (`domain/releases/checker/pages.py`).
             if not call.path.endswith("*"):
                 _leaf(root, segments_of(call.path)).concerns.append(Concern(change, call))
     return root
