@@ -6,8 +6,11 @@ connections check a token. Memory is that of the web processes (what is their ow
 children together. Clients and service share the machine.
 
     python -m bench.git_clones --mebibytes 500 --clones 8 --more 16
+    python -m bench.git_clones --objects 300000 --clones 8 --more 16
 
-`--more 0` leaves out the second round of clones.
+`--more 0` leaves out the second round of clones. With `--objects` the repository has so many small
+files in a long history instead, which is what costs Git memory: it is cloned as it was pushed, and
+once more after the upkeep of the worker.
 """
 
 import os
@@ -27,10 +30,13 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic, sleep
 
+from domain.repositories.program import Git
+from domain.repositories.upkeep import pack_pushed
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell
+from web.settings.reader import read_settings
 
 _MIB = 1024 * 1024
 _CHECKERS = 4
@@ -40,6 +46,8 @@ _QUIET_SECONDS = 10.0
 _CLIENTS_NICENESS = 15
 #: Random bytes are not compressed, nor compared with each other.
 _PLAIN = ("-c", "core.compression=0", "-c", "pack.window=0")
+_FILES_OF_COMMIT = 1000
+_FOLDERS = 100
 _UNREAD_SECONDS = 20.0
 _UNREADING = 16
 _GIT = re.compile(
@@ -141,12 +149,55 @@ def _own_mib(pid: int) -> float:
     return sum(int(line[1]) for line in lines if line[0] in wanted) / 1024
 
 
-def _push(git: GitClient, project: str, mebibytes: int) -> str:
-    files = {f"part-{number}": os.urandom(4 * _MIB) for number in range(mebibytes // 4)}
-    work = git.new_work(files)
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to measure: a size in MiB, or a number of objects; and clones at once."""
+
+    mebibytes: int
+    objects: int
+    clones: int
+    more: int
+
+    @property
+    def label(self) -> str:
+        """What is pushed, in words."""
+        return f"{self.objects:,} objects" if self.objects else f"{self.mebibytes} MiB"
+
+
+def _push(git: GitClient, project: str, work: Path) -> None:
     if git.start("-C", str(work), "push", "--quiet", git.url(project), "main").wait() != 0:
         sys.exit("the push failed")
-    return git.head(work)
+
+
+def _large_files(git: GitClient, mebibytes: int) -> Path:
+    return git.new_work(
+        {f"part-{number}": os.urandom(4 * _MIB) for number in range(mebibytes // 4)}
+    )
+
+
+def _many_objects(git: GitClient, count: int) -> Path:
+    """Make a repository of small files, many of them changed by each commit."""
+    work, stream = git.home / "work", git.home / "stream"
+    git.do("init", "--quiet", "--initial-branch=main", str(work))
+    with stream.open("wb") as file:
+        for commit in range(count // _FILES_OF_COMMIT):
+            file.writelines(_imported(commit))
+    with stream.open("rb") as file:
+        importing = git.start("-C", str(work), "fast-import", "--quiet", stdin=file)
+        if importing.wait() != 0:
+            sys.exit("the import failed")
+    stream.unlink()
+    return work
+
+
+def _imported(commit: int) -> Iterator[bytes]:
+    """Yield a commit in the format of git-fast-import."""
+    yield b"commit refs/heads/main\ncommitter Alice <alice@people.example> "
+    yield b"%d +0000\ndata 6\nChange\n" % (1_700_000_000 + commit)
+    for number in range(_FILES_OF_COMMIT):
+        yield b"M 100644 inline %d/%d.txt\n" % (number % _FOLDERS, number + commit % 7 * 1000)
+        text = 20 * (b"line %d of commit %d\n" % (number, commit))
+        yield b"data %d\n%s\n" % (len(text), text)
 
 
 def _clone(git: GitClient, project: str, number: int) -> subprocess.Popen[bytes]:
@@ -206,19 +257,30 @@ class Parts:
             sleep(_UNREAD_SECONDS)
 
 
-def _measure(parts: Parts, mebibytes: int, clones: int, more: int) -> Iterator[str]:
-    commits: list[str] = []
+def _measure(parts: Parts, wanted: Wanted) -> Iterator[str]:
     yield parts.timed("nothing else", lambda: sleep(_QUIET_SECONDS))
-    yield parts.timed(
-        f"a push of {mebibytes} MiB",
-        lambda: commits.append(_push(parts.git, parts.project, mebibytes)),
-    )
-    for count in filter(None, (clones, more)):
-        yield parts.timed(f"{count} clones at once", partial(parts.clone_all, count))
-    yield parts.timed(
-        f"{_UNREADING} clients that do not read",
-        lambda: parts.ignore_answers(_UNREADING, commits[0]),
-    )
+    make = partial(_large_files, parts.git, wanted.mebibytes)
+    work = (partial(_many_objects, parts.git, wanted.objects) if wanted.objects else make)()
+    push = partial(_push, parts.git, parts.project, work)
+    yield parts.timed(f"a push of {wanted.label}", push)
+    yield from _measure_clones(parts, wanted, "at once")
+    if wanted.objects:
+        packing = partial(_pack, parts.live)
+        yield parts.timed("upkeep", packing)
+        yield from _measure_clones(parts, wanted, "at once, after upkeep")
+    ignore = partial(parts.ignore_answers, _UNREADING, parts.git.head(work))
+    yield parts.timed(f"{_UNREADING} clients that do not read", ignore)
+
+
+def _measure_clones(parts: Parts, wanted: Wanted, how: str) -> Iterator[str]:
+    for count in filter(None, (wanted.clones, wanted.more)):
+        yield parts.timed(f"{count} clones {how}", partial(parts.clone_all, count))
+
+
+def _pack(live: LiveGatebell) -> None:
+    """Do what the worker does once an hour."""
+    settings = read_settings(live.environment)
+    pack_pushed(Git(program=settings.git_program, root=settings.repositories_path))
 
 
 def _access_token(live: LiveGatebell, person: Person) -> str:
@@ -236,18 +298,18 @@ def _line(name: str, seen: Seen, seconds: float) -> str:
     )
 
 
-def _options() -> tuple[int, int, int]:
+def _options() -> Wanted:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--mebibytes", type=int, default=500)
+    parser.add_argument("--objects", type=int, default=0)
     parser.add_argument("--clones", type=int, default=8)
     parser.add_argument("--more", type=int, default=16)
-    given = parser.parse_args()
-    return given.mebibytes, given.clones, given.more
+    return Wanted(**vars(parser.parse_args()))
 
 
 def main() -> None:
     """Measure, and print a table."""
-    options = _options()
+    wanted = _options()
     with TemporaryDirectory() as directory:
         live = LiveGatebell(instance_path=Path(directory, "instance"), database_url="")
         live.start()
@@ -256,7 +318,9 @@ def main() -> None:
             project = make_project(live, owner)
             token = make_token(live, owner).clear
             home = Path(directory, "home")
-            git = GitClient(gatebell=live, home=home, token=token, options=_PLAIN)
+            git = GitClient(
+                gatebell=live, home=home, token=token, options=() if wanted.objects else _PLAIN
+            )
             watch = Watch(live, _access_token(live, owner))
             sys.stdout.write(
                 "| meanwhile | took | checks | wrong | median | p99 | longest"
@@ -264,7 +328,7 @@ def main() -> None:
             )
             with watch.watching():
                 parts = Parts(live=live, watch=watch, git=git, project=project)
-                for line in _measure(parts, *options):
+                for line in _measure(parts, wanted):
                     sys.stdout.write(line)
                     sys.stdout.flush()
         finally:

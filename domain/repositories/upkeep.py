@@ -1,6 +1,7 @@
 """Upkeep of repositories: packing, check, backup and restoration."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -28,6 +29,9 @@ MANIFEST = "repositories.json"
 _LONG = 6 * 3600.0
 #: Loose objects and packs from which a repository is packed anew.
 _PACKING = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
+#: Packed objects from which a clone without a bitmap takes much memory: some 300 bytes for each.
+_MANY_OBJECTS = 20_000
+_PACKED = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
 #: A backup of ours is a local file, and was checked when it was pushed.
 _RESTORING = (
     *("-c", "protocol.file.allow=always"),
@@ -73,7 +77,27 @@ def pack_pushed(git: Git) -> int:
             with suppress(GitFailedError):
                 git.run(path, *_PACKING, "gc", "--auto", "--quiet", seconds=_LONG)
                 packed += 1
+                _write_bitmap(git, path)
     return packed
+
+
+def _write_bitmap(git: Git, path: Path) -> None:
+    """Note which objects each branch has, unless the newest pack is in such a note already.
+
+    A clone then reads a bitmap instead of the whole history (gitformat-bitmap). The packs stay as
+    they are. Git 2.34 or newer can do it; raises GitFailedError.
+    """
+    packs = path / "objects" / "pack"
+    if _newest(packs, "*.bitmap") >= _newest(packs, "*.pack"):
+        return
+    found = _PACKED.search(git.run(path, "count-objects", "-v"))
+    if found is not None and int(found[1]) >= _MANY_OBJECTS:
+        git.run(path, "multi-pack-index", "write", "--bitmap", "--no-progress", seconds=_LONG)
+
+
+def _newest(directory: Path, pattern: str) -> int:
+    """Return when the newest of some files was written, in nanoseconds; 0 if there is none."""
+    return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 
 def _claim(path: Path) -> bool:

@@ -63,6 +63,35 @@ def test_a_backup_is_restored_into_another_directory(
     assert "has no backup" in refused.stderr
 
 
+def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
+    own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a clone costs little memory: a pack as it was pushed has no bitmap."""
+    project = make_project(own, make_user(own))
+    work = git.new_work({f"a/{each}": b"%d" % each for each in range(120)})
+    assert git.push(work, project).status == 0
+    packs = repository_of(own, project) / "objects" / "pack"
+    for name, value in own.environment.items():
+        monkeypatch.setenv(name, value)
+    run_pack()
+    assert list(packs.glob("*.bitmap")) == []  # it is small
+    monkeypatch.setattr("domain.repositories.upkeep._MANY_OBJECTS", 100)
+    seen = set()
+    for name in ("b", "c"):
+        files = {f"{name}/{each}": f"{name} {each}".encode() for each in range(120)}
+        git.commit(work, files, message=f"Add {name}")
+        assert git.push(work, project).status == 0
+        run_pack()
+        seen |= set(packs.glob("*.bitmap"))
+    # The second took the place of the first; without a push nothing is to be done.
+    assert len(seen) == 2
+    run_pack()
+    (bitmap,) = packs.glob("*.bitmap")
+    assert bitmap in seen
+    assert git.head(git.clone(project)) == git.head(work)
+    assert own.cli("repositories", "check")["faults"] == {}
+
+
 def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
     new_service: NewService, postgres: Postgres, tmp_path: Path
 ) -> None:
