@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from sys import stdlib_module_names
 from typing import NamedTuple
 
 from tests.architecture.test_shape import LAYERS, ROOT, files_of_the_project, path_of
@@ -135,7 +136,7 @@ def _is_qualified(owner: str, name: str) -> bool:
         for source in _sources()
         if source.path.stem == owner
         or (owner[0].isupper() and owner in source.classes)
-        or (source.path.parent.name == "models" and owner in source.words)
+        or (source.path.parent.name == "models" and owner in source.words - stdlib_module_names)
     ]
     return not named or any(name in source.defined for source in named)
 
