@@ -9,9 +9,9 @@ from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
-from domain.api_usage.counting import Shape
+from domain.api_usage.counting import UNKNOWN_NAME, Shape
 from domain.releases.changes import Call, Change, Interface, Kind
-from domain.releases.conditions import Given
+from domain.releases.conditions import Given, Missing
 from domain.releases.matching import calls_to
 from domain.releases.schedule import BY_ID
 
@@ -55,8 +55,11 @@ def _by_names(change: Change, call: Call, names: Mapping[str, str]) -> Certainty
     if change.interface is Interface.PAGES:
         return None  # its pattern fits the URLs of APIs as well
     if call.when is not None:
-        is_told = isinstance(call.when, Given) and call.when(names)
-        return Certainty.SURE if is_told else None
+        if not isinstance(call.when, Given | Missing) or not call.when(names):
+            return None
+        # A shape that lost its names may have had this one.
+        is_open = isinstance(call.when, Missing) and names.keys() == {UNKNOWN_NAME}
+        return Certainty.POSSIBLE if is_open else Certainty.SURE
     if _is_ended(change, call) or not names.keys().isdisjoint(call.attributes):
         return Certainty.SURE
     return Certainty.POSSIBLE

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from flask import g, request
+from flask import Response, after_this_request, g, request
 
 from domain.api_usage.counting import ANONYMOUS, UNKNOWN_NAME, Consumer, Shape
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
@@ -60,17 +60,24 @@ def _behind(proxy: Any) -> Any:
 
 
 def note_changes(change_ids: Iterable[str]) -> None:
-    """Note which changes of the schedule concern this request."""
-    g.noted_changes = tuple(sorted({*g.get("noted_changes", ()), *change_ids}))
+    """Note which changes of the schedule concern this request; it is counted when it is answered.
 
-
-def record_noted_call() -> None:
-    """Count the call of a request that changes concern, unless its operation has done so."""
-    changes = g.get("noted_changes", ())
-    if not changes or "is_call_recorded" in g:
+    An operation of the API that takes the request counts it itself.
+    """
+    new, known = tuple(change_ids), g.get("noted_changes", ())
+    if not new:
         return
-    names = SCHEDULE_NAMES.intersection(request.args)
-    record_operation(g.get("bearer"), names, SCHEDULE_NAMES, _kind())
+    g.noted_changes = tuple(sorted({*known, *new}))
+    if not known:
+        after_this_request(_record_noted)
+
+
+def _record_noted(response: Response) -> Response:
+    """Count the call of a request that changes concern, unless its operation has done so."""
+    if "is_call_recorded" not in g:
+        names = SCHEDULE_NAMES.intersection(request.args)
+        record_operation(g.get("bearer"), names, SCHEDULE_NAMES, _kind())
+    return response
 
 
 def _kind() -> str:

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
 MINE = "/-/user_settings/api_changes"
 ALL = "/admin/api_usage"
 LEVEL = "operations_access_level"
+WITHOUT_END = "tokens-without-expiry"
 
 
 def used(caller: Caller, **query: str) -> list[dict[str, Any]]:
@@ -60,6 +61,9 @@ def use_level(service: RecordedService, caller: Caller) -> None:
             "instance-runners-reset-registration-token",
             "sure",
         ),
+        (Shape("POST", "/api/v4/projects/:id/access_tokens", ("name",), ()), WITHOUT_END, "sure"),
+        (Shape("POST", "/api/v4/groups/:id/access_tokens", ("expires_at",), ()), WITHOUT_END, None),
+        (Shape("POST", "/api/v4/projects/:id/access_tokens", ("…",), ()), WITHOUT_END, "possible"),
         (Shape("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
         (Shape("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
         (Shape("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)), "legacy-page-urls", "sure"),
