@@ -68,6 +68,16 @@ def test_every_setting_is_there_with_its_explanation(gatebell: LiveGatebell) -> 
             assert setting.metadata["about"].doc in page
 
 
+def test_names_are_spelled_as_people_know_them_and_ports_have_no_commas(
+    gatebell: LiveGatebell,
+) -> None:
+    page = page_of(gatebell)
+    assert re.search(r">[0-9]{5}<", row_of(page, "Port"))
+    for title in ("TLS certificate", "TLS key", "Trusted CA file"):
+        assert row_of(page, title)
+    assert ">1,048,576 bytes (1.0 MiB)<" in page
+
+
 def test_no_secret_is_on_the_page(gatebell: LiveGatebell) -> None:
     page = page_of(gatebell)
     assert settings_of(gatebell).secret_key not in page

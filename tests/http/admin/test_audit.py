@@ -9,10 +9,12 @@ from sqlalchemy import delete, select
 from domain.accounts.users import get_user
 from domain.audit.events import EventKind
 from models import AuditEvent, SignIn
+from tests.support.accounts.administration import at_work
 from tests.support.accounts.people import (
     Person,
     alice,
     database_of,
+    make_project,
     make_user,
     now,
     open_browser,
@@ -156,6 +158,18 @@ def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write:
     assert shown(user=bob.username, until="9999-12-31", since="0001-01-01") == [old, new]
     assert shown(user=unique("nobody")) == []
     forget_before_today(gatebell)
+
+
+def test_the_page_says_what_happened_in_words(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    gatebell.cli("integrations", "create", project, "--type", "http", "--name", "Nagios")
+    browser = at_work(gatebell)
+    page = browser.get(f"{gatebell.url}{PAGE}?kind=integration.changed&target={project}")
+    assert "Integration created: " in page.text
+    assert "change: " not in page.text.partition("<main")[2]
+    page = browser.get(f"{gatebell.url}{PAGE}?kind=sign_in.succeeded")
+    assert "methods: <bdi>password</bdi>" in page.text
+    assert "methods: <bdi>pwd" not in page.text
 
 
 @pytest.mark.both_databases

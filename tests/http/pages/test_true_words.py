@@ -108,6 +108,14 @@ def test_a_form_of_one_field_says_once_what_is_wrong(gatebell: LiveGatebell) -> 
         assert "<title>Error:" in answer.text
 
 
+def test_a_page_that_is_missing_says_so_once(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, make_user(gatebell))
+    stranger = signed_in(gatebell, make_user(gatebell, name="stranger"))
+    answer = stranger.get(f"{gatebell.url}/{project}/-/alerts")
+    assert answer.status_code == 404
+    assert answer.text.count("or you do not have access") == 1
+
+
 def test_a_form_of_several_fields_sums_up_what_is_wrong(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
