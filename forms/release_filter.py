@@ -19,6 +19,10 @@ class ReleaseFilterForm(Form):
     release = SelectField("Release", choices=[("", "Any release"), *_RELEASES], default="")
     interface = SelectField("Interface", choices=[("", "Any interface"), *_INTERFACES], default="")
     state = SelectField("State", choices=[("", "Any state"), *_STATES], default="")
+    #: For people who are signed in.
+    used_by = SelectField(
+        "Used by", choices=[("", "Anybody"), ("me", "Your tokens and applications")], default=""
+    )
 
     def __init__(self) -> None:
         """Read the values from the query, without CSRF protection."""

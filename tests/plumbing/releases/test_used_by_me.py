@@ -1,0 +1,93 @@
+"""The release schedule says which changes concern the viewer's own calls."""
+
+import re
+from html import unescape
+from http import HTTPStatus
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.support.releases.recorded_calls import RecordedService
+
+pytestmark = [
+    pytest.mark.spec("M5"),
+    pytest.mark.one_database("sqlite"),
+    # What replaces tuples is not in the published types of the library yet.
+    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
+]
+PAGES = "/help/releases"
+
+
+@pytest.fixture
+def alice(service: RecordedService) -> FlaskClient:
+    """Somebody whose token sets an attribute that 16.0 removes, and lists projects."""
+    alice = service.person("alice")
+    service.project_of(alice)
+    caller = service.token_of(alice)
+    caller("PUT", "/projects/acme%2Fshop", json={"operations_access_level": "enabled"})
+    caller("GET", "/projects")
+    service.flush()
+    return service.browser_of(alice)
+
+
+def page_of(browser: FlaskClient, path: str) -> str:
+    answer = browser.get(path)
+    assert answer.status_code == HTTPStatus.OK, answer.text
+    return unescape(answer.text)
+
+
+def rows_of(page: str) -> dict[str, str]:
+    """Return the text of each row, by the id of its change."""
+    rows: list[str] = re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
+    found = ((re.search(rf'href="{PAGES}/([^"]+)"', row), row) for row in rows)
+    return {link[1]: row for link, row in found if link}
+
+
+def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
+    rows = rows_of(page_of(alice, f"{PAGES}?used_by=me"))
+    assert ">Used by you<" in rows["operations-access-level"]
+    assert ">Maybe used by you<" in rows["ci-job-token-scope-enabled"]
+    assert "ci-lint-ref" not in rows
+    narrowed = rows_of(page_of(alice, f"{PAGES}?used_by=me&release=16.0"))
+    assert "operations-access-level" in narrowed
+    assert "ci-job-token-scope-enabled" not in narrowed
+    everything = rows_of(page_of(alice, PAGES))
+    assert "Used by you" in everything["operations-access-level"]
+    assert "used by you" not in everything["ci-lint-ref"].lower()
+
+
+def test_a_change_says_that_the_viewer_uses_it(alice: FlaskClient) -> None:
+    page = page_of(alice, f"{PAGES}/operations-access-level")
+    assert "Calls of your tokens and applications use what this changes." in page
+    assert 'href="/-/user_settings/api_changes#operations-access-level"' in page
+    assert "may depend on what this changes" in page_of(
+        alice, f"{PAGES}/ci-job-token-scope-enabled"
+    )
+    assert "Calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
+
+
+def test_others_do_not_see_it(service: RecordedService, alice: FlaskClient) -> None:
+    del alice
+    bob = service.browser_of(service.person("bob"))
+    page = page_of(bob, f"{PAGES}?used_by=me")
+    assert rows_of(page) == {}
+    assert "No recorded call of your tokens and applications" in page
+    assert "Calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
+
+
+def test_without_a_sign_in_it_is_not_offered_and_asks_for_one(service: RecordedService) -> None:
+    visitor = service.app.test_client()
+    assert "used_by" not in page_of(visitor, PAGES)
+    answer = visitor.get(f"{PAGES}?used_by=me")
+    assert answer.status_code == HTTPStatus.FOUND
+    assert answer.headers["Location"].startswith("/users/sign_in?next=/help/releases?used_by%3Dme")
+
+
+def test_feeds_leave_it_out(alice: FlaskClient) -> None:
+    page = page_of(alice, f"{PAGES}?used_by=me&release=16.0")
+    assert f'href="{PAGES}.atom?release=16.0"' in page
+    assert alice.get(f"{PAGES}.atom?used_by=me").status_code == HTTPStatus.BAD_REQUEST
+
+
+def test_a_word_that_means_nothing_is_refused(alice: FlaskClient) -> None:
+    assert alice.get(f"{PAGES}?used_by=you").status_code == HTTPStatus.BAD_REQUEST
