@@ -70,9 +70,9 @@ def house(new_service: NewService) -> Iterator[House]:
 
 
 def with_questions(page: Page, url: str) -> list[str]:
-    """Say what is wrong with a page, as it is and with all questions open one after the other."""
+    """Say what is wrong with a page, as it is, and with its first and its last question open."""
     problems = problems_at(page, url)
-    for number in range(page.locator("details.confirm").count()):
+    for number in sorted({0, page.locator("details.confirm").count() - 1}):
         page.locator("details.confirm > summary").nth(number).click()
         problems += problems_of(page)
         page.locator("details.confirm > summary").nth(number).click()

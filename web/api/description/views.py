@@ -126,7 +126,7 @@ def _operations(
             in_query = said.query or (said.body if method == "DELETE" else None)
             yield DescribedView(
                 name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
-                tag=said.name.partition(".")[0].replace("_", " ").capitalize(),
+                tag=_tag_of(said.name),
                 path=path,
                 method=method,
                 summary=summary,
@@ -145,6 +145,12 @@ def _operations(
                 error_format=ErrorFormat.API,
                 others={},
             )
+
+
+def _tag_of(name: str) -> str:
+    """Return the heading of an operation's room: `API usage` for `api_usage.index`."""
+    words = name.partition(".")[0].replace("_", " ").capitalize()
+    return words.replace("Api ", "API ")
 
 
 def _status(said: Arguments, *, is_file: bool) -> int:
