@@ -19,7 +19,7 @@ from web.pages.context import give_pages_their_context
 from web.pages.filters import init_app as register_filters
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
-from web.setup import configure, guard_pages, start_extensions
+from web.setup import check_requests, configure, start_extensions
 from web.signing_in.forced_password_change import require_own_passwords
 
 
@@ -40,7 +40,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     add_path_converters(app)
     register_blueprints(app)
     allow_cross_origin(app, cross_origin_policies(app))
-    guard_pages(app)
+    check_requests(app)
     start_limits(app)
     require_own_passwords(app)
     register_commands(app)

@@ -112,16 +112,20 @@ def post_fork(_server: Any, _worker: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Start the heartbeat of this host, and store what the process counts of calls."""
     start_heartbeat(_settings, "web")
-    _flusher_of(worker).start()
+    for flusher in _flushers_of(worker):
+        flusher.start()
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Store the last calls."""
-    _flusher_of(worker).stop()
+    for flusher in _flushers_of(worker):
+        flusher.stop()
 
 
-def _flusher_of(worker: Any) -> Any:
-    return worker.app.wsgi().extensions["gatebell_calls"]
+def _flushers_of(worker: Any) -> list[Any]:
+    """Return what stores the calls; an application that is not ours counts none."""
+    extensions = getattr(worker.app.wsgi(), "extensions", {})
+    return [extensions["gatebell_calls"]] if "gatebell_calls" in extensions else []
 
 
 def on_exit(_server: Any) -> None:

@@ -12,6 +12,10 @@ class NotFoundError(DomainError):
     """The object does not exist, or the caller may not see it."""
 
 
+class GoneError(DomainError):
+    """A release has removed the operation."""
+
+
 class ForbiddenError(DomainError):
     """The caller lacks the permission."""
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, String, Text, func
+from sqlalchemy import ForeignKey, Index, String, Text, false, func, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -72,6 +72,10 @@ class Project(Base):
     feature_flags_access_level: Mapped[str] = _access_level()
     infrastructure_access_level: Mapped[str] = _access_level()
     monitor_access_level: Mapped[str] = _access_level()
+    #: Whether tokens of CI jobs of this project reach others only where these allow it.
+    limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: Whether tokens of CI jobs of other projects reach this one only where it allows it.
+    limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
     path_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
 

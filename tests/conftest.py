@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,14 @@ from flask.testing import FlaskClient
 
 from app import create_app
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
-from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, close_app, running
+from tests.support.service.live import (
+    SECRET_KEY,
+    LiveGatebell,
+    NewService,
+    close_app,
+    complaints,
+    running,
+)
 from tests.support.service.secrets_seen import watch
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
@@ -39,6 +46,16 @@ def pytest_configure() -> None:
     """
     if memory := memory_directory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the running services complained of beside a test that failed."""
+    report = yield
+    if report.failed:
+        for url, said in complaints().items():
+            report.sections.append((f"Warnings and errors of {url}", said))
+    return report
 
 
 def pytest_collection() -> None:

@@ -21,6 +21,7 @@ from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
 from web.pages.sessions import PageSessions
 from web.releases.flushing import CallFlusher
+from web.releases.requested import refuse_unknown_releases
 from web.sealing.sealer import signing_keys
 from web.services import LiveSettings, Services
 from web.settings.reader import Settings
@@ -49,7 +50,7 @@ def configure(app: Flask, settings: Settings) -> None:
         PREFERRED_URL_SCHEME="https" if is_https else "http",
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
-        # `guard_pages` checks the blueprints with forms instead.
+        # `check_requests` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
         # Flask-WTF would use the newest key alone.
         WTF_CSRF_SECRET_KEY=signing_keys(settings),
@@ -98,8 +99,9 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     )
 
 
-def guard_pages(app: Flask) -> None:
-    """Enable CSRF checks for pages, and disable cookies for machine endpoints."""
+def check_requests(app: Flask) -> None:
+    """Check forms of pages, and the release that a request rehearses; machines get no cookies."""
+    refuse_unknown_releases(app)
     app.session_interface = PageSessions()
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).insert(0, _check_form)

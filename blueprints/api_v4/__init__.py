@@ -14,10 +14,12 @@ from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.commit_statuses import commit_statuses
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
+from blueprints.api_v4.group_member_roles import group_member_roles
 from blueprints.api_v4.groups import groups
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.invitations import invitations
+from blueprints.api_v4.job_token_scope import job_token_scope
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.members import members
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
@@ -26,6 +28,7 @@ from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.release_changes import release_changes
 from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
+from blueprints.api_v4.runners import runners
 from blueprints.api_v4.users import users
 from web.http.cors import SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -37,7 +40,7 @@ api_v4 = MachineBlueprint(
     errors=ErrorFormat.API,
     # The API accepts no cookies, so a script can do no more than the owner of its token.
     cross_origin=CorsPolicy(
-        methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
+        methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(
             *SIMPLE_HEADERS,
             *("PRIVATE-TOKEN", "Idempotency-Key", "If-None-Match", "Platform-Release"),
@@ -58,12 +61,14 @@ api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)
 api_v4.register_blueprint(groups)
 api_v4.register_blueprint(projects)
+api_v4.register_blueprint(job_token_scope)
 api_v4.register_blueprint(members)
 api_v4.register_blueprint(invitations)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
 api_v4.register_blueprint(audit_streams)
 api_v4.register_blueprint(member_roles)
+api_v4.register_blueprint(group_member_roles)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(registry_repositories)
 api_v4.register_blueprint(alerts)
@@ -72,6 +77,7 @@ api_v4.register_blueprint(alert_activity)
 api_v4.register_blueprint(deployments)
 api_v4.register_blueprint(commit_statuses)
 api_v4.register_blueprint(releases)
+api_v4.register_blueprint(runners)
 api_v4.register_blueprint(alert_integrations)
 api_v4.register_blueprint(alert_integration_keys)
 api_v4.register_blueprint(alert_mappings)

@@ -9,7 +9,6 @@ from domain.projects.views import ProjectView
 from web.api.operations import Found, operation
 from web.api.schemas.commit_statuses import CommitStatus, CommitStatusBody, CommitStatusQuery
 from web.extensions import db
-from web.http.releases import release_shown
 from web.services import now
 
 commit_statuses = Blueprint("commit_statuses", __name__, url_prefix="/projects/<path:reference>")
@@ -47,7 +46,7 @@ def create(project: ProjectView, sha: str, body: CommitStatusBody, bearer: Beare
         allow_failure=body.allow_failure,
         pipeline_id=body.pipeline_id,
     )
-    report.check(release_shown())
+    report.check()
     return CommitStatus.of(
         domain.report_status(project.id, report, session=db.session(), now=now())
     )

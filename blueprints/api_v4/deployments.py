@@ -14,7 +14,6 @@ from web.api.schemas.deployments import (
     DeploymentQuery,
 )
 from web.extensions import db
-from web.http.releases import release_shown
 from web.services import now
 
 deployments = Blueprint(
@@ -35,7 +34,7 @@ def index(project: ProjectView, query: DeploymentQuery) -> Found[Deployment]:
         finished_after=query.finished_after,
         finished_before=query.finished_before,
     )
-    domain.check_order(wanted, query.order_by, release_shown())
+    domain.check_order(wanted, query.order_by)
     return Found.of(
         domain.list_deployments(wanted, query.part, session=db.session()), Deployment.of
     )

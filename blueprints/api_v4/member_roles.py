@@ -19,24 +19,39 @@ member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 @operation("member_roles.index", query=OffsetQuery, returns=MemberRole)
 def index(query: OffsetQuery) -> Found[MemberRole]:
     """List the member roles of the instance."""
-    found = domain.list_member_roles(session=db.session())
-    shown = found[query.offset : query.offset + query.size]
-    return Found(items=[MemberRole.of(each) for each in shown], total=len(found))
+    return listed_roles(query)
 
 
 @member_roles.post("")
 @operation("member_roles.create", body=MemberRoleBody, returns=MemberRole, status=201)
 def create(body: MemberRoleBody) -> MemberRole:
     """Create a member role."""
-    made = domain.create_member_role(body.details, session=db.session(), now=now())
-    _record(EventKind.MEMBER_ROLE_CREATED, made)
-    return MemberRole.of(made)
+    return created_role(body)
 
 
 @member_roles.delete("/<int:role_id>")
 @operation("member_roles.delete")
 def delete(role_id: int) -> None:
     """Delete a member role that no member has."""
+    remove_role(role_id)
+
+
+def listed_roles(query: OffsetQuery) -> Found[MemberRole]:
+    """Return a page of the member roles."""
+    found = domain.list_member_roles(session=db.session())
+    shown = found[query.offset : query.offset + query.size]
+    return Found(items=[MemberRole.of(each) for each in shown], total=len(found))
+
+
+def created_role(body: MemberRoleBody) -> MemberRole:
+    """Create a member role, and record it."""
+    made = domain.create_member_role(body.details, session=db.session(), now=now())
+    _record(EventKind.MEMBER_ROLE_CREATED, made)
+    return MemberRole.of(made)
+
+
+def remove_role(role_id: int) -> None:
+    """Delete a member role, and record it."""
     removed = domain.delete_member_role(role_id, session=db.session())
     _record(EventKind.MEMBER_ROLE_REMOVED, removed)
 

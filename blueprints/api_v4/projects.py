@@ -13,7 +13,6 @@ from domain.projects.changes import archived, created, deleted, edited, unarchiv
 from domain.projects.listing import ProjectDetails, details_of_project, list_projects
 from domain.projects.references import group_path
 from domain.projects.views import ProjectView, Viewer
-from domain.releases.version import Release
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
@@ -22,13 +21,10 @@ from web.api.schemas.groups import Accepted
 from web.api.schemas.projects import Project, ProjectBody, ProjectChangeBody, ProjectQuery
 from web.extensions import db
 from web.http.audit_events import record_event
-from web.http.releases import release_shown
 from web.http.routes import reserved_names
 from web.services import now, settings
 
 projects = Blueprint("projects", __name__, url_prefix="/projects")
-#: From this release on, five access levels stand for `operations_access_level`.
-_WITHOUT_OPERATIONS = Release(16, 0)
 
 
 @projects.get("")
@@ -56,10 +52,7 @@ def create(bearer: Bearer, viewer: Viewer, body: ProjectBody) -> Project:
         now=now(),
         words=creation.NamespaceWords(name=body.name, description=body.description),
     )
-    levels = body.levels(knows_operations=_knows_operations())
-    editing.edit_project(
-        made.project_id or 0, editing.ProjectEdit(access_levels=levels), session=session
-    )
+    editing.edit_project(made.project_id or 0, body.parts(), session=session)
     if not bearer.is_bot:
         creation.make_owner(made, bearer.user_id, session=session, now=now())
     record_event(created(made))
@@ -78,7 +71,7 @@ def show(project: ProjectView, viewer: Viewer) -> Project:
 def change(project: ProjectView, viewer: Viewer, body: ProjectChangeBody) -> Project:
     """Change the settings of a project."""
     check_path_stays(project.path, body.path)
-    edit = body.edit(knows_operations=_knows_operations())
+    edit = body.edit()
     changes = editing.edit_project(project.id, edit, session=db.session())
     if changes:
         record_event(edited(project.namespace, changes))
@@ -140,10 +133,6 @@ def _segment_of(name: str) -> str:
     return path
 
 
-def _knows_operations() -> bool:
-    return release_shown() < _WITHOUT_OPERATIONS
-
-
 def _reread(path: str, viewer: Viewer) -> Project:
     session = db.session()
     session.flush()  # the new values and roles are read
@@ -153,7 +142,7 @@ def _reread(path: str, viewer: Viewer) -> Project:
 
 def _present(found: ProjectDetails) -> Project:
     repository = repository_of(found.project)
-    return Project.of(found, settings().base_url, repository, knows_operations=_knows_operations())
+    return Project.of(found, settings().base_url, repository)
 
 
 def _simple(found: ProjectDetails) -> Project:

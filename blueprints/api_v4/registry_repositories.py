@@ -3,12 +3,12 @@
 from flask import Blueprint, Response
 
 from domain.accounts.roles import Role
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import InvalidError, NotFoundError, QueryError
 from domain.projects.access import get_project_for
 from domain.projects.views import GroupView, ProjectView, Viewer
 from domain.registry import repositories as domain
 from domain.registry.repositories import RepositoryView
-from domain.releases.version import Release
+from domain.releases.schedule import BY_ID
 from web.api.operations import Found, operation
 from web.api.schemas.registry import (
     RegistryRepository,
@@ -20,8 +20,8 @@ from web.api.schemas.registry import (
     TagRemovalBody,
 )
 from web.extensions import db
-from web.http.releases import release_shown
 from web.registry.removing import remove_repository, remove_tag, remove_tags
+from web.releases.requested import requested_release
 from web.services import registry_policy
 
 registry_repositories = Blueprint("registry_repositories", __name__)
@@ -30,7 +30,7 @@ _ONE = f"{_ALL}/<int:repository_id>"
 _TAGS = f"{_ONE}/tags"
 _TAG = f"{_TAGS}/<tag_name>"
 #: From this release on, lists of tags have no numbered pages.
-_WITHOUT_OFFSET = Release(18, 0)
+_OFFSET_PAGINATION = BY_ID["registry-tags-offset-pagination"]
 
 
 @registry_repositories.get(_ALL)
@@ -86,15 +86,12 @@ def tags(project: ProjectView, repository_id: int, query: TagListQuery) -> Found
 
 
 def _is_by_key(query: TagListQuery) -> bool:
-    """Return whether a page is by key; raise InvalidError for a number where there are none."""
-    if release_shown() < _WITHOUT_OFFSET and query.pagination != "keyset":
-        return False
+    """Return whether a page is by key; raise QueryError for a number beside it."""
+    if query.pagination != "keyset":
+        return _OFFSET_PAGINATION.applies_in(requested_release())
     if query.page != 1:
-        message = (
-            "page can only be 1: from release 18.0 on, the link with rel=next leads to the next "
-            "part of this list"
-        )
-        raise InvalidError(message, field="page")
+        message = "page can only be 1: the link with rel=next leads to the next part of this list"
+        raise QueryError(message, field="page")
     return True
 
 

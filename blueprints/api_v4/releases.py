@@ -21,7 +21,6 @@ from web.api.schemas.releases import (
     ReleaseQuery,
 )
 from web.extensions import db
-from web.http.releases import release_shown
 from web.services import now
 
 releases = Blueprint("releases", __name__, url_prefix="/projects/<path:reference>/releases")
@@ -131,8 +130,8 @@ def _given(body: Body) -> dict[str, Any]:
 
 
 def _presented(view: ReleaseView) -> ProjectRelease:
-    return ProjectRelease.of(view, release_shown(), now=now())
+    return ProjectRelease.of(view, now=now())
 
 
 def _presented_link(view: LinkView) -> ReleaseLink:
-    return ReleaseLink.of(view, release_shown())
+    return ReleaseLink.of(view)

@@ -12,11 +12,11 @@ from domain.accounts.users import Profile, UserView, change_profile, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.database.paging import ListPart
-from domain.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
-from domain.releases.version import Release
+from domain.releases.schedule import BY_ID
 from web.access.api_limits import Family
 from web.admin.personal_data import erase, exported
 from web.api.operations import Found, operation, ready_operation
@@ -36,13 +36,13 @@ from web.api.schemas.users import (
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
-from web.http.releases import release_shown
+from web.releases.requested import requested_release
 from web.services import now, services, settings, sign_in_limits
 from web.settings.password_rules import password_rules
 
 users = Blueprint("users", __name__)
 #: From this release on the list of users has no numbered pages.
-_BY_KEY_ALONE = Release(17, 0)
+_OFFSET_PAGINATION = BY_ID["users-offset-pagination"]
 
 
 @users.get("/user")
@@ -86,16 +86,9 @@ def index(viewer: Viewer, query: UserQuery) -> Found[User]:
 
 
 def _part(query: UserQuery) -> ListPart:
-    """Return the part that is asked for; numbered pages were removed in release 17.0."""
-    if release_shown() < _BY_KEY_ALONE:
-        return query.part
-    if query.counts_pages:
-        message = (
-            "page: numbered pages of users ended with release 17.0. Use pagination=keyset, "
-            "order_by=id and the link with rel=next."
-        )
-        raise QueryError(message, field="page")
-    return replace(query.part, is_by_key=True)
+    """Return the part that is asked for; without numbered pages, all of them are by key."""
+    is_by_key = _OFFSET_PAGINATION.applies_in(requested_release())
+    return replace(query.part, is_by_key=True) if is_by_key else query.part
 
 
 @users.get("/users/<int:user_id>")

@@ -3,11 +3,10 @@
 from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from domain.errors import NotFoundError
 from domain.oauth.openid.avatars import draw_avatar
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.releases.version import Release
+from domain.releases.schedule import BY_ID
 from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, OPENID, Caller, Description, described
@@ -15,14 +14,13 @@ from web.api.schemas.oauth_requests import TokenQuestion
 from web.api.schemas.oauth_responses import Introspection, KeySet, UserClaims
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.releases import HEADER, release_shown
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set
+from web.releases.gate import apply_change
 from web.services import now, services, settings
 
 openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: The release that removes the older URL of the key set.
-_WITHOUT_ALIAS = Release(17, 0)
 _A_DAY = 86_400
 #: Scripts of any origin check ID tokens; there is nothing in the keys to protect.
 _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
@@ -83,12 +81,8 @@ def keys() -> Response:
 @_of_keys
 def jwks() -> Response:
     """Return the keys at the older URL, in releases that have it."""
-    if release_shown() >= _WITHOUT_ALIAS:
-        message = f"Release {_WITHOUT_ALIAS} removed this address. Use /oauth/discovery/keys."
-        raise NotFoundError(message)
-    response = key_set()
-    response.vary.add(HEADER)
-    return response
+    apply_change(BY_ID["jwks-alias"])
+    return key_set()
 
 
 @openid.get("/-/pictures/<string(length=1):letter>-<int(max=359):hue>.svg")

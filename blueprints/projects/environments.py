@@ -39,6 +39,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
     search = words(given, "search").strip()
     objection = ""
     try:
+        domain.check_search(search)
         wanted = EnvironmentFilter(project_id=project.id, search=search)
     except InvalidError as error:
         wanted, objection = EnvironmentFilter(project_id=project.id), str(error)

@@ -31,6 +31,7 @@ from web.http.public_urls import current_path
 from web.http.routes import reserved_names
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
+from web.releases.legacy_urls import lead_on
 from web.repositories.browsing import overview_of
 from web.services import now
 
@@ -81,10 +82,20 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
     try:
         return _show(full_path)
     except NotFoundError:
+        if page := lead_on(full_path, sees_project=_sees):
+            return page
         # An anonymous visitor may be a member, so the sign-in does not reveal which paths exist.
         if current_user.is_authenticated or not can_be_path(full_path):
             raise
         return redirect(url_for("sessions.sign_in", next=current_path()))
+
+
+def _sees(project_path: str) -> bool:
+    try:
+        get_project(project_path, viewer(), session=db.session())
+    except NotFoundError:
+        return False
+    return True
 
 
 def _show(full_path: str) -> ResponseReturnValue:

@@ -68,11 +68,12 @@ class EnvironmentFilter:
     #: A part of the name, ignoring case.
     search: str | None = None
 
-    def __post_init__(self) -> None:
-        """Raise InvalidError if the search is too short."""
-        if self.search and len(self.search) < SHORTEST_SEARCH:
-            message = f"Search environments with at least {SHORTEST_SEARCH} characters."
-            raise InvalidError(message, field="search")
+
+def check_search(search: str) -> None:
+    """Raise InvalidError for a search that is too short."""
+    if search and len(search) < SHORTEST_SEARCH:
+        message = f"Search environments with at least {SHORTEST_SEARCH} characters."
+        raise InvalidError(message, field="search")
 
 
 def is_plain(name: str) -> bool:

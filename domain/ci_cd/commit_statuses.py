@@ -9,16 +9,13 @@ from sqlalchemy.orm import Session
 from domain.ci_cd.people import Reporter, reporters
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, InvalidParametersError, InvalidValue
-from domain.releases.version import Release
 from models import CommitStatus, Project
 
 #: In the order of a job's life.
 STATUSES = ("pending", "running", "success", "failed", "canceled", "skipped")
 _FINISHED = frozenset({"success", "failed", "canceled", "skipped"})
-#: From this release on, texts of a report are limited; before, they could be of any length.
-_LIMITED = Release(16, 0)
-LONGEST_TEXT = 255
-_LONGEST_BEFORE = 65_536
+#: Characters of a text of a report; the release schedule has a lower limit from release 16.0 on.
+_LONGEST_TEXT = 65_536
 _ORDERS = {"id": CommitStatus.id}
 
 
@@ -38,20 +35,19 @@ class StatusReport:
     allow_failure: bool | None = None
     pipeline_id: int | None = None
 
-    def check(self, release: Release) -> None:
-        """Raise InvalidParametersError for texts that are too long in this release."""
-        longest = LONGEST_TEXT if release >= _LIMITED else _LONGEST_BEFORE
+    def check(self) -> None:
+        """Raise InvalidParametersError for texts that no release takes."""
         texts = {
             "ref": self.ref,
             "stage": self.stage,
             "target_url": self.target_url,
             "description": self.description,
         }
-        reason = f"can have at most {longest} characters"
+        reason = f"can have at most {_LONGEST_TEXT} characters"
         problems = [
             InvalidValue(field=name, reason=reason)
             for name, text in texts.items()
-            if text is not None and len(text) > longest
+            if text is not None and len(text) > _LONGEST_TEXT
         ]
         if problems:
             raise InvalidParametersError(problems)

@@ -16,14 +16,11 @@ from domain.alerts.environments import (
 from domain.ci_cd.people import Reporter, reporters
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError, QueryError
-from domain.releases.version import Release
 from models import Deployment, Environment, Project
 
 #: In the order of a deployment's life.
 STATUSES = ("created", "running", "success", "failed", "canceled", "blocked")
 _FINISHED = frozenset({"success", "failed", "canceled"})
-#: From this release on, the filter by `updated_at` and its order go together.
-_ONE_WITH_THE_OTHER = Release(16, 0)
 _ORDERS = {
     "id": Deployment.id,
     "iid": Deployment.iid,
@@ -87,15 +84,8 @@ class DeploymentReport:
     user_id: int
 
 
-def check_order(wanted: DeploymentFilter, order_by: str, release: Release) -> None:
+def check_order(wanted: DeploymentFilter, order_by: str) -> None:
     """Raise QueryError for a filter with an order that it does not go with."""
-    if release >= _ONE_WITH_THE_OTHER and wanted.is_by_update != (order_by == "updated_at"):
-        message = (
-            "updated_after and updated_before go with order_by=updated_at, and it with them; "
-            "to find what was deployed in a time, use finished_after, finished_before, "
-            "status=success and order_by=finished_at."
-        )
-        raise QueryError(message, field="order_by")
     if wanted.is_by_end and (order_by != "finished_at" or wanted.status != "success"):
         message = (
             "finished_after and finished_before go with order_by=finished_at and status=success."

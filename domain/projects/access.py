@@ -22,7 +22,7 @@ from domain.projects.grants import (
 )
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import ancestors
-from domain.projects.views import GroupView, Namespace, ProjectView, Viewer
+from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
 from models import Alert, Group, Member, MemberRole, Project
 from models.folding import fold
 
@@ -144,6 +144,10 @@ class Permissions:
             is_archived=project.archived_at is not None,
             access_levels=_access_levels(project),
             abilities=self.abilities_in_project(project),
+            job_token_scope=JobTokenScope(
+                outbound=project.limits_job_token_to_others,
+                inbound=project.limits_job_tokens_of_others,
+            ),
         )
         # The number of alerts is only for those who may see them.
         return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen

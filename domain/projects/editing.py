@@ -37,6 +37,9 @@ class ProjectEdit:
     description: str | None = None
     visibility: str | None = None
     access_levels: Mapping[Feature, AccessLevel] | None = None
+    #: See JobTokenScope.
+    outbound_job_tokens: bool | None = None
+    inbound_job_tokens: bool | None = None
 
 
 def checked_name(name: str) -> str:
@@ -87,7 +90,11 @@ def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Cha
     name = None if edit.name is None else checked_name(edit.name)
     description = None if edit.description is None else checked_description(edit.description)
     words = {"name": name, "description": description, "visibility": visibility}
-    return _apply(project, {**words, **levels})
+    limits = {
+        "limits_job_token_to_others": edit.outbound_job_tokens,
+        "limits_job_tokens_of_others": edit.inbound_job_tokens,
+    }
+    return _apply(project, {**words, **levels, **limits})
 
 
 def archive(project_id: int, *, session: Session, now: datetime) -> bool:
@@ -122,11 +129,15 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
     return row
 
 
-def _apply(row: Group | Project, wanted: Mapping[str, str | None]) -> Changes:
+def _apply(row: Group | Project, wanted: Mapping[str, str | bool | None]) -> Changes:
     changes: dict[str, tuple[str, str]] = {}
     for field, value in wanted.items():
         before = getattr(row, field)
         if value is not None and value != before:
             setattr(row, field, value)
-            changes[field] = (before, value)
+            changes[field] = (_word(before), _word(value))
     return changes
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -41,6 +41,16 @@ class Namespace:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobTokenScope:
+    """What limits the tokens of CI jobs, which are those of an external CI."""
+
+    #: Whether tokens of this project's jobs reach only the projects that allow it.
+    outbound: bool = False
+    #: Whether tokens of other projects' jobs reach this project only if it allows them.
+    inbound: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectView:
     """A project as one viewer sees it."""
 
@@ -59,6 +69,7 @@ class ProjectView:
     open_alerts: int = 0
     #: What custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
+    job_token_scope: JobTokenScope = JobTokenScope()
 
     def may(self, ability: Ability) -> bool:
         """Return whether the viewer has an ability by the role, or by a custom one."""

@@ -76,8 +76,10 @@ class Call:
     methods: tuple[str, ...] = ()
     #: What the parameters have to be; None for all calls.
     when: Condition | None = None
-    #: Fields of the response that change: dotted paths, through lists.
+    #: Fields of the response that change: dotted paths, with `[]` for the items of a list.
     fields: tuple[str, ...] = ()
+    #: What a path that is meant does not contain.
+    unless: tuple[str, ...] = ()
     #: Names of a request that are refused because the field of this name is gone.
     attributes: tuple[str, ...] = ()
 
@@ -88,7 +90,7 @@ class Call:
         parts = [f"{methods} {self.path}".strip(), *conditions]
         names = dict.fromkeys([*self.fields, *self.attributes])
         if names:
-            parts.append("field " + ", ".join(names))
+            parts.append("field " + ", ".join(names).replace("[]", ""))
         return ": ".join(parts)
 
 
@@ -134,7 +136,7 @@ class Where(StrEnum):
 Match = Call | Names
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Change:
     """A change of an interface in a release."""
 
@@ -179,4 +181,4 @@ class Change:
     @property
     def message(self) -> str:
         """What a refused request is told."""
-        return f"{self.title}. {self.replacement}"
+        return f"{self.title} (release {self.release}). {self.replacement}"

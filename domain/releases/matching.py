@@ -36,10 +36,15 @@ def calls_to(method: str, path: str) -> Iterator[Concern]:
     """Yield the entries for a method and the path of a URL, whatever the parameters are."""
     for change in SCHEDULE:
         for call in change.calls:
-            if (not call.methods or method in call.methods) and pattern_of(call.path).fullmatch(
-                path
-            ):
+            if _is_to(call, method, path):
                 yield Concern(change, call)
+
+
+def _is_to(call: Call, method: str, path: str) -> bool:
+    if call.methods and method not in call.methods:
+        return False
+    is_meant = not any(part in path for part in call.unless)
+    return is_meant and pattern_of(call.path).fullmatch(path) is not None
 
 
 def is_used(call: Call, parameters: Parameters) -> bool:

@@ -1,8 +1,8 @@
 """A child process whose pipes have a deadline for every wait.
 
 Python's `subprocess` forks in a web process, which has greenlets and threads: the fork copies page
-tables, and gevent runs Python between fork and exec. `os.posix_spawnp` does neither. The waits are
-those of `select.poll`, which gevent makes cooperative, so that the same code serves web processes,
+tables, and gevent runs Python between fork and exec. `os.posix_spawnp` does neither. It waits by
+Python's poll objects, which gevent makes cooperative, so that the same code serves web processes,
 the background worker and the command line.
 """
 

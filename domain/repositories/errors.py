@@ -15,6 +15,10 @@ class GitFailedError(DomainError):
     """Git ended with an error, which the log has."""
 
 
+class GitTimeoutError(GitFailedError):
+    """A command of Git took too long."""
+
+
 class RepositoryBusyError(DomainError):
     """Too many Git processes run; `retry_after` is in seconds."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from domain.repositories.child import Argument, Child, ChildTimeoutError
-from domain.repositories.errors import GitFailedError, GitUnavailableError
+from domain.repositories.errors import GitFailedError, GitTimeoutError, GitUnavailableError
 
 _log = logging.getLogger("gatebell.git")
 #: The oldest Git that reads a configuration from GIT_CONFIG_COUNT and GIT_CONFIG_GLOBAL.
@@ -141,11 +141,14 @@ class Git:
             status = None
         finally:
             child.end()
-        said = child.errors()
+        name, said = os.fsdecode(arguments[0]), child.errors()
+        if status is None:
+            _log.warning("git timed out", extra={"command": name, "seconds": seconds, "said": said})
+            raise GitTimeoutError("Git took too long on this server. Try again in a moment.")
         if status not in accepted:
             _log.warning(
                 "git failed",
-                extra={"command": os.fsdecode(arguments[0]), "status": status, "said": said},
+                extra={"command": name, "status": status, "said": said},
             )
             raise GitFailedError("Git could not do this; the server's log says why.")
         return bytes(output)
@@ -164,7 +167,11 @@ class _Checks:
     def problem(self, git: Git) -> str | None:
         checked_at, found = self._known.get(git.program, (float("-inf"), None))
         if monotonic() - checked_at > _CHECK_SECONDS:
-            found = _problem_of(git)
+            try:
+                found = _problem_of(git)
+            except GitTimeoutError:
+                # A busy host, not a host without Git: what was known stays true.
+                return found
             self._known[git.program] = (monotonic(), found)
         return found
 
@@ -173,11 +180,16 @@ _checks = _Checks()
 
 
 def _problem_of(git: Git) -> str | None:
-    """Return what is wrong with a program: `missing`, `too old` or `without http-backend`."""
+    """Return what is wrong with a program: `missing`, `too old` or `without http-backend`.
+
+    Raises GitTimeoutError if it does not say so in time.
+    """
     try:
         version = _VERSION.match(git.run(Path(os.devnull), "version", seconds=_CHECK_PATIENCE))
         found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_PATIENCE)
         folder = found.decode(errors="replace").strip()
+    except GitTimeoutError:
+        raise
     except (GitUnavailableError, GitFailedError):
         return "missing"
     if version is None or (int(version[1]), int(version[2])) < OLDEST:

@@ -46,7 +46,7 @@ from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
 from web.api.idempotency import once
 from web.api.page_headers import cursor_headers, offset_headers
-from web.api.parameters import all_parameters
+from web.api.parameters import all_parameters, given_parameters
 from web.api.permissions import PERMISSIONS, Permission, Place
 from web.api.schemas.base import (
     Body,
@@ -64,6 +64,7 @@ from web.extensions import db
 from web.http.encoded_references import decoded_reference
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
+from web.releases.gate import Gate, open_gate
 from web.releases.traffic import record_operation
 from web.services import now
 
@@ -197,12 +198,13 @@ def _guard(arguments: Arguments) -> Guard:
         @wraps(view)
         def guarded(**variables: Any) -> Response:
             given = _admitted(arguments, variables)
-            names = _read_parameters(arguments, given)
+            gate = open_gate(given_parameters)
+            names = _read_parameters(arguments, given, gate)
             record_operation(given["bearer"], names, known, variables.get("kind", ""))
 
             def act() -> Response:
                 returned = view(**{name: each for name, each in given.items() if name in named})
-                return _response(arguments, returned, given.get("query"))
+                return _response(arguments, returned, given.get("query"), gate)
 
             return once(given["bearer"], act)
 
@@ -286,10 +288,12 @@ def _group(
     return get_group_for(path, viewer, at_least=least, ability=ability, session=session)
 
 
-def _read_parameters(arguments: Arguments, given: dict[str, Any]) -> Collection[str]:
+def _read_parameters(
+    arguments: Arguments, given: dict[str, Any], gate: Gate | None
+) -> Collection[str]:
     """Add what the schemas make of a request's parameters, and return their names."""
     if arguments.body is not None:
-        sent = all_parameters()
+        sent = gate.parameters() if gate else all_parameters()
         given["body"] = read_body(arguments.body, sent)
         return sent.keys() - QUERY_TOKENS
     if arguments.query is None and request.method not in _READING:
@@ -307,14 +311,17 @@ def _known_names(arguments: Arguments) -> frozenset[str]:
     return SCHEDULE_NAMES.union(*(each.model_fields for each in schemas))
 
 
-def _response(arguments: Arguments, returned: Any, query: Query | None) -> Response:
+def _response(
+    arguments: Arguments, returned: Any, query: Query | None, gate: Gate | None
+) -> Response:
     if isinstance(returned, Response):
         return returned
     if returned is None:
         return Response(status=HTTPStatus.NO_CONTENT)
     items = returned.items if isinstance(returned, Found) else returned
-    writer = _writer(cast("Any", arguments.returns), is_list=isinstance(returned, Found))
-    content = writer.dump_json(items)
+    is_list = isinstance(returned, Found)
+    writer = _writer(cast("Any", arguments.returns), is_list=is_list)
+    content = writer.dump_json(items, exclude=gate.excluded(is_list=is_list) if gate else None)
     response = written_json_response(content, arguments.status)
     response.headers.update(_own_headers(returned, query))
     if request.method in _READING:

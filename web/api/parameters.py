@@ -9,12 +9,19 @@ from werkzeug.datastructures import MultiDict
 
 from domain.errors import InvalidError
 
+_READING = frozenset({"GET", "HEAD"})
+
 
 def all_parameters() -> dict[str, Any]:
     """Return the parameters of the query and the body (JSON object or form); the body wins."""
     media_type = request.mimetype
     is_json = media_type == "application/json" or media_type.endswith("+json")
     return {**_pairs(request.args), **(_json_parameters() if is_json else _pairs(request.form))}
+
+
+def given_parameters() -> dict[str, Any]:
+    """Return the parameters that a request of any method has: of reading ones, the query's."""
+    return _pairs(request.args) if request.method in _READING else all_parameters()
 
 
 def _pairs(given: MultiDict[str, str]) -> dict[str, Any]:

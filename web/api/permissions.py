@@ -212,6 +212,17 @@ PERMISSIONS: Mapping[str, Permission] = {
     "member_roles.index": _administrator(_READ),
     "member_roles.create": _administrator(_WRITE),
     "member_roles.delete": _administrator(_WRITE),
+    # Roles belong to the instance: a group's URL gives nobody more than that of the instance does.
+    "group_member_roles.index": _administrator(_READ),
+    "group_member_roles.create": _administrator(_WRITE),
+    "group_member_roles.delete": _administrator(_WRITE),
+    # Whoever calls them learns what became of them.
+    "runners.register": _instance(_ANY),
+    "runners.reset_token": _instance(_ANY),
+    "runners.reset_project_token": _instance(_ANY),
+    "runners.reset_group_token": _instance(_ANY),
+    "job_token_scope.show": _project(_READ, Role.MAINTAINER),
+    "job_token_scope.change": _project(_WRITE, Role.MAINTAINER),
     "environments.index": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "environments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "environments.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),

@@ -29,6 +29,7 @@ from domain.errors import (
     ConflictError,
     DomainError,
     ForbiddenError,
+    GoneError,
     InvalidError,
     InvalidParametersError,
     NotFoundError,
@@ -88,6 +89,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidError, 422),
     (ForbiddenError, 403),
     (NotFoundError, 404),
+    (GoneError, 410),
     (NotPersonalError, 405),
     (DomainError, 400),
     (BearerRefusedError, 401),
@@ -151,7 +153,6 @@ _SENTENCES = {
     ),
     503: ("Service unavailable", "Try again in a moment; nothing was changed."),
 }
-#: Text for unknown query parameters of a list.
 _UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
 
 

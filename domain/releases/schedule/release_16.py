@@ -35,13 +35,13 @@ RELEASE_16: Sequence[Change] = (
             Call(
                 methods=("GET", "POST"),
                 path=f"{PROJECT}/releases",
-                fields=("assets.links.external",),
+                fields=("assets.links[].external",),
             ),
-            Call(path=f"{PROJECT}/releases/:tag_name", fields=("assets.links.external",)),
+            Call(path=f"{PROJECT}/releases/:tag_name", fields=("assets.links[].external",)),
             Call(
                 methods=("GET",),
                 path=f"{PROJECT}/releases/permalink/latest",
-                fields=("assets.links.external",),
+                fields=("assets.links[].external",),
             ),
         ),
         after="Responses have no field external, and a request that sets it is refused.",
@@ -124,7 +124,13 @@ RELEASE_16: Sequence[Change] = (
         interface=Interface.PAGES,
         kind=Kind.OPERATION_GONE,
         title="Legacy URLs without the /-/ delimiter removed",
-        matches=(Call(methods=("GET",), path="/:namespace/:project/*"),),
+        matches=(
+            Call(
+                methods=("GET",),
+                path="/:namespace/:project/*",
+                unless=("/api/", "/oauth/", "/-/"),
+            ),
+        ),
         after="A page of a project has only the URL with /-/ after the path of the project.",
         replacement="Put /-/ after the path of the project. URLs of the APIs stay.",
         hosted=True,

@@ -232,23 +232,3 @@ def test_a_path_stays_as_it_is(gatebell: LiveGatebell) -> None:
         assert "path cannot be changed" in answer.text
     same = script.send("PUT", path_of(project), json={"path": "shop", "name": "Shop"})
     assert made(same, 200)["name"] == "Shop"
-
-
-@pytest.mark.parametrize("release", ["15.11", "16.0"])
-def test_five_access_levels_stand_for_one(gatebell: LiveGatebell, release: str) -> None:
-    is_old = release == "15.11"
-    owner = make_user(gatebell)
-    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
-    shown = made(
-        script.send(
-            "PUT",
-            path_of(project),
-            json={"operations_access_level": "private", "releases_access_level": "disabled"},
-            headers={"Platform-Release": release},
-        ),
-        200,
-    )
-    assert ("operations_access_level" in shown) == is_old
-    expected = "private" if is_old else "enabled"
-    assert shown["monitor_access_level"] == shown["environments_access_level"] == expected
-    assert shown["releases_access_level"] == "disabled"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -50,6 +51,19 @@ def _object_in(done: Done, arguments: tuple[str, ...]) -> dict[str, Any]:
     printed = json.loads(done.stdout)
     assert isinstance(printed, dict)
     return printed
+
+
+#: The services that run now.
+_running: set["LiveGatebell"] = set()
+#: Lines of a log that say that something went wrong.
+_COMPLAINT = re.compile(r'"level":"(?:WARNING|ERROR|CRITICAL)"|"status":5\d\d|^(?!\{)')
+_MOST_COMPLAINTS = 30
+_LONGEST_COMPLAINT = 3_000
+
+
+def complaints() -> dict[str, str]:
+    """Return the last warnings and errors in the logs of the running services, by their URLs."""
+    return {live.url: live.complaints() for live in _running}
 
 
 class LiveGatebell:
@@ -111,6 +125,7 @@ class LiveGatebell:
                 stdout=log,
                 stderr=log,
             )
+        _running.add(self)
         deadline = monotonic() + _START_SECONDS
         while not self._answers():
             if self._process.poll() is not None or monotonic() > deadline:
@@ -123,6 +138,7 @@ class LiveGatebell:
         for session in self._sessions:
             session.close()
         assert self._process is not None
+        _running.discard(self)
         self._process.terminate()
         return self.wait()
 
@@ -206,6 +222,12 @@ class LiveGatebell:
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)
+
+    def complaints(self) -> str:
+        """Return the last lines of the log that are warnings or errors."""
+        lines = (line[:_LONGEST_COMPLAINT] for line in self.log_text().splitlines())
+        found = [line for line in lines if _COMPLAINT.search(line)]
+        return "\n".join(found[-_MOST_COMPLAINTS:])
 
     def log_text(self) -> str:
         """Return everything that was logged so far."""

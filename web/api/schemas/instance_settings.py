@@ -40,11 +40,18 @@ def _meaning(setting: Setting[Any]) -> str:
     return f"{known.doc} Allowed is {known.changeable_to.allowed}."
 
 
-def _resource(name: str, of: Mapping[str, str]) -> type[Resource]:
+def _resource(
+    name: str, of: Mapping[str, str], *, removed: Mapping[str, str] | None = None
+) -> type[Resource]:
     made: dict[str, Any] = {
         each: (_type_of(_LIVE[setting]), Field(description=_meaning(_LIVE[setting])))
         for each, setting in of.items()
     }
+    former: dict[str, Any] = {
+        each: (_type_of(_LIVE[setting]) | None, Field(default=None, deprecated=True))
+        for each, setting in (removed or {}).items()
+    }
+    made |= former
     return create_model(name, __base__=Resource, __doc__="The values in force.", **made)
 
 
@@ -59,8 +66,16 @@ def _body(name: str, of: Mapping[str, str]) -> type[Body]:
     return create_model(name, __base__=Body, __doc__="What changes; all else stays.", **made)
 
 
-InstanceSettings = _resource("InstanceSettings", _SETTINGS)
-InstanceSettingsBody = _body("InstanceSettingsBody", _SETTINGS)
+#: Settings that a release removes, by the settings that hold their values.
+_REMOVED = {
+    "user_email_lookup_limit": "search_rate_limit",
+    "sign_in_text": "appearance_description",
+    "help_text": "appearance_description",
+}
+
+
+InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
+InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
 Appearance = _resource("Appearance", _APPEARANCE)
 AppearanceBody = _body("AppearanceBody", _APPEARANCE)
 #: Names of the API by those of settings.
@@ -69,7 +84,8 @@ API_NAMES = {name: each for each, name in {**_SETTINGS, **_APPEARANCE}.items()}
 
 def present_settings(values: Settings) -> Resource:
     """Present the settings."""
-    return InstanceSettings(**{each: getattr(values, name) for each, name in _SETTINGS.items()})
+    own = {**_SETTINGS, **_REMOVED}
+    return InstanceSettings(**{each: getattr(values, name) for each, name in own.items()})
 
 
 def present_appearance(values: Settings) -> Resource:
@@ -79,7 +95,7 @@ def present_appearance(values: Settings) -> Resource:
 
 def changed_settings(body: Body) -> Mapping[str, str]:
     """Return what a body sets as texts, by the names of settings."""
-    own = {**_SETTINGS, **_APPEARANCE}
+    own = {**_REMOVED, **_SETTINGS, **_APPEARANCE}
     given = body.model_dump(exclude_none=True)
     return {own[name]: _written(value) for name, value in given.items()}
 

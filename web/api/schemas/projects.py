@@ -67,14 +67,20 @@ class _LevelsBody(Body):
     infrastructure_access_level: Level | None = None
     #: Alerts and integrations; `disabled` refuses alerts.
     monitor_access_level: Level | None = None
-    #: All five, before release 16.0.
-    operations_access_level: Level | None = None
+    ci_job_token_scope_enabled: bool | None = Field(
+        default=None, deprecated=True, description="Refused from release 17.0 on."
+    )
 
-    def levels(self, *, knows_operations: bool) -> dict[Feature, AccessLevel]:
+    def levels(self) -> dict[Feature, AccessLevel]:
         """Return what was given, by part."""
-        each = self.operations_access_level if knows_operations else None
-        given = {feature: getattr(self, f"{feature}_access_level") or each for feature in Feature}
+        given = {feature: getattr(self, f"{feature}_access_level") for feature in Feature}
         return {feature: AccessLevel(level) for feature, level in given.items() if level}
+
+    def parts(self) -> ProjectEdit:
+        """Return the new values of the parts alone."""
+        return ProjectEdit(
+            access_levels=self.levels(), outbound_job_tokens=self.ci_job_token_scope_enabled
+        )
 
 
 class ProjectBody(_LevelsBody):
@@ -97,13 +103,14 @@ class ProjectChangeBody(_LevelsBody):
     visibility: Visibility | None = None
     description: Description | None = None
 
-    def edit(self, *, knows_operations: bool) -> ProjectEdit:
+    def edit(self) -> ProjectEdit:
         """Return the new values."""
         return ProjectEdit(
             name=self.name,
             description=self.description,
             visibility=self.visibility,
-            access_levels=self.levels(knows_operations=knows_operations),
+            access_levels=self.levels(),
+            outbound_job_tokens=self.ci_job_token_scope_enabled,
         )
 
 
@@ -159,6 +166,16 @@ def _not_in_simple() -> Any:
     return Field(default=None, exclude_if=_is_absent)
 
 
+def _until(release: str, meaning: str) -> Any:
+    """Return a field that a release removes; the gate leaves it out from then on."""
+    return Field(
+        default=None,
+        exclude_if=_is_absent,
+        deprecated=True,
+        description=f"{meaning}; removed in release {release}.",
+    )
+
+
 class Project(Resource):
     """A project; with `simple=true` a list has only the fields that tell projects apart."""
 
@@ -186,8 +203,8 @@ class Project(Resource):
     feature_flags_access_level: Level | None = _not_in_simple()
     infrastructure_access_level: Level | None = _not_in_simple()
     monitor_access_level: Level | None = _not_in_simple()
-    #: Only before release 16.0: that of `monitor_access_level`.
-    operations_access_level: Level | None = _not_in_simple()
+    operations_access_level: Level | None = _until("16.0", "That of monitor_access_level")
+    ci_job_token_scope_enabled: bool | None = _until("17.0", "See the job token scope")
     permissions: ProjectPermissions | None = _not_in_simple()
     links: ProjectLinks | None = Field(
         default=None, exclude_if=_is_absent, serialization_alias="_links"
@@ -199,15 +216,8 @@ class Project(Resource):
         return cls(**_simple_fields(found, base_url, repository))
 
     @classmethod
-    def of(
-        cls,
-        found: ProjectDetails,
-        base_url: str,
-        repository: Repository,
-        *,
-        knows_operations: bool,
-    ) -> "Project":
-        """Present a project, before release 16.0 with one access level for its operations."""
+    def of(cls, found: ProjectDetails, base_url: str, repository: Repository) -> "Project":
+        """Present a project with the fields of all releases."""
         levels = _levels(found.project)
         return cls(
             **_simple_fields(found, base_url, repository),
@@ -215,7 +225,8 @@ class Project(Resource):
             visibility=cast("Visibility", found.project.visibility),
             archived=found.project.is_archived,
             empty_repo=repository.is_empty,
-            operations_access_level=levels["monitor_access_level"] if knows_operations else None,
+            operations_access_level=levels["monitor_access_level"],
+            ci_job_token_scope_enabled=found.project.job_token_scope.outbound,
             permissions=ProjectPermissions(
                 project_access=_role(found.direct_role), group_access=_role(found.inherited_role)
             ),

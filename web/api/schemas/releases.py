@@ -6,15 +6,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.ci_cd.project_releases import MOST_LINKS, LinkDetails, LinkView, ReleaseView
-from domain.releases.version import Release as PlatformRelease
 from web.api.schemas.base import Body, GivenTime, OffsetQuery, PagedQuery, Resource, Text, Time
 from web.api.schemas.people import UserReference
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]
 _LONGEST_DESCRIPTION = 1_000_000
-#: From this release on, links have no field `external`: all of them are.
-_WITHOUT_EXTERNAL = PlatformRelease(16, 0)
 
 
 class ReleaseQuery(PagedQuery):
@@ -96,8 +93,8 @@ class ReleaseLink(Resource):
     )
 
     @classmethod
-    def of(cls, view: LinkView, release: PlatformRelease) -> "ReleaseLink":
-        """Present a link as a release of the interfaces does."""
+    def of(cls, view: LinkView) -> "ReleaseLink":
+        """Present a link with the fields of all releases."""
         return cls.model_validate(
             {
                 "id": view.id,
@@ -105,7 +102,7 @@ class ReleaseLink(Resource):
                 "url": view.url,
                 "direct_asset_url": view.url,
                 "link_type": view.link_type,
-                "external": None if release >= _WITHOUT_EXTERNAL else True,
+                "external": True,
             }
         )
 
@@ -130,8 +127,8 @@ class ProjectRelease(Resource):
     assets: ReleaseAssets
 
     @classmethod
-    def of(cls, view: ReleaseView, release: PlatformRelease, *, now: datetime) -> "ProjectRelease":
-        """Present a release of a project as a release of the interfaces does."""
+    def of(cls, view: ReleaseView, *, now: datetime) -> "ProjectRelease":
+        """Present a release of a project with the fields of all releases."""
         return cls(
             tag_name=view.tag_name,
             name=view.name,
@@ -142,6 +139,6 @@ class ProjectRelease(Resource):
             author=UserReference.of(view.author) if view.author else None,
             assets=ReleaseAssets(
                 count=len(view.links),
-                links=tuple(ReleaseLink.of(each, release) for each in view.links),
+                links=tuple(ReleaseLink.of(each) for each in view.links),
             ),
         )

@@ -45,12 +45,6 @@ class UserQuery(PagedQuery):
         return self.admins or self.two_factor is not None
 
     @property
-    def counts_pages(self) -> bool:
-        """Whether numbered pages are asked for in so many words."""
-        is_named = "pagination" in self.model_fields_set and self.pagination != "keyset"
-        return self.page != 1 or is_named
-
-    @property
     def wanted(self) -> UserFilter:
         """The filter; raises QueryError for one that contradicts itself."""
         if self.active and self.blocked:

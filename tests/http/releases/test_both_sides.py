@@ -1,0 +1,321 @@
+"""Every change of the release schedule, on both sides of its release, over HTTP.
+
+The tests walk over the schedule that the service reads. A change that this service hosts has a
+`Use` here, or another test that `SHOWN_ELSEWHERE` names; the others are shown to be known only.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+
+from domain.releases.changes import Change, Kind
+from domain.releases.schedule import BY_ID, SCHEDULE
+from tests.support.accounts.administration import forget_settings, root
+from tests.support.accounts.api_caller import ApiCaller
+from tests.support.accounts.people import make_project, sign_in, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.registry.notifications import notify, pushed, seconds
+from tests.support.service.live import LiveGatebell
+
+pytestmark = [pytest.mark.both_databases, pytest.mark.spec("M2", "M5")]
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
+#: Changes that no header of a request may loosen: they follow the running release.
+SHOWN_ELSEWHERE = {
+    "tokens-without-expiry": "tests/http/releases/test_running_release.py",
+    "public-download-events": "tests/stories/test_git.py",
+    "tls-versions": "tests/operations/test_tls.py",
+    "api-rate-limits": "tests/plumbing/test_api_limits.py",
+    # Incidents have notes: the change is of them.
+    "notes-confidentiality": "",
+}
+
+
+class Use(NamedTuple):
+    """A call that a change concerns."""
+
+    method: str
+    path: str
+    sent: Mapping[str, Any] = {}
+    #: The status before the release.
+    before: int = 200
+
+
+@dataclass
+class World:
+    """Somebody with everything that the schedule names; an administrator."""
+
+    gatebell: LiveGatebell
+    api: ApiCaller
+    browser: requests.Session
+    project: str
+    names: Iterator[str] = field(default_factory=lambda: iter(unique("v") for _ in range(99)))
+
+    @property
+    def group(self) -> str:
+        return self.project.partition("/")[0]
+
+    @property
+    def at(self) -> str:
+        return f"/projects/{self.project.replace('/', '%2F')}"
+
+    def send(self, use: Use, release: str) -> requests.Response:
+        headers = {"Platform-Release": release}
+        if use.path.startswith(("/api", "/-/")) or not use.path.startswith(f"/{self.project}"):
+            url = use.path if use.path.startswith("/-/") else f"/api/v4{use.path}"
+            called = ApiCaller(url=f"{self.gatebell.url}{url}", token=self.api.token)
+            return called(use.method, headers=headers, **use.sent)
+        return self.browser.get(
+            f"{self.gatebell.url}{use.path}", headers=headers, allow_redirects=False
+        )
+
+
+@pytest.fixture
+def world(gatebell: LiveGatebell) -> Iterator[World]:
+    owner = root(gatebell)
+    token = make_token(gatebell, owner, scopes="api").clear
+    yield World(
+        gatebell=gatebell,
+        api=ApiCaller(url=f"{gatebell.url}/api/v4", token=token),
+        browser=sign_in(gatebell, owner),
+        project=make_project(gatebell, owner),
+    )
+    forget_settings(gatebell)
+
+
+def external(world: World) -> list[Use]:
+    tag = next(world.names)
+    release = {"tag_name": tag, "assets": {"links": [LINK]}}
+    world.api.done("POST", f"{world.at}/releases", json=release, status=201)
+    return [
+        Use("GET", f"{world.at}/releases"),
+        Use("GET", f"{world.at}/releases/{tag}"),
+        Use("GET", f"{world.at}/releases/permalink/latest"),
+        Use("GET", f"{world.at}/releases/{tag}/assets/links"),
+    ]
+
+
+def of_project(name: str) -> Callable[[World], list[Use]]:
+    def uses(world: World) -> list[Use]:
+        return [
+            Use("GET", world.at),
+            Use("GET", "/projects?membership=true"),
+            Use("GET", f"/groups/{world.group}/projects"),
+            Use("PUT", world.at, {"json": {"description": name}}),
+        ]
+
+    return uses
+
+
+def tags(world: World) -> list[Use]:
+    events = [pushed(world.project, f"v{n}", content=str(n), at=seconds(n)) for n in (1, 2)]
+    assert notify(world.gatebell, *events).status_code == 200
+    (found,) = world.api.done("GET", f"{world.at}/registry/repositories")
+    path = f"{world.at}/registry/repositories/{found['id']}/tags?per_page=1&page=2"
+    return [Use("GET", path)]
+
+
+def one(method: str, path: str, before: int = 200, **sent: Any) -> Callable[[World], list[Use]]:
+    return lambda world: [
+        Use(method, path.format(at=world.at, group=world.group, page=world.project), sent, before)
+    ]
+
+
+def long_status(world: World) -> list[Use]:
+    report = {"state": "running", "name": "build"}
+    long = "https://ci.example/".ljust(256, "x")
+    return [
+        Use("POST", f"{world.at}/statuses/{SHA}", {"json": {**report, name: long}}, before=201)
+        for name in ("stage", "ref", "description", "target_url")
+    ]
+
+
+#: Calls that are refused from the release on.
+REFUSED: Mapping[str, Callable[[World], list[Use]]] = {
+    "release-links-external": lambda world: [
+        Use(
+            "POST",
+            each.path,
+            {"json": {"name": "b", "url": f"{LINK['url']}.sig", "external": True}},
+            before=201,
+        )
+        for each in external(world)[3:]
+    ],
+    "operations-access-level": one("PUT", "{at}", json={"operations_access_level": "private"}),
+    "ci-job-token-scope-enabled": one("PUT", "{at}", json={"ci_job_token_scope_enabled": True}),
+    "user-email-lookup-limit": one(
+        "PUT", "/application/settings", json={"user_email_lookup_limit": 61}
+    ),
+    "sign-in-text": lambda _world: [
+        Use("PUT", "/application/settings", {"json": {name: "Welcome"}})
+        for name in ("sign_in_text", "help_text")
+    ],
+    "legacy-page-urls": one("GET", "/{page}/alerts?status=open", before=302),
+    "deployments-updated-at": lambda world: [
+        Use("GET", f"{world.at}/deployments?{query}")
+        for query in (
+            "updated_after=2027-01-01T00:00:00Z",
+            "updated_before=2027-01-01T00:00:00Z&order_by=id",
+            "order_by=updated_at",
+        )
+    ],
+    "environment-search": one("GET", "{at}/environments?search=pr"),
+    "external-status-length": long_status,
+    "users-offset-pagination": one("GET", "/users?page=2&per_page=1"),
+    "jwks-alias": one("GET", "/-/jwks"),
+    "runner-registration": lambda _world: [
+        Use("POST", "/runners", {"json": {name: value}}, before=404)
+        for name, value in (
+            ("token", "GR1348941"),
+            ("locked", True),
+            ("access_level", "ref_protected"),
+            ("run_untagged", False),
+            ("maximum_timeout", 3600),
+            ("paused", True),
+            ("tag_list", ["ruby"]),
+            ("maintenance_note", "mine"),
+        )
+    ],
+    "group-member-roles": one("GET", "/groups/{group}/member_roles"),
+    "instance-runners-reset-registration-token": one(
+        "POST", "/runners/reset_registration_token", 404
+    ),
+    "project-runners-reset-registration-token": one(
+        "POST", "{at}/runners/reset_registration_token", 404
+    ),
+    "group-runners-reset-registration-token": one(
+        "POST", "/groups/{group}/runners/reset_registration_token", 404
+    ),
+    "registry-tags-offset-pagination": tags,
+}
+#: Calls whose response has a field until the release, with the names of the fields.
+SHOWN: Mapping[str, tuple[Callable[[World], list[Use]], tuple[str, ...]]] = {
+    "release-links-external": (external, ("external",)),
+    "operations-access-level": (of_project("a"), ("operations_access_level",)),
+    "ci-job-token-scope-enabled": (of_project("b"), ("ci_job_token_scope_enabled",)),
+    "user-email-lookup-limit": (
+        one("GET", "/application/settings"),
+        ("user_email_lookup_limit",),
+    ),
+    "sign-in-text": (one("GET", "/application/settings"), ("sign_in_text", "help_text")),
+}
+
+
+def before(change: Change) -> str:
+    """Return a release before that of a change."""
+    release = change.removal
+    if release.minor:
+        return f"{release.major}.{release.minor - 1}"
+    return f"{release.major - 1}.11"
+
+
+def assert_announced(answer: requests.Response, change: Change, gatebell: LiveGatebell) -> None:
+    assert re.fullmatch(r"@\d{9,}", answer.headers["Deprecation"])
+    assert "Sunset" not in answer.headers, "no date of the release was entered"
+    page = f"<{gatebell.url}/help/releases/{change.id}>"
+    for relation in ("deprecation", "sunset"):
+        assert f'{page}; rel="{relation}"' in answer.headers["Link"]
+
+
+def test_every_change_that_is_hosted_is_tried_here() -> None:
+    hosted = {change.id for change in SCHEDULE if change.hosted}
+    assert hosted - set(SHOWN_ELSEWHERE) == set(REFUSED) | set(SHOWN)
+    gone = {change.id for change in SCHEDULE if change.hosted and change.kind is Kind.FIELD_GONE}
+    assert gone == set(SHOWN)
+
+
+@pytest.mark.parametrize("change_id", REFUSED)
+def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> None:
+    change = BY_ID[change_id]
+    for use in REFUSED[change_id](world):
+        answer = world.send(use, before(change))
+        assert answer.status_code == use.before, (use, answer.text)
+        assert_announced(answer, change, world.gatebell)
+        answer = world.send(use, change.release)
+        assert answer.status_code == change.status, (use, answer.text)
+        assert "Deprecation" not in answer.headers
+        assert "Platform-Release" in answer.headers["Vary"]
+        if "json" in answer.headers["Content-Type"]:
+            said = answer.json()
+            assert change.replacement in (said.get("error") or said["message"])
+        else:
+            assert "Put /-/ after the path of the project" in answer.text
+
+
+@pytest.mark.parametrize("change_id", SHOWN)
+def test_a_field_is_announced_and_then_gone(world: World, change_id: str) -> None:
+    change = BY_ID[change_id]
+    uses, names = SHOWN[change_id]
+    for use in uses(world):
+        answer = world.send(use, before(change))
+        assert answer.status_code == use.before, (use, answer.text)
+        assert all(f'"{name}":' in answer.text for name in names), use
+        assert_announced(answer, change, world.gatebell)
+        answer = world.send(use, change.release)
+        assert answer.status_code == use.before, (use, answer.text)
+        assert not any(f'"{name}":' in answer.text for name in names), use
+
+
+def test_what_no_change_concerns_is_announced_nowhere(world: World) -> None:
+    for path in ("/user", "/groups", "/users?username=nobody", f"{world.at}/deployments"):
+        answer = world.api("GET", path, headers={"Platform-Release": "15.11"})
+        assert answer.status_code == 200
+        assert "Deprecation" not in answer.headers, path
+
+
+def test_former_names_set_what_took_their_place(world: World) -> None:
+    earlier = {"Platform-Release": "15.11"}
+    shown = world.api.done(
+        "PUT",
+        world.at,
+        json={"operations_access_level": "private", "releases_access_level": "disabled"},
+        headers=earlier,
+    )
+    assert shown["operations_access_level"] == shown["monitor_access_level"] == "private"
+    assert shown["releases_access_level"] == "disabled"
+    world.api.done("PUT", world.at, json={"ci_job_token_scope_enabled": True}, headers=earlier)
+    scope = world.api.done("GET", f"{world.at}/job_token_scope")
+    assert scope == {"inbound_enabled": True, "outbound_enabled": True}
+    world.api.done(
+        "PATCH", f"{world.at}/job_token_scope", json={"outbound_enabled": False}, status=204
+    )
+    assert not world.api.done("GET", world.at, headers=earlier)["ci_job_token_scope_enabled"]
+    world.api.done(
+        "PUT",
+        "/application/settings",
+        json={"user_email_lookup_limit": 67, "sign_in_text": "Welcome"},
+        headers=earlier,
+    )
+    assert world.api.done("GET", "/application/settings")["search_rate_limit"] == 67
+    assert world.api.done("GET", "/application/appearance")["description"] == "Welcome"
+
+
+def test_a_legacy_url_leads_on_with_its_query(world: World) -> None:
+    answer = world.send(Use("GET", f"/{world.project}/alerts?status=open"), "15.11")
+    assert answer.headers["Location"] == f"/{world.project}/-/alerts?status=open"
+    assert world.send(Use("GET", f"/{world.project}/nothing"), "15.11").status_code == 404
+
+
+@pytest.mark.parametrize("release", ["", "x", "18", "18.0.0", "-1.0", "18.0\t18.0"])
+def test_a_nonsense_release_is_refused_wherever_releases_differ(world: World, release: str) -> None:
+    for path in ("/api/v4/user", "/oauth/token/info", "/-/jwks", "/api/v4/projects"):
+        url = f"{world.gatebell.url}{path}"
+        answer = ApiCaller(url=url, token=world.api.token)(
+            "GET", headers={"Platform-Release": release}
+        )
+        assert answer.status_code == 400, path
+        assert "Platform-Release" in answer.text
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_caller_without_a_token_learns_nothing_of_a_removal(world: World) -> None:
+    for path in ("/runners", "/runners/reset_registration_token"):
+        answer = requests.post(f"{world.gatebell.url}/api/v4{path}", timeout=30)
+        assert answer.status_code == 401
+    plain = world.api("POST", "/runners", json={"description": "x"})
+    assert plain.status_code == 404
