@@ -55,6 +55,8 @@ def service(
         TLS_CERTIFICATE=certificate,
         TLS_KEY=certificate,
         DEVICE_POLL_INTERVAL_SECONDS="1",
+        # Commands that begin at once may be far apart on a busy machine.
+        REFRESH_REPLAY_SECONDS="60",
     )
     with running(made) as live:
         yield live
