@@ -7,6 +7,7 @@ The tests walk over the schedule that the service reads. A change that this serv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,16 +24,15 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.spec("M2", "M5")]
 
+ROOT = Path(__file__).resolve().parents[3]
 SHA = "0123456789abcdef0123456789abcdef01234567"
 LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
 #: Changes that no header of a request may loosen: they follow the running release.
 SHOWN_ELSEWHERE = {
-    "tokens-without-expiry": "tests/http/releases/test_running_release.py",
+    "tokens-without-expiry": "tests/http/api/test_personal_access_tokens_api.py",
     "public-download-events": "tests/stories/test_git.py",
     "tls-versions": "tests/operations/test_tls.py",
     "api-rate-limits": "tests/plumbing/test_api_limits.py",
-    # Incidents have notes: the change is of them.
-    "notes-confidentiality": "",
 }
 
 
@@ -227,6 +227,9 @@ def test_every_change_that_is_hosted_is_tried_here() -> None:
     assert hosted - set(SHOWN_ELSEWHERE) == set(REFUSED) | set(SHOWN)
     gone = {change.id for change in SCHEDULE if change.hosted and change.kind is Kind.FIELD_GONE}
     assert gone == set(SHOWN)
+    for change_id, file in SHOWN_ELSEWHERE.items():
+        assert BY_ID[change_id].is_strict
+        assert (ROOT / file).is_file()
 
 
 @pytest.mark.parametrize("change_id", REFUSED)
