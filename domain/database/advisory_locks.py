@@ -14,3 +14,5 @@ class AdvisoryLock(IntEnum):
     SIGNING_KEYS = 7_240_118_365
     QUEUE_TABLES = 7_240_118_366
     REGISTRY_KEYS = 7_240_118_367
+    #: The seed of the hash of a path: one lock for each.
+    PATHS = 7_240_118_368

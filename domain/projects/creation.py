@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import check_path
 from domain.accounts.roles import Role
+from domain.database.advisory_locks import AdvisoryLock
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.editing import checked_name, checked_visibility
 from domain.projects.paths import ancestors, parent
@@ -35,6 +36,11 @@ def _check_path(path: str, *, reserved: frozenset[str]) -> None:
 
 
 def _check_free(path: str, *, session: Session) -> None:
+    """Raise ConflictError for a path that a group or a project has, or gets at this moment."""
+    if session.get_bind().dialect.name == "postgresql":
+        # Two tables, and a unique index of each. SQLite has one writer.
+        key = func.hashtextextended(fold(path), int(AdvisoryLock.PATHS))
+        session.execute(select(func.pg_advisory_xact_lock(key)))
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:

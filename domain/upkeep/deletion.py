@@ -3,26 +3,34 @@
 They are marked first (`domain/projects/deletion.py`). An interrupted run is continued by the next.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, func, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from models import (
     ALERT_DAY_ADDITIONS,
     Alert,
     AlertDay,
+    AlertNote,
+    CommitStatus,
     Delivery,
+    Deployment,
     Environment,
     Group,
     Occurrence,
     Project,
+    ProjectRelease,
+    RegistryManifest,
+    RegistryRepository,
+    RegistryTag,
+    ReleaseLink,
 )
 
-#: Rows of a statement. An alert may have a million events, which are removed before it.
-_SLICE, _ALERTS, _EVENTS = 500, 100, 1_000
+#: Rows of a statement.
+_SLICE, _ALERTS = 500, 100
 #: Removes the files of a project, by its id and the time of its creation.
 RemoveFiles = Callable[[int, datetime], object]
 Between = Callable[[], None]
@@ -52,37 +60,62 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 
 
 def _empty(project_id: int, *, session: Session, between: Between) -> None:
+    """Remove what a project may have thousands of; the rest goes with its row."""
     _remove_alerts(project_id, session=session, between=between)
-    for key, owner in (
-        (Delivery.id, Delivery.project_id),
-        (Environment.id, Environment.project_id),
-    ):
-        _remove_slices(key, owner == project_id, session=session, between=between)
-    session.execute(delete(AlertDay).where(AlertDay.project_id == project_id))
+    for keys, condition in _dependants(project_id):
+        _remove_slices(keys, condition, session=session, between=between)
     waiting = ALERT_DAY_ADDITIONS.c.project_id == project_id
     session.execute(delete(ALERT_DAY_ADDITIONS).where(waiting))
     between()
 
 
+def _dependants(
+    project_id: int,
+) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
+    """Return the key and the condition of each table, those first that refer to others."""
+    releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
+    repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
+    day = (AlertDay.project_id, AlertDay.day, AlertDay.environment, AlertDay.severity)
+    return (
+        ([Delivery.id], Delivery.project_id == project_id),
+        ([Deployment.id], Deployment.project_id == project_id),
+        ([Environment.id], Environment.project_id == project_id),
+        ([CommitStatus.id], CommitStatus.project_id == project_id),
+        ([ReleaseLink.id], ReleaseLink.release_id.in_(releases)),
+        ([ProjectRelease.id], ProjectRelease.project_id == project_id),
+        ([RegistryTag.id], RegistryTag.repository_id.in_(repositories)),
+        ([RegistryManifest.id], RegistryManifest.repository_id.in_(repositories)),
+        ([RegistryRepository.id], RegistryRepository.project_id == project_id),
+        (day, AlertDay.project_id == project_id),
+    )
+
+
 def _remove_alerts(project_id: int, *, session: Session, between: Between) -> None:
     some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS)
     while ids := session.scalars(some).all():
-        events = select(Occurrence.alert_id, Occurrence.delivery_id).where(
-            Occurrence.alert_id.in_(ids)
-        )
-        while pairs := session.execute(events.limit(_EVENTS)).all():
-            key = tuple_(Occurrence.alert_id, Occurrence.delivery_id)
-            _delete(Occurrence, key.in_([tuple(pair) for pair in pairs]), session)
-            between()
+        # An alert may have a million events, and thousands of notes.
+        for keys, of_alert in (
+            ((Occurrence.alert_id, Occurrence.delivery_id), Occurrence.alert_id),
+            ((AlertNote.id,), AlertNote.alert_id),
+        ):
+            _remove_slices(keys, of_alert.in_(ids), session=session, between=between)
         _delete(Alert, Alert.id.in_(ids), session)
         between()
 
 
 def _remove_slices(
-    key: InstrumentedAttribute[int], condition: Any, *, session: Session, between: Between
+    keys: Sequence[InstrumentedAttribute[Any]],
+    condition: ColumnElement[bool],
+    *,
+    session: Session,
+    between: Between,
 ) -> None:
-    while ids := session.scalars(select(key).where(condition).limit(_SLICE)).all():
-        _delete(key.class_, key.in_(ids), session)
+    some = select(*keys).where(condition).limit(_SLICE)
+    while found := session.execute(some).all():
+        matches = tuple_(*keys).in_([tuple(row) for row in found])
+        if len(keys) == 1:
+            matches = keys[0].in_([row[0] for row in found])
+        _delete(keys[0].class_, matches, session)
         between()
 
 

@@ -9,9 +9,9 @@ from tests.support.service.live import LiveGatebell
 _SECONDS = 60
 
 
-def wait_until(is_so: Callable[[], object]) -> None:
+def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS) -> None:
     """Wait for what has to happen, however slow the machine."""
-    deadline = monotonic() + _SECONDS
+    deadline = monotonic() + seconds
     while not is_so():
         assert monotonic() < deadline
         sleep(0.1)

@@ -1,0 +1,190 @@
+"""Groups and projects that are created, used and deleted at once: one wins, nothing is orphaned."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import aliased
+
+from models import Alert, Group, Invitation, Member, Project
+from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.races.test_devices import together
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_project,
+    make_user,
+    unique,
+)
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+
+PARALLEL = 6
+ROUNDS = 2
+Action = Callable[[], requests.Response]
+#: What those hear who come after a deletion: gone, or not allowed any more.
+LATE = {401, 403, 404, 409}
+
+
+def statuses(answers: list[requests.Response]) -> Counter[int]:
+    found = Counter(answer.status_code for answer in answers)
+    assert max(found) < 500, [answer.text for answer in answers if answer.status_code >= 500]
+    return found
+
+
+def orphans(gatebell: LiveGatebell) -> dict[str, int]:
+    """Count what lives in something that is deleted."""
+    above, inside = aliased(Group), aliased(Project)
+    gone_group = select(above.id).where(above.deleted_at.is_not(None))
+    gone_project = select(inside.id).where(inside.deleted_at.is_not(None))
+    conditions: dict[Any, Any] = {
+        Group: Group.parent_id.in_(gone_group) & Group.deleted_at.is_(None),
+        Project: Project.group_id.in_(gone_group) & Project.deleted_at.is_(None),
+        Member: or_(Member.group_id.in_(gone_group), Member.project_id.in_(gone_project)),
+        Invitation: or_(
+            Invitation.group_id.in_(gone_group), Invitation.project_id.in_(gone_project)
+        ),
+    }
+    with database_of(gatebell) as session:
+        counts = {
+            table.__tablename__: session.scalar(
+                select(func.count()).select_from(table).where(condition)
+            )
+            for table, condition in conditions.items()
+        }
+    return {name: count for name, count in counts.items() if count}
+
+
+def test_of_many_who_create_a_group_or_a_project_one_does(gatebell: LiveGatebell) -> None:
+    script = script_of(gatebell)
+    group = new_group(script)
+    for _ in range(ROUNDS):
+        name = unique("same")
+        bodies: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("/groups", {"name": name, "path": name}),
+            ("/groups", {"name": name, "path": name, "parent_id": group["id"]}),
+            ("/projects", {"name": name, "path": f"{name}-shop", "namespace_id": group["id"]}),
+        )
+        for path, body in bodies:
+            create = partial(script.send, "POST", path, json=body)
+            assert statuses(together([create] * PARALLEL)) == {201: 1, 409: PARALLEL - 1}
+
+
+def test_a_group_and_a_project_that_want_one_path_do_not_both_get_it(
+    gatebell: LiveGatebell,
+) -> None:
+    script = script_of(gatebell)
+    group = new_group(script)
+    for _ in range(ROUNDS):
+        name = unique("same")
+        body = {"name": name, "path": name}
+        actions: list[Action] = [
+            partial(script.send, "POST", "/groups", json=body | {"parent_id": group["id"]}),
+            partial(script.send, "POST", "/projects", json=body | {"namespace_id": group["id"]}),
+        ]
+        assert statuses(together(actions * 2)) == {201: 1, 409: 3}
+
+
+def test_of_many_who_delete_one_does(gatebell: LiveGatebell) -> None:
+    script = script_of(gatebell)
+    for _ in range(ROUNDS):
+        group = new_group(script)
+        body = {"name": "shop", "path": "shop", "namespace_id": group["id"]}
+        project = made(script.send("POST", "/projects", json=body))
+        for path in (f"/projects/{project['id']}", f"/groups/{group['id']}"):
+            answers = together([partial(script.send, "DELETE", path)] * PARALLEL)
+            assert statuses(answers) == {202: 1, 404: PARALLEL - 1}
+
+
+def test_what_comes_while_a_group_is_deleted_is_done_before_or_refused(
+    gatebell: LiveGatebell,
+) -> None:
+    admin = script_of(gatebell, make_user(gatebell, name="root", admin=True))
+    for _ in range(ROUNDS):
+        endpoint = connect(gatebell, make_project(gatebell, alice(gatebell)))
+        script, url = script_of(gatebell, alice(gatebell)), path_of(endpoint.project)
+        group = made(script.send("GET", f"/groups/{endpoint.project.partition('/')[0]}"), 200)
+        name, here = unique("late"), f"/groups/{group['id']}"
+        bot = make_bot_token(script, namespace_of(gatebell, "projects", endpoint.project))
+        alert = json.dumps({"title": name}).encode()
+        others: list[Action] = [
+            partial(script.send, "POST", "/projects", json=new_in(group, name)),
+            partial(
+                script.send,
+                "POST",
+                "/groups",
+                json={"name": name, "path": name, "parent_id": group["id"]},
+            ),
+            partial(script.send, "POST", f"{here}/members", json=member(gatebell)),
+            partial(admin.send, "POST", f"{here}/members", json=member(gatebell)),
+            partial(admin.send, "POST", f"{url}/members", json=member(gatebell)),
+            partial(script.send, "POST", f"{url}/environments", json={"name": "production"}),
+            partial(script.send, "POST", f"{url}/archive"),
+            partial(endpoint.post, alert),
+            partial(Api(gatebell, bot.clear).send, "GET", url),
+            partial(script.send, "DELETE", url),
+        ]
+        deleted, *answers = together([partial(script.send, "DELETE", here), *others])
+        assert deleted.status_code == 202, deleted.text
+        assert set(statuses(answers)) <= {200, 201, 202} | LATE
+        assert script.send("GET", here).status_code == 404
+        assert endpoint.post(alert).status_code == 404
+        assert Api(gatebell, bot.clear).send("GET", "/user").status_code == 401
+        assert orphans(gatebell) == {}
+
+
+def new_in(group: dict[str, Any], name: str) -> dict[str, Any]:
+    return {"name": name, "path": f"{name}-shop", "namespace_id": group["id"]}
+
+
+def member(gatebell: LiveGatebell) -> dict[str, Any]:
+    person: Person = make_user(gatebell, name="helper")
+    return {"username": person.username, "access_level": 30}
+
+
+def test_an_alert_that_comes_while_a_project_is_archived_is_stored_or_refused(
+    gatebell: LiveGatebell,
+) -> None:
+    for _ in range(ROUNDS):
+        endpoint = connect(gatebell)
+        script, url = script_of(gatebell, alice(gatebell)), path_of(endpoint.project)
+        alerts: list[Action] = [
+            partial(endpoint.post, json.dumps({"title": f"alert {number}"}).encode())
+            for number in range(PARALLEL)
+        ]
+        archived, *answers = together([partial(script.send, "POST", f"{url}/archive"), *alerts])
+        assert archived.status_code == 201
+        found = statuses(answers)
+        assert set(found) <= {200, 403}
+        assert endpoint.post(b'{"title": "after"}').status_code == 403
+        with database_of(gatebell) as session:
+            stored = session.scalar(
+                select(func.count())
+                .select_from(Alert)
+                .join(Project, Project.id == Alert.project_id)
+                .where(Project.path == endpoint.project)
+            )
+        assert stored == found[200]
+
+
+@pytest.mark.spec("G1")
+def test_a_creation_that_is_sent_again_after_the_deletion_creates_nothing(
+    gatebell: LiveGatebell,
+) -> None:
+    script = script_of(gatebell)
+    group, headers = new_group(script), {"Idempotency-Key": unique("key")}
+    send = partial(script.send, "POST", "/projects", json=new_in(group, "once"), headers=headers)
+    project = made(send())
+    assert script.send("DELETE", f"/projects/{project['id']}").status_code == 202
+    again = send()
+    assert (again.status_code, again.json()["id"]) == (201, project["id"])
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert script.send("GET", path_of(project["path_with_namespace"])).status_code == 404
