@@ -12,7 +12,8 @@ from models.base import Base
 _AT_ONCE = 20_000
 _NUMBERS = """
 WITH RECURSIVE numbers (n) AS (
-  SELECT CAST(:first AS INTEGER) UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :first + :count
+  SELECT CAST(:first AS INTEGER) UNION ALL SELECT n + 1 FROM numbers
+    WHERE n + 1 < CAST(:first AS INTEGER) + CAST(:count AS INTEGER)
 )
 """
 _FILL = (
@@ -32,7 +33,7 @@ FROM numbers
 )
 _TIE = """
 INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
-SELECT alerts.id, numbered.id, 0, 'opened', {no} FROM alerts JOIN (
+SELECT alerts.id, numbered.id, 0, 0, {no} FROM alerts JOIN (
   SELECT id, row_number() OVER (ORDER BY id) AS n FROM deliveries WHERE project_id = :project_id
 ) AS numbered ON numbered.n = alerts.iid WHERE alerts.project_id = :project_id
 """

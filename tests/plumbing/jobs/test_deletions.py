@@ -1,0 +1,176 @@
+"""The worker removes all that belongs to a deleted project, in slices, and goes on where it was."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.clock import system_clock
+from domain.projects.deletion import delete_project
+from domain.projects.members import get_namespace
+from domain.repositories.storage import repository_path
+from domain.upkeep.deletion import remove_deleted
+from models import (
+    Alert,
+    AlertNote,
+    CommitStatus,
+    Deployment,
+    Environment,
+    Occurrence,
+    Project,
+    ProjectRelease,
+    RegistryManifest,
+    RegistryRepository,
+    RegistryTag,
+    ReleaseLink,
+)
+from tests.support.alerts.bulk import fill_project, rows_of
+from tests.support.service.commands import operate
+from web.extensions import db
+from web.jobs.deletion import remove_from_database
+from web.services import settings
+
+ALERTS, OTHERS = 350, 20
+NOW = system_clock()
+
+
+class KilledError(Exception):
+    """The worker was killed."""
+
+
+@pytest.fixture
+def session(app: Flask) -> Iterator[Session]:
+    """A group with two projects that have alerts, and a newer one."""
+    operate(app, "groups", "create", "acme")
+    for name in ("shop", "site", "newest"):
+        operate(app, "projects", "create", f"acme/{name}")
+    with app.app_context():
+        opened = db.session()
+        for name, count in (("shop", ALERTS), ("site", OTHERS)):
+            fill_project(f"acme/{name}", count, session=opened, now=NOW)
+        add_others(get_namespace("acme/shop", session=opened).project_id or 0, opened)
+        opened.commit()
+        yield opened
+
+
+def add_others(project_id: int, session: Session) -> None:
+    """Add rows of every other kind that a project has many of."""
+    environment = Environment(project_id=project_id, name="staging", created_at=NOW)
+    release = ProjectRelease(
+        project_id=project_id,
+        tag_name="v1",
+        name="One",
+        description="",
+        created_at=NOW,
+        released_at=NOW,
+    )
+    images = RegistryRepository(
+        project_id=project_id, name="acme/shop", created_at=NOW, pushed_at=NOW
+    )
+    session.add_all([environment, release, images])
+    session.flush()
+    alert_id = session.scalar(select(Alert.id).where(Alert.project_id == project_id).limit(1))
+    rows: list[Any] = [
+        Deployment(
+            project_id=project_id,
+            iid=1,
+            environment_id=environment.id,
+            sha="a",
+            ref="main",
+            is_tag=False,
+            status="success",
+            created_at=NOW,
+            updated_at=NOW,
+        ),
+        CommitStatus(
+            project_id=project_id,
+            sha="a",
+            ref="",
+            name="job",
+            stage="external",
+            status="success",
+            allow_failure=False,
+            created_at=NOW,
+        ),
+        ReleaseLink(release_id=release.id, name="n", url="https://e.example", link_type="other"),
+        RegistryManifest(repository_id=images.id, digest="sha256:1"),
+        RegistryTag(repository_id=images.id, name="v1", digest="sha256:1", pushed_at=NOW),
+        AlertNote(alert_id=alert_id, user_name="a", kind="note", text="x", created_at=NOW),
+    ]
+    session.add_all(rows)
+
+
+def delete_shop(session: Session) -> Project:
+    place = get_namespace("acme/shop", session=session)
+    delete_project(place, session=session, now=NOW)
+    session.commit()
+    return session.get_one(Project, place.project_id)
+
+
+def count(table: Any, session: Session) -> int:
+    return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_nothing_is_left_of_a_deleted_project_and_all_of_others(session: Session) -> None:
+    site = get_namespace("acme/site", session=session).project_id or 0
+    before = rows_of(site, session=session)
+    project = delete_shop(session)
+    project_id, own = project.id, settings()
+    folder = repository_path(Path(own.repositories_path), project_id, project.created_at)
+    folder.mkdir(parents=True)
+    session.rollback()
+    assert remove_from_database(own) == {"projects": 1, "groups": 0}
+    assert rows_of(project_id, session=session) == {}
+    assert rows_of(site, session=session) == before
+    for table in (ReleaseLink, RegistryManifest, RegistryTag, AlertNote):
+        assert count(table, session) == 0
+    assert count(Occurrence, session) == OTHERS
+    assert not folder.exists()
+
+
+def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
+    session: Session,
+) -> None:
+    project_id = delete_shop(session).id
+    left, runs = ALERTS, 0
+    while True:
+        slices = iter(range(3))
+
+        def between() -> None:
+            session.commit()
+            if next(slices, None) is None:  # noqa: B023 - of this run
+                raise KilledError
+
+        try:
+            remove_deleted(remove_files=lambda *_: None, session=session, between=between)
+            break
+        except KilledError:
+            session.rollback()
+        now_left = rows_of(project_id, session=session).get("alerts", 0)
+        assert now_left <= left
+        left, runs = now_left, runs + 1
+        assert runs < 50
+    session.commit()
+    assert runs > 3
+    assert rows_of(project_id, session=session) == {}
+
+
+def test_a_slice_is_small(session: Session) -> None:
+    delete_shop(session)
+    sizes: list[int] = []
+    last = sum(count(table, session) for table in (Alert, Occurrence, AlertNote))
+
+    def between() -> None:
+        nonlocal last
+        session.commit()
+        now_left = sum(count(table, session) for table in (Alert, Occurrence, AlertNote))
+        sizes.append(last - now_left)
+        last = now_left
+
+    remove_deleted(remove_files=lambda *_: None, session=session, between=between)
+    assert sum(sizes) == 2 * ALERTS + 1
+    assert max(sizes) <= 100
