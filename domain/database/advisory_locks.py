@@ -1,6 +1,7 @@
 """The numbers of Postgres' advisory locks, which must differ.
 
-Triggers and the adding up of days lock by the hash of a word of their own, which is another space.
+Triggers, the adding up of days and new paths lock by the hash of a word of their own, which is
+another space.
 """
 
 from enum import IntEnum, unique
@@ -14,5 +15,3 @@ class AdvisoryLock(IntEnum):
     SIGNING_KEYS = 7_240_118_365
     QUEUE_TABLES = 7_240_118_366
     REGISTRY_KEYS = 7_240_118_367
-    #: The seed of the hash of a path: one lock for each.
-    PATHS = 7_240_118_368

@@ -4,19 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import check_path
 from domain.accounts.roles import Role
-from domain.database.advisory_locks import AdvisoryLock
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.editing import checked_name, checked_visibility
 from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace
 from models import AlertCounter, Group, Member, Project
 from models.folding import fold
+
+#: Until the transaction ends; the prefix keeps it apart from locks of other words.
+_CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,7 @@ def _check_free(path: str, *, session: Session) -> None:
     """Raise ConflictError for a path that a group or a project has, or gets at this moment."""
     if session.get_bind().dialect.name == "postgresql":
         # Two tables, and a unique index of each. SQLite has one writer.
-        key = func.hashtextextended(fold(path), int(AdvisoryLock.PATHS))
-        session.execute(select(func.pg_advisory_xact_lock(key)))
+        session.execute(_CLAIM, {"key": f"path {fold(path)}"})
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:

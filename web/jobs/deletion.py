@@ -2,6 +2,7 @@
 
 import logging
 from functools import partial
+from time import sleep
 
 from sqlalchemy.orm import Session
 
@@ -11,6 +12,7 @@ from web.database.engine import open_engine
 from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.deletion")
+_REST_SECONDS = 0.01
 
 
 def run_deletions() -> None:
@@ -28,9 +30,15 @@ def remove_from_database(settings: Settings) -> dict[str, int]:
             removed = remove_deleted(
                 remove_files=partial(remove_repository, settings.repositories_path),
                 session=session,
-                between=session.commit,
+                between=partial(_commit_and_rest, session),
             )
             session.commit()
             return removed
     finally:
         engine.dispose()
+
+
+def _commit_and_rest(session: Session) -> None:
+    """Commit a slice, and let those write who wait: SQLite has no queue of writers."""
+    session.commit()
+    sleep(_REST_SECONDS)
