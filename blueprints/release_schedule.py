@@ -20,7 +20,8 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
 from web.releases.dates import date_of
-from web.releases.listed import ListedChange, list_shown, running_release, show_change
+from web.releases.listed import ListedChange, list_shown, show_change
+from web.releases.requested import running_release
 from web.releases.usage import whole_period
 from web.services import now, settings
 

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, time
 
 from domain.releases.changes import Change
 from domain.releases.listing import ChangeFilter, State, list_changes, state_of
-from domain.releases.version import Release, parse_release
+from domain.releases.version import parse_release
 from web.releases.dates import date_of, installed_at
-from web.services import services, settings
-from web.settings.reader import Settings
+from web.releases.requested import running_release
+from web.services import settings
 
 PAGES = "/help/releases"
 
@@ -50,12 +50,3 @@ def announced_at(change: Change) -> datetime:
     """Return when a change was announced: the day of that release, else the installation."""
     day = date_of(parse_release(change.announced)) if change.announced else None
     return datetime.combine(day, time(), tzinfo=UTC) if day else installed_at()
-
-
-def running_release() -> Release:
-    """Return the running release, whatever the request rehearses."""
-    return services().live_settings.derived(_release)
-
-
-def _release(current: Settings) -> Release:
-    return parse_release(current.release)

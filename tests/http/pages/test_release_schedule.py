@@ -1,6 +1,7 @@
 """/help/releases: what changes in which release, for everybody."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 
@@ -11,6 +12,7 @@ from domain.releases.listing import State
 from domain.releases.schedule import SCHEDULE
 from tests.support.accounts.administration import at_work, forget_settings
 from tests.support.accounts.people import make_user, signed_in
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
@@ -137,6 +139,47 @@ def test_a_page_shows_how_both_sides_are_tried(gatebell: LiveGatebell) -> None:
     # A header of a request loosens no limit, and what is not here cannot be tried.
     for change_id in ("api-rate-limits", "ci-lint-ref"):
         assert "curl" not in page_of(gatebell, f"{PAGES}/{change_id}")
+
+
+#: By change, the statuses of the requests that its page shows: former, later.
+STATUSES = {
+    "users-offset-pagination": (200, 400),
+    "jwks-alias": (200, 404),
+    "runner-registration": (404, 410),
+    "instance-runners-reset-registration-token": (404, 410),
+}
+
+
+@pytest.mark.spec("M2")
+@pytest.mark.parametrize("change_id", STATUSES)
+def test_the_requests_that_a_page_shows_try_both_sides(
+    gatebell: LiveGatebell, change_id: str
+) -> None:
+    token = make_token(gatebell, make_user(gatebell)).clear
+    page = page_of(gatebell, f"{PAGES}/{change_id}")
+    shown = [
+        unescape(each.replace("…", token))
+        for each in re.findall(r'<code id="(?:former|later)">(.*?)</code>', page, re.DOTALL)
+    ]
+    assert tuple(send(gatebell, each) for each in shown) == STATUSES[change_id]
+
+
+def send(gatebell: LiveGatebell, command: str) -> int:
+    """Send what a command line of curl sends; return the status."""
+    words = iter(shlex.split(command)[1:])
+    method, headers, data, url = "GET", {}, {}, ""
+    for word in words:
+        if word == "--request":
+            method = next(words)
+        elif word == "--header":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "--data":
+            name, _, value = next(words).partition("=")
+            data[name] = value
+        else:
+            url = word
+    return gatebell.http().request(method, url, headers=headers, data=data).status_code
 
 
 def test_a_change_that_nobody_announced_has_no_page(gatebell: LiveGatebell) -> None:
