@@ -44,10 +44,10 @@ def install(folder: Path = FOLDER) -> None:
         stamp.write_text(wanted, encoding="utf-8")
 
 
-def run_script(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Run `story.mjs` of a folder with what it is given, and return what it prints."""
+def run_script(folder: Path, given: dict[str, Any], *, script: str = "story.mjs") -> dict[str, Any]:
+    """Run a script of a folder with what it is given, and return what it prints."""
     done = subprocess.run(
-        [_NODE, "story.mjs", json.dumps(given)],
+        [_NODE, script, json.dumps(given)],
         cwd=folder,
         capture_output=True,
         text=True,
