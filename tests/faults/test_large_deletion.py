@@ -23,6 +23,8 @@ from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 
+MANY = 20_000
+
 
 @contextmanager
 def reading(live: LiveGatebell) -> Iterator[Session]:
@@ -87,5 +89,5 @@ def remove_under_load(live: LiveGatebell, count: int, *, seconds: int) -> None:
 
 @pytest.mark.faults_full
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_million_alerts_are_removed_while_others_come_in(start: Start, kind: str) -> None:
-    remove_under_load(start(kind), 1_000_000, seconds=3600)
+def test_many_alerts_are_removed_while_others_come_in(start: Start, kind: str) -> None:
+    remove_under_load(start(kind), MANY, seconds=600)
