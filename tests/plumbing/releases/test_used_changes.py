@@ -39,7 +39,8 @@ def page_of(browser: FlaskClient, path: str) -> str:
 
 def use_level(service: RecordedService, caller: Caller) -> None:
     """Change a project by an attribute that 16.0 removes, and list projects."""
-    caller("PUT", "/projects/acme%2Fshop", json={LEVEL: "enabled"})
+    changed = caller("PUT", "/projects/acme%2Fshop", json={LEVEL: "enabled"})
+    assert changed.status_code == HTTPStatus.OK
     caller("GET", "/projects")
     service.flush()
 

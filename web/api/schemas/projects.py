@@ -68,7 +68,10 @@ class _LevelsBody(Body):
     #: Alerts and integrations; `disabled` refuses alerts.
     monitor_access_level: Level | None = None
     ci_job_token_scope_enabled: bool | None = Field(
-        default=None, deprecated=True, description="Refused from release 17.0 on."
+        default=None,
+        # Only described as deprecated: pydantic would warn whenever it is read.
+        json_schema_extra={"deprecated": True},
+        description="Refused from release 17.0 on.",
     )
 
     def levels(self) -> dict[Feature, AccessLevel]:

@@ -1,0 +1,104 @@
+"""Calls that a change concerns are counted before the change and after it, refused ones as well."""
+
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import pytest
+
+from models import InstanceSetting
+from tests.support.releases.recorded_calls import RecordedService
+
+pytestmark = [pytest.mark.spec("M2"), pytest.mark.one_database("sqlite")]
+
+
+def recorded(service: RecordedService) -> list[tuple[str, str, bool]]:
+    """Return route, noted changes, and whether the caller is known, of each row."""
+    service.flush()
+    return [
+        (f"{shape.method} {shape.route}", shape.changes, count.user_id is not None)
+        for shape, count in service.rows()
+    ]
+
+
+def run_release(service: RecordedService, release: str) -> None:
+    with service.session() as session:
+        session.add(InstanceSetting(name="release", value=release, updated_at=service.now))
+    # Quicker than to wait a second until it is read.
+    service.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001
+
+
+class Step(NamedTuple):
+    """A call that a release refuses."""
+
+    method: str
+    path: str
+    sent: dict[str, Any]
+    change: str
+    route: str
+    release: str
+
+
+STEPS = (
+    Step("GET", "/users?page=2", {}, "users-offset-pagination", "/api/v4/users", "17.0"),
+    Step(
+        "PUT",
+        "/projects/acme%2Fshop",
+        {"json": {"operations_access_level": "enabled"}},
+        "operations-access-level",
+        "/api/v4/projects/:id",
+        "16.0",
+    ),
+    Step(
+        "GET",
+        "/projects/acme%2Fshop/deployments?order_by=updated_at",
+        {},
+        "deployments-updated-at",
+        "/api/v4/projects/:id/deployments",
+        "16.0",
+    ),
+)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.change)
+def test_a_call_is_noted_before_its_release_and_counted_when_it_is_refused(
+    service: RecordedService, step: Step
+) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    nightly = service.token_of(alice)
+    expected = (f"{step.method} {step.route}", step.change, True)
+    assert nightly(step.method, step.path, **step.sent).status_code == HTTPStatus.OK
+    assert recorded(service) == [expected]
+
+    service.wait(days=1)
+    run_release(service, step.release)
+    refused = nightly(step.method, step.path, **step.sent)
+    assert refused.status_code == HTTPStatus.BAD_REQUEST
+    assert set(recorded(service)) == {expected}
+    assert sum(count.count for _, count in service.rows()) == 2
+
+
+def test_a_refused_rehearsal_is_not_counted(service: RecordedService) -> None:
+    nightly = service.token_of(service.person("alice"))
+    refused = nightly("GET", "/users?page=2", headers={"Platform-Release": "17.0"})
+
+    assert refused.status_code == HTTPStatus.BAD_REQUEST
+    assert recorded(service) == []
+
+
+def test_requests_without_a_token_are_counted_where_the_address_ends(
+    service: RecordedService,
+) -> None:
+    assert service.app.test_client().get("/-/jwks").status_code == HTTPStatus.OK
+
+    assert recorded(service) == [("GET /-/jwks", "jwks-alias", False)]
+
+
+def test_runners_are_counted_though_nothing_serves_them(service: RecordedService) -> None:
+    nightly = service.token_of(service.person("alice"))
+    answer = nightly("POST", "/runners/reset_registration_token")
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+
+    ((route, change, _),) = recorded(service)
+    assert route.startswith("POST /api/v4/runners")
+    assert change == "instance-runners-reset-registration-token"
