@@ -43,6 +43,7 @@ from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
 from blueprints.registry.pages import registry_pages
 from blueprints.registry.tokens import registry_tokens
+from blueprints.release_check import release_check
 from blueprints.release_feeds import release_feeds
 from blueprints.release_schedule import release_schedule
 from blueprints.signing_in.sessions import sessions
@@ -55,6 +56,7 @@ BLUEPRINTS = (
     home,  # /  /groups
     help_pages,  # /help/errors
     api_viewer,  # /help/api…
+    release_check,  # /help/releases/check
     release_schedule,  # /help/releases…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…

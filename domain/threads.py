@@ -77,5 +77,7 @@ class ThreadExecutor:
 hashing = ThreadExecutor(threads=2, niceness=10)
 #: For READMEs, whose authors may want them to take long.
 rendering = ThreadExecutor(threads=1, niceness=10)
+#: For the release checker, which anybody may hand files of megabytes.
+checking = ThreadExecutor(threads=1, niceness=10)
 #: For parsing and decompressing long texts, and judging passwords.
 reading = ThreadExecutor(threads=2)

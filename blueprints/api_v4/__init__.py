@@ -26,6 +26,7 @@ from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.projects import projects
 from blueprints.api_v4.registry_repositories import registry_repositories
 from blueprints.api_v4.release_changes import release_changes
+from blueprints.api_v4.release_checks import release_checks
 from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.runners import runners
@@ -55,6 +56,7 @@ api_v4 = MachineBlueprint(
 api_v4.register_blueprint(instance)
 api_v4.register_blueprint(instance_settings)
 api_v4.register_blueprint(release_changes)
+api_v4.register_blueprint(release_checks)
 api_v4.register_blueprint(api_usage)
 api_v4.register_blueprint(users)
 api_v4.register_blueprint(personal_access_tokens)

@@ -32,6 +32,8 @@ class Family(Enum):
     GROUP_PROJECTS = "group_projects"
     #: Members of a project or group.
     MEMBERS = "members"
+    #: What is handed to the release checker, on its page as well.
+    RELEASE_CHECKS = "release_checks"
 
 
 Setting = Callable[[Settings], str]
@@ -45,6 +47,7 @@ _SETTINGS: Mapping[Family, Setting] = {
     Family.GROUP: lambda each: each.group_api_rate_limit,
     Family.GROUP_PROJECTS: lambda each: each.group_projects_api_rate_limit,
     Family.MEMBERS: lambda each: each.members_api_rate_limit,
+    Family.RELEASE_CHECKS: lambda each: each.release_check_rate_limit,
 }
 #: Families with another setting for callers without a token.
 _ANONYMOUS_SETTINGS: Mapping[Family, Setting] = {

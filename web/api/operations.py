@@ -12,7 +12,7 @@ its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (wit
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from hashlib import blake2b
 from http import HTTPStatus
@@ -116,6 +116,14 @@ class Arguments(NamedTuple):
     status: int
     #: The rate limit beside that of all requests.
     limit: Family | None
+    #: Reads the parameters of a body.
+    reader: Callable[[], dict[str, Any]] = all_parameters
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a POST can be sent again with the same Idempotency-Key."""
+        # Another reader leaves nothing that requests could be told apart by.
+        return self.reader is all_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +136,11 @@ class Operation(Mark):
     def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
         """Mark a view, which returns a resource, `Found`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
+
+    def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
+        """Return this mark for a view whose body another function reads."""
+        arguments = self.arguments._replace(reader=reader)
+        return replace(self, guard=_guard(arguments), arguments=arguments)
 
 
 def operation(
@@ -206,7 +219,7 @@ def _guard(arguments: Arguments) -> Guard:
                 returned = view(**{name: each for name, each in given.items() if name in named})
                 return _response(arguments, returned, given.get("query"), gate)
 
-            return once(given["bearer"], act)
+            return once(given["bearer"], act) if arguments.is_repeatable else act()
 
         return guarded
 
@@ -293,7 +306,7 @@ def _read_parameters(
 ) -> Collection[str]:
     """Add what the schemas make of a request's parameters, and return their names."""
     if arguments.body is not None:
-        sent = gate.parameters() if gate else all_parameters()
+        sent = gate.parameters() if gate else arguments.reader()
         given["body"] = read_body(arguments.body, sent)
         return sent.keys() - QUERY_TOKENS
     if arguments.query is None and request.method not in _READING:

@@ -16,15 +16,15 @@ def all_parameters() -> dict[str, Any]:
     """Return the parameters of the query and the body (JSON object or form); the body wins."""
     media_type = request.mimetype
     is_json = media_type == "application/json" or media_type.endswith("+json")
-    return {**_pairs(request.args), **(_json_parameters() if is_json else _pairs(request.form))}
+    return {**pairs_of(request.args), **(_json_parameters() if is_json else pairs_of(request.form))}
 
 
 def given_parameters() -> dict[str, Any]:
     """Return the parameters that a request of any method has: of reading ones, the query's."""
-    return _pairs(request.args) if request.method in _READING else all_parameters()
+    return pairs_of(request.args) if request.method in _READING else all_parameters()
 
 
-def _pairs(given: MultiDict[str, str]) -> dict[str, Any]:
+def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
     """Return pairs as a mapping; a name such as `scopes[]` makes a list."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
@@ -33,7 +33,11 @@ def _pairs(given: MultiDict[str, str]) -> dict[str, Any]:
 
 
 def _json_parameters() -> dict[str, Any]:
-    content = request.get_data()
+    return json_object(request.get_data())
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """Return the object of a JSON text, an empty one for none; raise InvalidError."""
     if not content.strip():
         return {}
     try:

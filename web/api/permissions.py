@@ -126,6 +126,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "instance.version": _instance(_READ_USER),
     "instance.metadata": _instance(_READ_USER),
     "release_changes.index": _anyone(),
+    "release_checks.create": _anyone(),
     "instance_settings.show": _administrator(_READ),
     "instance_settings.change": _administrator(_WRITE),
     "instance_settings.show_appearance": _administrator(_READ),

@@ -1,6 +1,6 @@
 """The command line for operators: `gatebell users create …`, or `flask users create …`.
 
-Each command prints one JSON object.
+Each command prints one JSON object, but `releases check`, whose output is for a consumer's CI.
 """
 
 from flask import Flask
@@ -13,7 +13,6 @@ from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
 from web.commands.prune import prune_command
 from web.commands.registry import registry
-from web.commands.releases import releases
 from web.commands.repositories import repositories
 from web.commands.secrets import secrets
 from web.commands.settings import instance_settings

@@ -217,6 +217,11 @@ class Settings(ServerSettings):
         kinds.rate_from_release(),
         "API rate limit for members of projects and groups, by user or IP address.",
     )
+    release_check_rate_limit: str = live(
+        "60/minute",
+        kinds.rate(),
+        "Rate limit for the release checker, by user or IP address.",
+    )
     git_rate_limit: str = live(
         "3000/minute",
         kinds.rate(),
@@ -305,6 +310,11 @@ class Settings(ServerSettings):
 
     form_body_limit_bytes: int = fixed(
         _MIB, kinds.whole_number(16_384, 64 * _MIB, "bytes"), "Maximum size of any other form body."
+    )
+    release_check_limit_bytes: int = live(
+        5 * _MIB,
+        kinds.whole_number(16_384, 64 * _MIB, "bytes"),
+        "Maximum size of what is handed to the release checker.",
     )
     page_size: int = live(20, kinds.whole_number(5, 200), "Rows per page of a list.")
     tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")

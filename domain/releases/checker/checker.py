@@ -109,17 +109,26 @@ _LOOKS_LIKE_HAR = re.compile(r'\s*\{\s*"log"\s*:')
 
 
 def check(name: str, content: bytes, release: Release = NEWEST) -> Report:
+    """As `check_text`, for the bytes of a file."""
+    return check_text(name, decoded(content), release)
+
+
+def check_text(name: str, text: str, release: Release = NEWEST) -> Report:
     """Return what of a text breaks in a release or before it.
 
-    Raises UnreadableContentError for what is no text, or not what its name says.
+    Raises UnreadableContentError for what is not what its name says.
     """
-    text = _decoded(content)
+    # What no encoding has, such as half a pair of UTF-16, is replaced.
+    text = text.encode("utf-8", errors="replace").decode()
     kind = _recognise(name[-_LONGEST_NAME:], text)
     return report(kind.label, kind.read(text), release)
 
 
-def _decoded(content: bytes) -> str:
-    """Return the text of UTF-8, or of UTF-16 with a mark; other bytes are replaced."""
+def decoded(content: bytes) -> str:
+    """Return the text of UTF-8, or of UTF-16 with a mark; other bytes are replaced.
+
+    Raises UnreadableContentError for what is no text.
+    """
     if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return content.decode("utf-16", errors="replace")
     if b"\x00" in content:

@@ -7,4 +7,10 @@ RELEASE_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "/api/v4/releases/changes",
         ("page", "per_page", "pagination", "release", "interface", "state"),
     ),
+    (
+        "api_v4.release_checks.create",
+        "POST",
+        "/api/v4/releases/check",
+        ("name", "content", "release"),
+    ),
 )

@@ -140,7 +140,7 @@ def _operations(
                 content_type=next((files[each] for each in path.chosen if each in files), usual),
                 paging=said.query if said.is_list and not files else None,
                 is_conditional=method == "GET" and said.returns is not None,
-                is_repeatable=method == "POST",
+                is_repeatable=method == "POST" and said.is_repeatable,
                 errors=tuple(sorted({*_errors(said, method, rule), *find_refusals(view)})),
                 error_format=ErrorFormat.API,
                 others={},

@@ -15,7 +15,8 @@ from web.releases.listed import ListedChange
 _LARGEST_PAGE = 100
 
 
-def _release(text: str) -> str:
+def release_text(text: str) -> str:
+    """Return the text of a release; raise ValueError for any other."""
     try:
         parse_release(text)
     except ValueError as error:
@@ -27,7 +28,7 @@ def _release(text: str) -> str:
 class ReleaseFilterQuery(Query):
     """Which changes a list or a feed has."""
 
-    release: Annotated[Text, AfterValidator(_release)] | None = Field(
+    release: Annotated[Text, AfterValidator(release_text)] | None = Field(
         default=None, description="The release that they take effect in, such as 18.0."
     )
     interface: Interface | None = None

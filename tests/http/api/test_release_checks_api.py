@@ -1,0 +1,203 @@
+"""/api/v4/releases/check: what breaks, for whoever hands it in; and the page of it."""
+
+import gzip
+import re
+
+import pytest
+import requests
+
+from tests.domain.releases.checker.examples import BREAKS, Example, har, line_of
+from tests.support.accounts.people import make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+PATH = "/api/v4/releases/check"
+PAGE = "/help/releases/check"
+_SECRET = "glpat-Zq8sVt3Xk1LmNp7RwYbC"
+_LIST = f"GET /api/v4/users?page=2&private_token={_SECRET}\nGET /api/v4/users?page=1\n"
+
+
+def _check(gatebell: LiveGatebell, **given: str) -> requests.Response:
+    return requests.post(gatebell.url + PATH, json=given, timeout=30)
+
+
+def test_each_finding_has_its_change_line_release_and_replacement(gatebell: LiveGatebell) -> None:
+    answer = _check(gatebell, name="requests.txt", content=_LIST)
+    assert answer.status_code == 200
+    [finding] = answer.json()["findings"]
+    assert {name: finding[name] for name in ("change", "line", "release")} == {
+        "change": "users-offset-pagination",
+        "line": 1,
+        "release": "17.0",
+    }
+    assert "keyset" in finding["replacement"]
+    assert requests.get(finding["url"], timeout=10).status_code == 200
+
+
+@pytest.mark.parametrize("example", BREAKS[::9], ids=lambda each: each.change)
+def test_what_breaks_is_found_over_the_wire(gatebell: LiveGatebell, example: Example) -> None:
+    found = _check(gatebell, name=example.name, content=example.content).json()["findings"]
+    assert [(each["change"], each["line"]) for each in found] == [
+        (example.change, line) for line in example.lines
+    ]
+
+
+def test_a_finding_in_a_har_is_at_the_line_of_its_url(gatebell: LiveGatebell) -> None:
+    url = f"https://gatebell.example/api/v4/users?page=7&private_token={_SECRET}"
+    content = har({"url": "https://gatebell.example/api/v4/version"}, {"url": url})
+    answer = requests.post(
+        gatebell.url + PATH, files={"file": ("session.har", content)}, timeout=30
+    )
+    assert [each["line"] for each in answer.json()["findings"]] == [line_of(content, "page=7")]
+    assert answer.json()["kind"] == "HAR file"
+    assert _SECRET not in answer.text
+
+
+def test_a_release_leaves_out_what_comes_after_it(gatebell: LiveGatebell) -> None:
+    for release, count in (("16.11", 0), ("17.0", 1)):
+        found = _check(gatebell, name="a.txt", content=_LIST, release=release).json()["findings"]
+        assert len(found) == count
+        sent = {"release": release}
+        answer = requests.post(
+            gatebell.url + PATH, data=sent, files={"file": ("a.txt", _LIST)}, timeout=30
+        )
+        assert len(answer.json()["findings"]) == count
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "a.har", "content": "{"}, "not valid JSON (line 1)"),
+        ({"name": "a.har", "content": "[]"}, "no log.entries"),
+        ({"name": "a.yml", "content": "a: 1\nb: ["}, "not valid YAML (line"),
+        ({"name": "a.graphql", "content": "{\n a(\n"}, "not a valid GraphQL document"),
+        ({"name": "a.py", "content": ""}, "content is empty"),
+        ({"name": "a.py", "content": "  \n"}, "content is empty"),
+        ({"name": "a.py"}, "content is missing"),
+        ({"name": "a.py", "content": "x", "release": "next"}, "must be a release such as 18.0"),
+        ({"name": 7, "content": ["x"]}, "content must be a text"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_words(
+    gatebell: LiveGatebell, given: dict[str, str], said: str
+) -> None:
+    answer = _check(gatebell, **given)
+    assert answer.status_code == 400
+    assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 422),
+        (b"[]", "application/json", 422),
+        (b"\x00\x01", "multipart/form-data; boundary=x", 400),
+        (b"--x\r\nnot a part", "multipart/form-data; boundary=x", 400),
+        (b"", "multipart/form-data", 400),
+        (b"content=GET /api/v4/users", "application/x-www-form-urlencoded", 200),
+    ],
+)
+def test_no_body_makes_it_fail(
+    gatebell: LiveGatebell, body: bytes, content_type: str, status: int
+) -> None:
+    headers = {"Content-Type": content_type}
+    answer = requests.post(gatebell.url + PATH, data=body, headers=headers, timeout=30)
+    assert answer.status_code in {status, 400}
+
+
+def test_a_binary_file_is_refused(gatebell: LiveGatebell) -> None:
+    file = ("logo.png", b"\x89PNG\r\n\x1a\n\x00\x00")
+    answer = requests.post(gatebell.url + PATH, files={"file": file}, timeout=30)
+    assert answer.status_code == 400
+    assert "binary" in answer.text
+
+
+def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> None:
+    text = "x" * 20_000
+    with changed_settings(gatebell, release_check_limit_bytes="16384"):
+        as_json = _check(gatebell, name="a", content=text)
+        as_file = requests.post(gatebell.url + PATH, files={"file": ("a", text)}, timeout=30)
+        packed = requests.post(
+            gatebell.url + PATH,
+            data=gzip.compress(b'{"content": "%s"}' % text.encode()),
+            headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
+            timeout=30,
+        )
+        page = requests.post(gatebell.url + PAGE, files={"file": ("a", text)}, timeout=30)
+    assert [each.status_code for each in (as_json, as_file, packed, page)] == [413] * 4
+
+
+def test_more_than_the_usual_form_is_read(gatebell: LiveGatebell) -> None:
+    content = "x\n" * 1_200_000 + "GET /api/v4/users?page=2\n"
+    answer = requests.post(gatebell.url + PATH, files={"file": ("a.http", content)}, timeout=60)
+    assert [each["line"] for each in answer.json()["findings"]] == [1_200_001]
+
+
+def test_callers_are_counted(gatebell: LiveGatebell) -> None:
+    with changed_settings(gatebell, release_check_rate_limit="2/hour"):
+        statuses = [_check(gatebell, content="x").status_code for _ in range(3)]
+        page = requests.post(gatebell.url + PAGE, data={"content": "x"}, timeout=30)
+    assert statuses[-1] == 429
+    assert page.status_code == 429
+
+
+def test_a_token_is_not_needed_but_has_to_be_valid(gatebell: LiveGatebell) -> None:
+    token = make_token(gatebell, make_user(gatebell), scopes="read_user").clear
+    for value, status in ((token, 200), ("glpat-nothing", 401)):
+        headers = {"PRIVATE-TOKEN": value, "Idempotency-Key": "one"}
+        sent = {"name": "a.txt", "content": _LIST}
+        answer = requests.post(gatebell.url + PATH, json=sent, headers=headers, timeout=30)
+        assert answer.status_code == status
+    again = requests.post(
+        gatebell.url + PATH,
+        json={"content": "nothing"},
+        headers={"PRIVATE-TOKEN": token, "Idempotency-Key": "one"},
+        timeout=30,
+    )
+    assert again.json()["findings"] == []
+
+
+def test_nothing_of_the_content_is_logged(gatebell: LiveGatebell) -> None:
+    for name, content in (("a.txt", _LIST), ("a.har", f'{{"{_SECRET}": '), (_SECRET, "x")):
+        _check(gatebell, name=name, content=content)
+    assert _SECRET not in gatebell.log_text()
+
+
+def _text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def test_the_page_shows_what_breaks_and_repeats_nothing_secret(gatebell: LiveGatebell) -> None:
+    file = {"file": ("a.txt", _LIST)}
+    page = requests.post(gatebell.url + PAGE, files=file, data={"release": "18.0"}, timeout=30)
+    assert page.status_code == 200
+    assert "1 finding up to release 18.0. Read as: List of requests." in _text_of(page.text)
+    assert f'href="{gatebell.url}' not in page.text
+    assert 'href="/help/releases/users-offset-pagination"' in page.text
+    assert _SECRET not in page.text
+    assert "Set-Cookie" not in page.headers
+
+
+def test_the_page_says_that_nothing_breaks(gatebell: LiveGatebell) -> None:
+    sent = {"content": "GET /api/v4/users", "release": "17.0"}
+    page = requests.post(gatebell.url + PAGE, data=sent, timeout=30)
+    assert "Nothing breaks up to release 17.0." in page.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"content": ""}, "Choose a file or paste something."),
+        ({"content": "{", "name": "a.har"}, "not valid JSON"),
+        ({"content": "x", "release": "1.0"}, "Not a valid choice"),
+    ],
+)
+def test_the_page_says_what_is_wrong(
+    gatebell: LiveGatebell, sent: dict[str, str], said: str
+) -> None:
+    page = requests.post(gatebell.url + PAGE, data=sent, timeout=30)
+    assert page.status_code == 400
+    assert said in page.text

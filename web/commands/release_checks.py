@@ -1,0 +1,111 @@
+"""The command that says what breaks in a release."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+from flask.cli import with_appcontext
+
+from domain.releases.changes import Change
+from domain.releases.checker.checker import ENDINGS, NAMES, NEWEST, check
+from domain.releases.checker.findings import UnreadableContentError
+from domain.releases.checker.outputs import Checked, as_json, as_sarif, as_text
+from domain.releases.version import Release, parse_release
+from web.services import services
+
+_BREAKS, _UNREADABLE = 1, 2
+_LARGEST_BYTES = 64 * 1024 * 1024
+_STDIN = "-"
+#: Folders of what others wrote, or no program.
+_SKIPPED = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
+_FORMATS: Mapping[str, Callable[[Sequence[Checked]], str]] = {
+    "text": as_text,
+    "json": lambda checked: json.dumps(as_json(checked, _page_of), indent=2) + "\n",
+    "sarif": lambda checked: json.dumps(as_sarif(checked, _page_of), indent=2) + "\n",
+}
+
+
+def _release(_context: click.Context, _option: click.Parameter, text: str) -> Release:
+    try:
+        return parse_release(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--release", default=str(NEWEST), show_default=True, callback=_release, help="Up to this one."
+)
+@click.option(
+    "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Of the output."
+)
+@with_appcontext
+def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
+    """Say what breaks in a release: in traffic, documents and programs.
+
+    A folder is read with all that is in it, - is the standard input. The exit status is 0 if
+    nothing breaks, 1 if something does, and 2 if a file cannot be read. In a folder, files that are
+    not what their names say are passed over with a warning.
+    """
+    checked, is_unreadable = [], False
+    for name, is_named in _files(files):
+        try:
+            checked.append(Checked(name, check(_shown(name), _content(name), release)))
+        except (OSError, UnreadableContentError) as error:
+            click.echo(f"{name}: {_said(error)}", err=True)
+            is_unreadable = is_unreadable or is_named or isinstance(error, OSError)
+    click.echo(_FORMATS[form](checked), nl=False)
+    breaks = any(each.report.findings for each in checked)
+    sys.exit(_UNREADABLE if is_unreadable else _BREAKS if breaks else 0)
+
+
+def _files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the names of files, and whether the caller named them."""
+    for name in names:
+        if name == _STDIN or not Path(name).is_dir():
+            yield name, True
+        else:
+            yield from ((found, False) for found in _files_in(name))
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if each not in _SKIPPED and each[0] != ".")
+        for name in sorted(names):
+            file = Path(path, name)
+            if _is_known(name.lower()) and not file.is_symlink():
+                yield str(file)
+
+
+def _is_known(name: str) -> bool:
+    return name in NAMES or name.rpartition(".")[2] in ENDINGS
+
+
+def _shown(name: str) -> str:
+    """Return the name that says what a file is; that of the standard input says nothing."""
+    return "" if name == _STDIN else name
+
+
+def _content(name: str) -> bytes:
+    """Return what a file holds; raise OSError, or UnreadableContentError for one too large."""
+    if name == _STDIN:
+        content = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
+    else:
+        with Path(name).open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise UnreadableContentError(f"The file is larger than {_LARGEST_BYTES} bytes")
+    return content
+
+
+def _said(error: Exception) -> str:
+    return (error.strerror or "cannot be read") if isinstance(error, OSError) else str(error)
+
+
+def _page_of(change: Change) -> str:
+    base_url = services().live_settings.environment.base_url
+    return f"{base_url}/help/releases/{change.id}"
