@@ -13,6 +13,7 @@ from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
 from web.commands.prune import prune_command
 from web.commands.registry import registry
+from web.commands.releases import releases
 from web.commands.repositories import repositories
 from web.commands.secrets import secrets
 from web.commands.settings import instance_settings

@@ -1,0 +1,91 @@
+"""`flask releases check`: what a consumer's CI runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+_BREAKING = "import gitlab\n\ngl.users.list(page=2)\n"
+_SECRET = "glpat-Zq8sVt3Xk1LmNp7RwYbC"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src" / "node_modules").mkdir(parents=True)
+    (tmp_path / "src" / "users.py").write_text(_BREAKING)
+    (tmp_path / "src" / "fine.py").write_text("print('hello')\n")
+    (tmp_path / "src" / "logo.png").write_bytes(b"\x89PNG\x00")
+    (tmp_path / "src" / "chart.yaml").write_text("a: {{ .Values.a }}\n- b\n")
+    (tmp_path / "src" / "node_modules" / "users.py").write_text(_BREAKING)
+    return tmp_path
+
+
+def test_a_line_for_each_finding_and_status_1(gatebell: LiveGatebell, folder: Path) -> None:
+    done = gatebell.run_cli("releases", "check", str(folder), "--release", "18.0")
+    assert done.returncode == 1
+    [line] = done.stdout.splitlines()
+    assert line.startswith(f"{folder}/src/users.py:3: Offset pagination of /users removed")
+    assert "keyset" in line
+    assert "chart.yaml: The content is not valid YAML" in done.stderr
+
+
+def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> None:
+    file = str(folder / "src" / "users.py")
+    assert gatebell.run_cli("releases", "check", file, "--release", "16.11").returncode == 0
+    done = gatebell.run_cli("releases", "check", str(folder / "src" / "fine.py"))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("src/logo.png",), ("src/users.py", "src/chart.yaml"), ("src/nothing.py",), ("-",)],
+)
+def test_status_2_for_what_cannot_be_read(
+    gatebell: LiveGatebell, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    named = [each if each == "-" else str(folder / each) for each in arguments]
+    done = gatebell.run_cli("releases", "check", *named, stdin=f"{_SECRET}\x00")
+    assert done.returncode == 2
+    assert _SECRET not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("-", "--release", "next"), ("-", "--format", "xml")])
+def test_status_2_for_wrong_arguments(gatebell: LiveGatebell, arguments: tuple[str, ...]) -> None:
+    assert gatebell.run_cli("releases", "check", *arguments).returncode == 2
+
+
+def test_standard_input_is_recognized_by_its_content(gatebell: LiveGatebell) -> None:
+    sent = f"GET /api/v4/users?private_token={_SECRET}&page=2\n"
+    done = gatebell.run_cli("releases", "check", "-", "--format", "json", stdin=sent)
+    [finding] = json.loads(done.stdout)["findings"]
+    assert (finding["file"], finding["line"]) == ("-", 1)
+    assert finding["url"] == f"{gatebell.url}/help/releases/users-offset-pagination"
+    assert _SECRET not in done.stdout
+
+
+def test_sarif_has_a_rule_for_each_change_and_a_result_for_each_finding(
+    gatebell: LiveGatebell, folder: Path
+) -> None:
+    (folder / "tls.py").write_text("import ssl\nssl.SSLContext(ssl.PROTOCOL_TLSv1)\n")
+    done = gatebell.run_cli("releases", "check", str(folder), "--format", "sarif")
+    log = json.loads(done.stdout)
+    assert log["version"] == "2.1.0"
+    [run] = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert {each["id"] for each in rules} == {"users-offset-pagination", "tls-versions"}
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        [place] = result["locations"]
+        assert place["physicalLocation"]["region"]["startLine"] in {2, 3}
+        assert place["physicalLocation"]["artifactLocation"]["uri"].startswith("file:///")
+    assert {each["level"] for each in run["results"]} == {"error", "warning"}
+
+
+def test_it_runs_as_a_program_of_its_own(gatebell: LiveGatebell, folder: Path) -> None:
+    done = gatebell.run_program("releases", "check", str(folder / "src" / "users.py"))
+    assert done.returncode == 1, done.stderr
+    assert "users.py:3: " in done.stdout
