@@ -138,7 +138,6 @@ _REGISTRY_CODES = {
     503: "UNAVAILABLE",
 }
 
-#: Texts of error pages for errors without a message.
 _SENTENCES = {
     400: ("Bad request", "Go back, reload the page and try again."),
     403: ("Access denied", "Ask a maintainer or owner for a higher role."),
@@ -278,10 +277,11 @@ def _answer_http(error: HTTPException) -> Response:
         methods = existing_methods(error.valid_methods or ())
         error = MethodNotAllowed(valid_methods=methods) if methods else NotFound()
     status = error.code or 500
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:  # the deadline of all requests, and where it hit
+        _log.error("a request took too long", exc_info=error)
     if error.response is not None:
         return make_response(error.response)
-    known = {"Allow", "Retry-After"}
-    kept = {name: value for name, value in error.get_headers() if name in known}
+    kept = {k: value for k, value in error.get_headers() if k in {"Allow", "Retry-After"}}
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     is_page = error_format() is ErrorFormat.PAGE

@@ -158,7 +158,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """Load the app and limit the time of each request in it."""
         super().load_wsgi()
-        self.wsgi = partial(_call_with_timeout, self.wsgi, 2 * self.request_seconds)
+        self.wsgi = partial(call_with_timeout, self.wsgi, 2 * self.request_seconds)
 
     def run(self) -> None:
         """Serve until told to stop or the parent is gone; then finish the open requests."""
@@ -313,7 +313,8 @@ def _shut_down_reading(client: Any) -> None:
         client.shutdown(SHUT_RD)
 
 
-def _call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
+def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
+    """Call an application, which answers 503 after so many seconds: the log tells where it was."""
     too_long = ServiceUnavailable("This took too long.", retry_after=_RETRY_AFTER)
     with gevent.Timeout(seconds, too_long):
         return app(environ, start_response)
