@@ -65,7 +65,7 @@ from web.http.encoded_references import decoded_reference
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
 from web.releases.gate import Gate, open_gate
-from web.releases.traffic import record_operation
+from web.releases.traffic import record_operation, record_ready_operation
 from web.services import now
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -73,7 +73,6 @@ Item = TypeVar("Item", bound=BaseModel)
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
-_NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +191,7 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded() -> Response:
             bearer = admit(permission.scopes)
-            record_operation(bearer, (), _NO_NAMES)
+            record_ready_operation(bearer)
             content = orjson.dumps(view(bearer=bearer))
             response = written_json_response(content)
             _make_conditional(response, content)

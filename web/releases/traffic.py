@@ -6,7 +6,7 @@ record themselves; all other requests that are concerned are recorded when they 
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from flask import Response, after_this_request, g, request
@@ -35,17 +35,31 @@ def record_operation(
     if _PLATFORM_RELEASE in asked.environ and _is_rehearsal():
         return
     changes = own.get("noted_changes", ())
-    method, rule = asked.method, asked.url_rule
-    shape = Shape(
-        "GET" if method == "HEAD" else method,
+    rule = asked.url_rule
+    shape = _shape(
+        asked.method,
         route_of(rule.rule, kind) if rule else _scheduled_path(changes),
         known_names(given, known) if given else (),
         changes,
     )
-    services_here = services()
-    services_here.calls.count(
-        _consumer(bearer), shape, address=asked.remote_addr, now=services_here.clock()
-    )
+    _count(bearer, shape, asked)
+
+
+def record_ready_operation(bearer: Bearer) -> None:
+    """Count the call of an operation that takes no parameters, and that no change concerns."""
+    asked = _behind(request)
+    if _PLATFORM_RELEASE not in asked.environ or not _is_rehearsal():
+        _count(bearer, _shape(asked.method, asked.url_rule.rule, (), ()), asked)
+
+
+def _count(bearer: Bearer | None, shape: Shape, asked: Any) -> None:
+    own = services()
+    own.calls.count(_consumer(bearer), shape, address=asked.remote_addr, now=own.clock())
+
+
+@lru_cache(maxsize=1_000)
+def _shape(method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]) -> Shape:
+    return Shape("GET" if method == "HEAD" else method, route, parameters, changes)
 
 
 def _consumer(bearer: Bearer | None) -> Consumer:
