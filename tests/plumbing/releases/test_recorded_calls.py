@@ -6,7 +6,15 @@ from http import HTTPStatus
 import pytest
 from sqlalchemy import delete, select
 
-from domain.api_usage.counting import MOST_COUNTS, MOST_SHAPES, CallCounter, Consumer, Count, Shape
+from domain.api_usage.counting import (
+    ANONYMOUS,
+    MOST_COUNTS,
+    MOST_SHAPES,
+    CallCounter,
+    Consumer,
+    Count,
+    Shape,
+)
 from domain.api_usage.storing import MOST_SHAPES_A_DAY
 from models import CallCount, CallShape, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, RecordedService
@@ -184,3 +192,20 @@ def test_counts_of_two_times_keep_first_and_last() -> None:
 
     assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
     assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")
+
+
+def test_shapes_of_all_consumers_are_bounded(
+    service: RecordedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("domain.api_usage.storing.MOST_SHAPES_IN_ALL", 5)
+    counter = service.app.extensions["gatebell"].calls
+    for shape in shapes(4):
+        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+    assert service.flush()
+    for shape in shapes(9):
+        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+    assert service.flush()
+
+    rows = service.rows()
+    assert {shape.parameters for shape, _ in rows} == {"name0", "name1", "name2", "name3", "…"}
+    assert sum(count.count for _, count in rows) == 13
