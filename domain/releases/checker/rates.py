@@ -11,7 +11,7 @@ from domain.releases.checker.routes import API, api_path, concerns_of
 from domain.releases.matching import Concern
 
 #: Requests in a time, by the path of the schedule: the rates of an instance that sets no others.
-_RATES = {
+RATES = {
     f"{API}/users": (300, timedelta(minutes=1)),
     f"{API}/users/:id": (300, timedelta(minutes=1)),
     f"{API}/projects": (2_000, timedelta(minutes=10)),
@@ -40,7 +40,7 @@ class Rates:
                 yield Found(concern.change, request.line, reason)
 
     def _is_above(self, call: Call, caller: str, moment: datetime) -> bool:
-        most, window = _RATES[call.path]
+        most, window = RATES[call.path]
         seen = self._seen.setdefault((caller, call.path), deque(maxlen=most))
         is_above = len(seen) == most and timedelta() <= moment - seen[0] < window
         seen.append(moment)
@@ -52,7 +52,7 @@ class Rates:
 def _is_limit(concern: Concern) -> bool:
     call = concern.call
     is_of_requests = call.when is None and not call.fields
-    return concern.change.kind is Kind.LIMIT_APPLIED and is_of_requests and call.path in _RATES
+    return concern.change.kind is Kind.LIMIT_APPLIED and is_of_requests and call.path in RATES
 
 
 def _in_utc(moment: datetime) -> datetime:

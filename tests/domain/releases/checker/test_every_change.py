@@ -1,11 +1,26 @@
 """Every change of the schedule is found where it breaks something, and nowhere near by."""
 
+from dataclasses import fields
+
 import pytest
 
 from domain.releases.checker.checker import check
+from domain.releases.checker.rates import RATES
+from domain.releases.checker.routes import API
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES
+from web.settings.table import Settings
+
+_SETTINGS = {
+    f"{API}/users": "users_api_rate_limit",
+    f"{API}/users/:id": "user_api_rate_limit",
+    f"{API}/projects": "projects_api_rate_limit",
+    f"{API}/projects/:id": "project_api_rate_limit",
+    f"{API}/groups": "groups_api_rate_limit",
+    f"{API}/groups/:id": "group_api_rate_limit",
+    f"{API}/groups/:id/projects": "group_projects_api_rate_limit",
+}
 
 
 def _found(example: Example) -> list[tuple[str, int]]:
@@ -23,6 +38,15 @@ def test_what_is_alike_is_not_found(example: Example) -> None:
     assert _found(example) == []
 
 
+def test_the_rates_are_those_of_an_instance_that_sets_no_others() -> None:
+    usual = {field.name: field.default for field in fields(Settings)}
+    for path, (count, window) in RATES.items():
+        minutes = int(window.total_seconds() // 60)
+        unit = "minute" if minutes == 1 else f"{minutes} minutes"
+        assert usual[_SETTINGS[path]] == f"{count}/{unit} from 18.0"
+
+
+@pytest.mark.spec("M2")
 def test_there_is_an_example_of_every_change() -> None:
     assert {each.change for each in BREAKS} == {each.id for each in SCHEDULE}
     assert {each.change for each in MISSES} <= {each.id for each in SCHEDULE}
