@@ -194,6 +194,12 @@ def test_no_change_has_the_address_of_another_page() -> None:
     assert {each.value for each in State}.isdisjoint(each.id for each in SCHEDULE)
 
 
+def test_the_checker_is_found_from_the_schedule(gatebell: LiveGatebell) -> None:
+    for path in (PAGES, f"{PAGES}/ci-job-jwt"):
+        assert f'href="{PAGES}/check"' in page_of(gatebell, path)
+    assert get(gatebell, f"{PAGES}/check").status_code == 200
+
+
 @pytest.mark.spec("M5")
 def test_the_schedule_is_found_from_where_people_are(gatebell: LiveGatebell) -> None:
     link = f'href="{PAGES}"'
