@@ -218,7 +218,7 @@ class Settings(ServerSettings):
         "API rate limit for members of projects and groups, by user or IP address.",
     )
     release_check_rate_limit: str = live(
-        "60/minute",
+        "120/minute",
         kinds.rate(),
         "Rate limit for the release checker, by user or IP address.",
     )
