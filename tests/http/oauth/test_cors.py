@@ -193,7 +193,7 @@ EXPOSED = {
 }
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 def test_the_api_answers_a_preflight(gatebell: LiveGatebell, method: str) -> None:
     answer = preflight(gatebell, "/api/v4/personal_access_tokens/self", method, API_HEADERS)
     assert answer.status_code == 200
@@ -207,7 +207,7 @@ def test_the_api_answers_a_preflight(gatebell: LiveGatebell, method: str) -> Non
 
 @pytest.mark.parametrize(
     ("method", "headers"),
-    [("PATCH", "authorization"), ("GET", "DPoP"), ("GET", "private-token, cookie"), ("GET", "*")],
+    [("LINK", "authorization"), ("GET", "DPoP"), ("GET", "private-token, cookie"), ("GET", "*")],
 )
 def test_the_api_gives_nothing_to_a_preflight_for_anything_else(
     gatebell: LiveGatebell, method: str, headers: str

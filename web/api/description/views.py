@@ -25,6 +25,7 @@ from web.api.description.urls import Path, paths_of
 from web.api.operations import Arguments, Operation
 from web.api.schemas.base import KeysetQuery, OffsetQuery
 from web.http.endpoints import ErrorFormat, endpoints_of, find_mark
+from web.releases.gate import concerns_of
 
 _ANSWERED_BY_FLASK = frozenset({"HEAD", "OPTIONS"})
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -179,7 +180,8 @@ def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITING else ()
     with_body = (408, 413) if said.body is not None else ()
-    return {*always, *unknown, *changing, *with_body}
+    removed = (each.change.status for each in concerns_of(method, rule.rule) if each.is_sure)
+    return {*always, *unknown, *changing, *with_body, *removed}
 
 
 def is_numbered(query: type[BaseModel] | None) -> bool:
