@@ -6,13 +6,22 @@ What belongs to them may be a million rows, so the worker removes it afterwards 
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, insert, literal, null, select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
 from domain.projects.grants import subtree
 from domain.projects.views import Namespace
-from models import Bot, Group, Invitation, Member, PersonalAccessToken, Project
+from models import (
+    Bot,
+    Group,
+    Invitation,
+    Member,
+    PersonalAccessToken,
+    Project,
+    RegistryRemoval,
+    RegistryRepository,
+)
 
 
 def delete_project(project: Namespace, *, session: Session, now: datetime) -> None:
@@ -71,6 +80,7 @@ def _mark_projects(projects: Sequence[Project], *, session: Session, now: dateti
         # Should anything still look by visibility.
         project.visibility = "private"
         project.deleted_at = now
+    _queue_images(ids, session=session, now=now)
     _end_access(
         members=Member.project_id.in_(ids),
         bots=Bot.project_id.in_(ids),
@@ -91,6 +101,17 @@ def _mark_groups(groups: Sequence[Group], *, session: Session, now: datetime) ->
         invitations=Invitation.group_id.in_(ids),
         session=session,
         now=now,
+    )
+
+
+def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    """Let the worker delete the images of projects in the container registry."""
+    repositories = select(RegistryRepository.id, null(), literal(now), literal(now), literal(0))
+    columns = ["repository_id", "rule", "requested_at", "due_at", "failures"]
+    session.execute(
+        insert(RegistryRemoval)
+        .from_select(columns, repositories.where(RegistryRepository.project_id.in_(project_ids)))
+        .execution_options(synchronize_session=False)
     )
 
 

@@ -13,7 +13,7 @@ from domain.accounts.roles import Role
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
-from domain.registry.names import find_project
+from domain.registry.names import find_project, is_of_deleted_project
 
 #: Scopes of access tokens that pull, and those that push and delete as well.
 PULLING = frozenset({"api", "read_registry", "write_registry"})
@@ -96,7 +96,7 @@ def _allowed(scope: RequestedScope, requester: Requester, *, session: Session) -
 def actions_in(name: str, requester: Requester, *, session: Session) -> set[str]:
     """Return every action that a requester may do in a repository."""
     project = find_project(name, session=session)
-    if project is None:
+    if project is None or is_of_deleted_project(name, session=session):
         return set()
     try:
         seen = get_project(project.path, requester.viewer, session=session)

@@ -5,7 +5,7 @@ import re
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import Project
+from models import Project, RegistryRepository
 from models.folding import fold
 
 #: As Docker's registry checks them (github.com/distribution/reference).
@@ -27,6 +27,19 @@ def root_name(project_path: str) -> str | None:
     """Return the repository that has a project's path; None if registries take no such name."""
     name = project_path.lower()
     return name if is_repository_name(name) else None
+
+
+def is_of_deleted_project(name: str, *, session: Session) -> bool:
+    """Return whether a repository waits to be removed with its project.
+
+    Until then nobody reaches it: a new project of the same path is not to get its images.
+    """
+    found = (
+        select(RegistryRepository.id)
+        .join(Project, Project.id == RegistryRepository.project_id)
+        .where(RegistryRepository.name == name, Project.deleted_at.is_not(None))
+    )
+    return session.scalar(found) is not None
 
 
 def find_project(name: str, *, session: Session) -> Project | None:

@@ -169,6 +169,15 @@ def get_repository(
     wanted = [_REPOSITORY.id == repository_id, _is_there(), Project.deleted_at.is_(None)]
     if project_id is not None:
         wanted.append(_REPOSITORY.project_id == project_id)
+    return _get(wanted, session)
+
+
+def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
+    """Return a repository, also one of a deleted project, or raise NotFoundError."""
+    return _get([_REPOSITORY.id == repository_id, _is_there()], session)
+
+
+def _get(wanted: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
     row = session.execute(
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)

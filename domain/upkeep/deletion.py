@@ -4,10 +4,10 @@ They are marked first (`domain/projects/deletion.py`). An interrupted run is con
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from models import (
@@ -24,6 +24,7 @@ from models import (
     Project,
     ProjectRelease,
     RegistryManifest,
+    RegistryRemoval,
     RegistryRepository,
     RegistryTag,
     ReleaseLink,
@@ -31,16 +32,30 @@ from models import (
 
 #: Rows of a statement.
 _SLICE, _ALERTS = 500, 100
+#: So long a project waits for a registry that is away.
+_PATIENCE_WITH_REGISTRY = timedelta(days=30)
 #: Removes the files of a project, by its id and the time of its creation.
 RemoveFiles = Callable[[int, datetime], object]
 Between = Callable[[], None]
 
 
 def remove_deleted(
-    *, remove_files: RemoveFiles, session: Session, between: Between
+    *, remove_files: RemoveFiles, session: Session, between: Between, now: datetime
 ) -> dict[str, int]:
-    """Remove deleted projects and groups and return how many of each; `between` commits a slice."""
-    deleted = select(Project.id, Project.created_at).where(Project.deleted_at.is_not(None))
+    """Remove deleted projects and groups and return how many of each; `between` commits a slice.
+
+    A project waits until its images are deleted in the container registry: what is known of them
+    here is needed for it, and keeps others from them.
+    """
+    images = (
+        select(RegistryRemoval.id)
+        .join(RegistryRepository, RegistryRepository.id == RegistryRemoval.repository_id)
+        .where(RegistryRepository.project_id == Project.id)
+    )
+    deleted = select(Project.id, Project.created_at).where(
+        Project.deleted_at.is_not(None),
+        or_(~exists(images), Project.deleted_at < now - _PATIENCE_WITH_REGISTRY),
+    )
     removed = 0
     for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
         between()

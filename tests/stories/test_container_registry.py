@@ -13,6 +13,7 @@ from sqlalchemy import update
 from domain.accounts.roles import Role
 from models import RegistryKey
 from tests.support.accounts.administration import last_event
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, database_of, make_application, make_project, now
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import (
@@ -25,10 +26,11 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.monitoring import wait_until
 from tests.support.oauth.oauth_wire import new_pair
 from tests.support.registry.images import Image, make_image
+from tests.support.registry.listed import tags_of, wait_for_tags, work
 from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.registry import remove_from_registry
+from web.jobs.deletion import remove_from_database
 from web.settings.reader import read_settings
 
 pytestmark = [
@@ -104,20 +106,6 @@ def repository(library: gitlab.Gitlab, project: str) -> Listed:
         return library.projects.get(project, lazy=True).repositories.list(get_all=True)[0]
 
     return get
-
-
-def tags_of(repository: Any) -> list[str]:
-    return [tag.name for tag in repository.tags.list(get_all=True)]
-
-
-def wait_for_tags(repository: Any, *expected: str) -> None:
-    """Wait for the registry's notification."""
-    wait_until(lambda: tags_of(repository) == sorted(expected), f"the tags are {expected}")
-
-
-def work(service: LiveGatebell) -> int:
-    """Do what the worker does every minute."""
-    return remove_from_registry(read_settings(service.environment))
 
 
 @pytest.mark.spec("G3", "K4")
@@ -293,6 +281,36 @@ def test_the_worker_removes_tags_that_match_and_whole_repositories(
     with pytest.raises(GitlabError) as gone:
         tags_of(listed)
     assert gone.value.response_code == 404
+
+
+def test_a_deleted_project_takes_its_images_with_it(
+    service: LiveGatebell,
+    registry: Registry,
+    project: str,
+    push_token: str,
+    image: Image,
+    repository: Listed,
+) -> None:
+    assert registry.push(image, f"{project}:v1", push_token).is_done
+    wait_for_tags(repository(), "v1")
+    owner, (group, _, name) = api_caller(service, alice(service)), project.rpartition("/")
+    owner.done("DELETE", f"/projects/{project.replace('/', '%2F')}", status=202)
+    group_id = owner.done("GET", f"/groups/{group}")["id"]
+    owner.done("POST", "/projects", json={"name": name, "namespace_id": group_id}, status=201)
+    script = script_of(service, alice(service))
+    token = make_bot_token(
+        script, namespace_of(service, "projects", project), scopes=["write_registry"]
+    ).clear
+    settings = read_settings(service.environment)
+    remove_from_database(settings)
+    assert not registry.inspect(f"{project}:v1", token).is_done
+    assert not registry.push(image, f"{project}:v2", token).is_done
+    assert work(service) >= 1
+    assert remove_from_database(settings)["projects"] == 1
+
+    assert registry.push(image, f"{project}:v2", token).is_done
+    assert registry.inspect(f"{project}:v2", token).is_done
+    assert not registry.inspect(f"{project}:v1", token).is_done
 
 
 def test_nothing_is_lost_while_the_registry_is_away(

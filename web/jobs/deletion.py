@@ -6,6 +6,7 @@ from time import sleep
 
 from sqlalchemy.orm import Session
 
+from domain.clock import Clock, system_clock
 from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import remove_deleted
 from web.database.engine import open_engine
@@ -22,7 +23,7 @@ def run_deletions() -> None:
         _log.info("removed what was deleted", extra=removed)
 
 
-def remove_from_database(settings: Settings) -> dict[str, int]:
+def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
     """Remove what was deleted, and return how many projects and groups are gone."""
     engine = open_engine(settings)
     try:
@@ -31,6 +32,7 @@ def remove_from_database(settings: Settings) -> dict[str, int]:
                 remove_files=partial(remove_repository, settings.repositories_path),
                 session=session,
                 between=partial(_commit_and_rest, session),
+                now=clock(),
             )
             session.commit()
             return removed

@@ -20,7 +20,7 @@ from domain.registry.removal import (
     remove_repository,
     remove_tags,
 )
-from domain.registry.repositories import get_repository
+from domain.registry.repositories import get_repository_to_remove
 from models import InstanceSetting
 from web.database.engine import open_engine
 from web.settings.policies import registry_policy
@@ -80,7 +80,7 @@ def _remove(
 ) -> bool:
     """Return False if time was up."""
     try:
-        repository = get_repository(removal.repository_id, session=session)
+        repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # removed meanwhile, by somebody else
         return True
     stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}

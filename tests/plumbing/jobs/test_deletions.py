@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.clock import system_clock
@@ -24,6 +24,7 @@ from models import (
     Project,
     ProjectRelease,
     RegistryManifest,
+    RegistryRemoval,
     RegistryRepository,
     RegistryTag,
     ReleaseLink,
@@ -107,6 +108,8 @@ def add_others(project_id: int, session: Session) -> None:
 def delete_shop(session: Session) -> Project:
     place = get_namespace("acme/shop", session=session)
     delete_project(place, session=session, now=NOW)
+    # As when the registry has deleted the images: until then all else stays.
+    session.execute(delete(RegistryRemoval))
     session.commit()
     return session.get_one(Project, place.project_id)
 
@@ -146,7 +149,7 @@ def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
                 raise KilledError
 
         try:
-            remove_deleted(remove_files=lambda *_: None, session=session, between=between)
+            remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
             break
         except KilledError:
             session.rollback()
@@ -171,6 +174,6 @@ def test_a_slice_is_small(session: Session) -> None:
         sizes.append(last - now_left)
         last = now_left
 
-    remove_deleted(remove_files=lambda *_: None, session=session, between=between)
+    remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
     assert sum(sizes) == 2 * ALERTS + 1
     assert max(sizes) <= 100

@@ -1,0 +1,23 @@
+"""Repositories of a registry as python-gitlab lists them."""
+
+from typing import Any
+
+from tests.support.alerts.monitoring import wait_until
+from tests.support.service.live import LiveGatebell
+from web.jobs.registry import remove_from_registry
+from web.settings.reader import read_settings
+
+
+def tags_of(repository: Any) -> list[str]:
+    """Return the names of its tags."""
+    return [tag.name for tag in repository.tags.list(get_all=True)]
+
+
+def wait_for_tags(repository: Any, *expected: str) -> None:
+    """Wait for the registry's notification."""
+    wait_until(lambda: tags_of(repository) == sorted(expected), f"the tags are {expected}")
+
+
+def work(service: LiveGatebell) -> int:
+    """Do what the worker does every minute."""
+    return remove_from_registry(read_settings(service.environment))
