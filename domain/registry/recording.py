@@ -14,7 +14,7 @@ from sqlalchemy import case, func, or_, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
-from domain.registry.names import find_project
+from domain.registry.names import find_project, is_of_deleted_project
 from domain.registry.notifications import Change, RegistryEvent
 from models import RegistryManifest, RegistryRepository, RegistryTag
 
@@ -49,8 +49,9 @@ def _repository_id(event: RegistryEvent, session: Session, now: datetime) -> int
     insert = insert_into(table, session=session).values(
         project_id=project.id, name=event.repository, created_at=now, pushed_at=event.moment
     )
-    # A project that was removed and made again takes over what lies under its path.
-    changes: dict[str, Any] = {"project_id": project.id}
+    # What is left of a removed project is taken over, but not what the worker still deletes.
+    is_waiting = is_of_deleted_project(event.repository, session=session)
+    changes: dict[str, Any] = {"project_id": table.project_id if is_waiting else project.id}
     if event.change in _PUSHES:
         is_newer = table.pushed_at < insert.excluded.pushed_at
         changes["pushed_at"] = case((is_newer, insert.excluded.pushed_at), else_=table.pushed_at)

@@ -1,7 +1,7 @@
 """Which changes of the schedule concern a call over HTTP."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,12 +54,3 @@ def is_used(call: Call, parameters: Parameters) -> bool:
     if call.attributes:
         return not parameters.keys().isdisjoint(call.attributes)
     return not call.fields
-
-
-def fields_of(concerns: Iterable[Concern]) -> Mapping[str, Sequence[Change]]:
-    """Return the fields of a response that change, with the changes."""
-    found: dict[str, list[Change]] = {}
-    for concern in concerns:
-        for name in concern.call.fields:
-            found.setdefault(name, []).append(concern.change)
-    return found

@@ -52,8 +52,6 @@ class Gate:
     concerns: tuple[Concern, ...]
     #: Parameters as they were given.
     given: Mapping[str, Any]
-    #: Changes that the request itself uses, announced or refused.
-    used: tuple[Change, ...]
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters, with the values of former names under their new ones as well."""
@@ -90,7 +88,7 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
 
     Raises QueryError, NotFoundError or GoneError for what a release has removed.
     """
-    concerns = concerns_of(request.method, _rule())
+    concerns = concerns_of("GET" if request.method == "HEAD" else request.method, _rule())
     if not concerns:
         return None
     release, parameters = requested_release(), read()
@@ -105,12 +103,7 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
     announced = _announced([each for each in concerns if each in used or each.call.fields], release)
     if announced:
         after_this_request(partial(announce, changes=announced))
-    return Gate(
-        release=release,
-        concerns=concerns,
-        given=parameters,
-        used=tuple(dict.fromkeys(each.change for each in used)),
-    )
+    return Gate(release=release, concerns=concerns, given=parameters)
 
 
 def apply_change(change: Change) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.oauth.oauth_wire import machine
@@ -68,6 +69,23 @@ def test_pushes_and_deletions_come_out_the_same_in_every_order(
     for first, second in itertools.pairwise([story[-1], *story]):
         assert notify(gatebell, first, second).status_code == 200
     assert listed(gatebell, project) == expected
+
+
+@pytest.mark.both_databases
+def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGatebell) -> None:
+    owner = api_caller(gatebell, alice(gatebell))
+    project = make_project(gatebell, alice(gatebell))
+    group, _, name = project.rpartition("/")
+    notify(gatebell, pushed(project, "v1", content="a", at=seconds(1)))
+    owner.done("DELETE", f"/projects/{project.replace('/', '%2F')}", status=202)
+    group_id = owner.done("GET", f"/groups/{group}")["id"]
+    owner.done("POST", "/projects", json={"name": name, "namespace_id": group_id}, status=201)
+
+    # What the registry says while the worker deletes the images.
+    answer = notify(gatebell, deleted(project, content="b", at=seconds(2)))
+
+    assert answer.status_code == 200
+    assert listed(gatebell, project) == {}
 
 
 def test_one_envelope_may_have_many_events(gatebell: LiveGatebell, project: str) -> None:

@@ -239,6 +239,9 @@ def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> N
         answer = world.send(use, before(change))
         assert answer.status_code == use.before, (use, answer.text)
         assert_announced(answer, change, world.gatebell)
+        if use.method == "GET":
+            head = world.send(use._replace(method="HEAD"), change.release)
+            assert head.status_code == change.status, use
         answer = world.send(use, change.release)
         assert answer.status_code == change.status, (use, answer.text)
         assert "Deprecation" not in answer.headers
