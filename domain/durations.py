@@ -1,0 +1,47 @@
+"""Lengths of time as people write them for commands and forms: `30s`, `5m`, `1h30m`, `2d`."""
+
+import re
+from datetime import timedelta
+
+from domain.errors import InvalidError
+
+_UNITS = {
+    "w": timedelta(weeks=1),
+    "d": timedelta(days=1),
+    "h": timedelta(hours=1),
+    "m": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+}
+_DIGITS = 9
+_WRITTEN = re.compile(
+    r"(?=.)" + "".join(rf"(?:(?P<{unit}>[0-9]{{1,{_DIGITS}}}){unit})?" for unit in _UNITS)
+)
+
+
+def parse_duration(text: str, *, field: str = "") -> timedelta:
+    """Return a length of time, written with the units w, d, h, m and s in this order.
+
+    Raise InvalidError, with the name of the field, for anything else.
+    """
+    found = _WRITTEN.fullmatch(text.strip())
+    if found is None:
+        message = f"“{text[:30]}” is no length of time: write 30s, 5m, 1h30m or 2d."
+        raise InvalidError(message, field=field)
+    try:
+        return sum(
+            (_UNITS[unit] * int(count) for unit, count in found.groupdict().items() if count),
+            timedelta(),
+        )
+    except OverflowError as error:
+        message = f"“{text[:30]}” is too long."
+        raise InvalidError(message, field=field) from error
+
+
+def duration_text(length: timedelta) -> str:
+    """Return a length of time of whole seconds as `parse_duration` reads it: `1h30m`, or `0s`."""
+    parts, rest = [], length
+    for unit, size in _UNITS.items():
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

@@ -1,0 +1,53 @@
+"""Lengths of time, as commands take them."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, text
+
+from domain.durations import duration_text, parse_duration
+from domain.errors import InvalidError
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("0s", timedelta()),
+        ("30s", timedelta(seconds=30)),
+        ("5m", timedelta(minutes=5)),
+        ("1h30m", timedelta(minutes=90)),
+        (" 2d ", timedelta(days=2)),
+        ("1w2d3h4m5s", timedelta(weeks=1, days=2, hours=3, minutes=4, seconds=5)),
+        ("90m", timedelta(minutes=90)),
+    ],
+)
+def test_a_length_of_time_is_read(written: str, meant: timedelta) -> None:
+    assert parse_duration(written) == meant
+
+
+@pytest.mark.parametrize(
+    "written", ["", " ", "5", "m", "-5m", "5 m", "5m1h", "5min", "1.5h", "\u0665m", "9" * 10 + "s"]
+)
+def test_anything_else_is_refused_with_an_example(written: str) -> None:
+    with pytest.raises(InvalidError, match="write 30s, 5m, 1h30m or 2d") as refused:
+        parse_duration(written, field="every")
+    assert refused.value.field == "every"
+
+
+def test_what_no_calendar_holds_is_too_long() -> None:
+    with pytest.raises(InvalidError, match="too long"):
+        parse_duration("999999999w")
+
+
+@given(integers(min_value=0, max_value=10**9))
+def test_what_is_written_is_read_again(seconds: int) -> None:
+    length = timedelta(seconds=seconds)
+    assert parse_duration(duration_text(length)) == length
+
+
+@given(text())
+def test_no_text_makes_it_fail(written: str) -> None:
+    with suppress(InvalidError):
+        assert parse_duration(written) >= timedelta()
