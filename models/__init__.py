@@ -2,6 +2,7 @@
 
 from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
+from models.alert_change import AlertChange, AlertFollower
 from models.api_usage import CallCount, CallShape, ChangeNotice
 from models.application import Application, ApplicationSecret
 from models.attempt import AttemptCount
@@ -38,8 +39,10 @@ __all__ = [
     "ALERT_DAY_ADDITIONS",
     "AccessToken",
     "Alert",
+    "AlertChange",
     "AlertCounter",
     "AlertDay",
+    "AlertFollower",
     "AlertNote",
     "Application",
     "ApplicationSecret",

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
@@ -31,9 +31,9 @@ from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_ex
 from domain.releases.dates import parse_release_dates
 from domain.releases.version import parse_release
 from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
-from models import InstanceSetting
 from web.database.engine import open_engine
-from web.settings.reader import Settings, override, settings_from_environment
+from web.jobs.current_settings import current_settings
+from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.mail")
 #: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
@@ -61,7 +61,7 @@ def send_due_mail() -> None:
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue the messages that are due and return how many there were."""
     with _engine(settings) as engine, Session(engine) as session, session.begin():
-        current = _current(settings, session)
+        current = current_settings(settings, session=session)
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
@@ -76,7 +76,7 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what administrators are told of the audit log, and return how much that was."""
     with _engine(settings) as engine, Session(engine) as session, session.begin():
-        current = _current(settings, session)
+        current = current_settings(settings, session=session)
         sign = StreamNoticeSettings(
             instance_name=current.instance_name,
             base_url=current.base_url,
@@ -88,7 +88,7 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
 def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what owners are told of calls that a release will break; return how much that was."""
     with _engine(settings) as engine, Session(engine) as session, session.begin():
-        current = _current(settings, session)
+        current = current_settings(settings, session=session)
         ahead = timedelta(days=current.removal_notice_days)
         if not ahead:
             return 0
@@ -107,7 +107,7 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
     began = clock()
     with _engine(settings) as engine:
         with Session(engine) as session, session.begin():
-            sender = _sender(_current(settings, session))
+            sender = _sender(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
             while clock() - began < _LONGEST_RUN and _send_next(engine, mailer, clock):
                 pass
@@ -153,11 +153,6 @@ def _engine(settings: Settings) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
-
-
-def _current(settings: Settings, session: Session) -> Settings:
-    stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}
-    return override(settings, stored)
 
 
 def _sender(settings: Settings) -> Sender:

@@ -7,7 +7,6 @@ Pruning and counting also repair case-folded names.
 import logging
 from datetime import timedelta
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.charts import add_up
@@ -19,9 +18,9 @@ from domain.keyring import Keyring
 from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune
-from models import InstanceSetting
 from web.database.engine import open_engine
-from web.settings.reader import Settings, override, settings_from_environment
+from web.jobs.current_settings import current_settings
+from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.prune")
 _audit_log = logging.getLogger("gatebell.audit")
@@ -37,8 +36,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
-            stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}
-            current = override(settings, stored)
+            current = current_settings(settings, session=session)
             session.commit()
             retention = Retention(
                 keep_deliveries=current.delivery_keep_count,

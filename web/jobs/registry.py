@@ -3,7 +3,6 @@
 import logging
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
@@ -21,10 +20,10 @@ from domain.registry.removal import (
     remove_tags,
 )
 from domain.registry.repositories import get_repository_to_remove
-from models import InstanceSetting
 from web.database.engine import open_engine
+from web.jobs.current_settings import current_settings
 from web.settings.policies import registry_policy
-from web.settings.reader import Settings, override, settings_from_environment
+from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.registry")
 #: The job runs every minute; the next run continues.
@@ -83,8 +82,7 @@ def _remove(
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # removed meanwhile, by somebody else
         return True
-    stored = {row.name: row.value for row in session.scalars(select(InstanceSetting))}
-    policy = registry_policy(override(settings, stored))
+    policy = registry_policy(current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
         session.commit()  # the registry may take its time

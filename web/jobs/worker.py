@@ -6,7 +6,7 @@ Run `python -m web.jobs.worker`; several workers may run at once.
 import logging
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 
 from huey import Huey, SqliteHuey, crontab
@@ -21,9 +21,11 @@ from web.database.start_checks import CannotStartError, check_if_available, reas
 from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
+from web.jobs.alert_changes import AlertChanges
 from web.jobs.audit_streams import AuditStreaming
 from web.jobs.deletion import run_deletions
 from web.jobs.heartbeat import start_heartbeat
+from web.jobs.loops import Loop
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
 from web.jobs.periodic_jobs import once_per_period
@@ -35,6 +37,8 @@ from web.settings.reader import Settings, SettingsError, settings_from_environme
 _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
 _LONGEST_PAUSE_SECONDS = 1.0
+#: What looks for work every second or so.
+_LOOPS: tuple[type[Loop], ...] = (AlertChanges,)
 
 
 class BriefOutages(logging.Filter):
@@ -135,8 +139,10 @@ def main() -> None:
         handler.addFilter(BriefOutages())
     log_audit_events()
     _add_all_tasks(queue, settings)
-    with AuditStreaming(settings) as streaming:
-        streaming.start()
+    with ExitStack() as loops:
+        loops.enter_context(AuditStreaming(settings)).start()
+        for loop in _LOOPS:
+            loops.enter_context(loop(settings)).start()
         _work(queue, settings)
 
 

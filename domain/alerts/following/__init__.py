@@ -1,0 +1,1 @@
+"""Changes of alerts, told to the parts of the service that follow them."""

@@ -1,0 +1,198 @@
+"""Changes of alerts, told to those who follow them: in order, once, and whoever fails."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.following.changes import Change, ChangeKind, finish, take_changes
+from domain.alerts.following.followers import Follower, follow, unfollow
+from domain.alerts.handling.status import StatusChange, change_status
+from domain.audit.events import Actor
+from domain.projects.members import get_namespace
+from models import AlertChange
+from tests.support.alerts.senders import JSON, item, webhook
+from tests.support.service.commands import operate
+from web.extensions import db
+from web.jobs.alert_changes import AlertChanges, Handler
+from web.settings.reader import Settings
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Project:
+    """A project whose incidents follow its alerts, and what was told of these."""
+
+    def __init__(self, app: Flask, settings: Settings) -> None:
+        self.app, self.settings = app, settings
+        self.now = NOON
+        person = ("users", "create", "alice", "--email", "alice@people.example")
+        self.user_id = int(operate(app, *person)["id"])
+        operate(app, "groups", "create", "acme")
+        operate(app, "projects", "create", "acme/shop")
+        made = ("integrations", "create", "acme/shop", "--name", "any")
+        self.receivers = {
+            kind: operate(app, *made, "--type", kind) for kind in ("http", "prometheus")
+        }
+        with app.app_context():
+            project_id = get_namespace("acme/shop", session=db.session()).project_id
+        assert project_id is not None
+        self.id = project_id
+        #: Kind and alert of each change that was handled, in order.
+        self.told: list[tuple[str, int]] = []
+        #: Alerts whose changes cannot be handled.
+        self.broken: set[int] = set()
+
+    def follow(self, *followers: Follower) -> None:
+        with self.app.app_context():
+            for follower in followers:
+                follow(self.id, follower, session=db.session())
+            db.session.commit()
+
+    def send(self, body: bytes, kind: str = "prometheus") -> None:
+        receiver = self.receivers[kind]
+        answer = self.app.test_client().post(
+            receiver["url"].removeprefix("http://localhost"),
+            data=body,
+            headers={"Authorization": f"Bearer {receiver['key']}", "Content-Type": JSON},
+        )
+        assert answer.status_code == 200, answer.text
+
+    def set_status(self, iid: int, status: str) -> None:
+        change = StatusChange(status=status, by=Actor(id=self.user_id, name="alice"))
+        with self.app.app_context():
+            change_status(self.id, iid, change, session=db.session(), now=self.now)
+            db.session.commit()
+
+    def handle(self, changes: Sequence[Change], **_others: Any) -> None:
+        for change in changes:
+            if change.alert_id in self.broken:
+                raise LookupError(change.alert_id)
+        self.told += [(change.kind.value, change.alert_id) for change in changes]
+
+    def run(self) -> None:
+        handlers: dict[Follower, Handler] = {Follower.INCIDENTS: self.handle}
+        with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
+            loop.run_due()
+
+    def waiting(self) -> int:
+        with self.app.app_context():
+            return db.session.scalar(select(func.count()).select_from(AlertChange)) or 0
+
+
+@pytest.fixture
+def project(app: Flask, settings: Settings) -> Project:
+    return Project(app, settings)
+
+
+def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> None:
+    project.send(webhook(item("a")))
+    assert project.waiting() == 0
+
+    project.follow(Follower.INCIDENTS)
+    with project.app.app_context():
+        unfollow(project.id, Follower.INCIDENTS, session=db.session())
+        db.session.commit()
+    project.send(webhook(item("b")))
+    assert project.waiting() == 0
+
+
+def test_each_change_is_told_once_and_in_order(project: Project) -> None:
+    project.follow(Follower.INCIDENTS)
+    project.send(webhook(item("a"), item("b")))
+    project.send(webhook(item("a")))  # one more event changes nothing
+    for status in ("acknowledged", "triggered", "ignored", "resolved"):
+        project.set_status(1, status)
+    project.send(webhook(item("b", status="resolved")))
+    project.run()
+    project.run()
+
+    of_first = [kind for kind, alert_id in project.told if alert_id == project.told[0][1]]
+    assert of_first == ["opened", "acknowledged", "reopened", "ignored", "resolved"]
+    assert [kind for kind, alert_id in project.told if alert_id != project.told[0][1]] == [
+        "opened",
+        "resolved",
+    ]
+    assert project.waiting() == 0
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    [webhook(item("late", status="resolved")), b'{"title": "x", "end_time": "2026-01-01"}'],
+)
+def test_an_alert_that_is_stored_as_resolved_is_no_change(
+    project: Project, resolved: bytes
+) -> None:
+    project.follow(Follower.INCIDENTS)
+    project.send(resolved, "prometheus" if b"alerts" in resolved else "http")
+    assert project.waiting() == 0
+
+
+def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
+    project: Project,
+) -> None:
+    project.follow(Follower.INCIDENTS)
+    for severity in ("low", "critical", "medium", "medium"):
+        said = f'{{"title": "disk", "fingerprint": "one", "severity": "{severity}"}}'
+        project.send(said.encode(), "http")
+    project.run()
+    assert [kind for kind, _ in project.told] == ["opened", "raised"]
+
+
+def test_each_follower_has_changes_of_its_own(project: Project) -> None:
+    project.follow(Follower.INCIDENTS, Follower.WEBHOOKS)
+    project.send(webhook(item("a")))
+    project.run()
+    assert [kind for kind, _ in project.told] == ["opened"]
+    assert project.waiting() == 1  # that of the webhooks, which have no handler here
+
+
+def test_a_change_that_fails_holds_up_its_own_alert_only(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    project.follow(Follower.INCIDENTS)
+    project.send(webhook(item("a"), item("b"), item("c")))
+    project.run()
+    first = project.told[0][1]
+    project.told.clear()
+    project.broken = {first}
+
+    project.set_status(1, "acknowledged")
+    project.set_status(1, "resolved")
+    project.set_status(2, "resolved")
+    project.run()
+    assert [kind for kind, alert_id in project.told if alert_id != first] == ["resolved"]
+    assert "a change of an alert was not handled" in caplog.text
+    assert project.waiting() == 2
+
+    project.broken.clear()
+    project.run()
+    assert project.waiting() == 2  # not before its pause is over
+    project.now += timedelta(seconds=2)
+    project.run()
+    assert [kind for kind, alert_id in project.told if alert_id == first] == [
+        "acknowledged",
+        "resolved",
+    ]
+    assert project.waiting() == 0
+
+
+@pytest.mark.one_database("postgres")
+def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
+    project.follow(Follower.INCIDENTS)
+    project.send(webhook(item("a"), item("b")))
+    project.set_status(1, "acknowledged")
+    loop = AlertChanges(project.settings)
+    with loop, Session(loop.engine) as one, Session(loop.engine) as other:
+        (taken,) = take_changes(Follower.INCIDENTS, session=one, now=NOON, limit=1)
+        (left,) = take_changes(Follower.INCIDENTS, session=other, now=NOON, limit=9)
+        assert taken.alert_id != left.alert_id
+        finish([taken], session=one)
+        one.commit()
+        other.rollback()
+        later = take_changes(Follower.INCIDENTS, session=other, now=NOON, limit=9)
+        assert {each.kind for each in later} == {ChangeKind.ACKNOWLEDGED, ChangeKind.OPENED}
