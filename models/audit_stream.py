@@ -3,39 +3,20 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Index, Integer, String, Text
+from sqlalchemy import JSON, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.destination import Destination
 
 
-class AuditStream(Base):
+class AuditStream(Destination):
     """A destination that gets every audit event by HTTP, and the state of its delivery."""
 
     __tablename__ = "audit_streams"
     # SQLite would use the number of a deleted destination again, and its events with it.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    url: Mapped[str] = mapped_column(Text)
-    #: Encrypted with SECRET_KEY; the former secret signs as well until it expires.
-    secret_ciphertext: Mapped[str] = mapped_column(Text)
-    previous_secret_ciphertext: Mapped[str | None] = mapped_column(Text)
-    previous_secret_expires_at: Mapped[datetime | None]
-    created_at: Mapped[datetime]
-    #: NULL while events are delivered.
-    paused_at: Mapped[datetime | None]
-    last_delivered_at: Mapped[datetime | None]
-    #: Failed attempts since the last success, the first and the last of them.
-    tries: Mapped[int] = mapped_column(Integer, default=0)
-    failing_since: Mapped[datetime | None]
-    last_failed_at: Mapped[datetime | None]
-    last_error: Mapped[str | None] = mapped_column(Text)
-    #: Nothing is sent before this moment; NULL: whenever there is an event.
-    next_try_at: Mapped[datetime | None]
-    #: The number of the last claim, and until when no other worker may deliver.
-    claim: Mapped[int] = mapped_column(BigId, default=0)
-    claimed_until: Mapped[datetime | None]
     #: Events that waited too long and were given up.
     dropped: Mapped[int] = mapped_column(BigId, default=0)
     last_dropped_at: Mapped[datetime | None]

@@ -8,8 +8,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
-from domain.audit.streaming.destinations import FAILING_AFTER, StreamState, StreamView, list_streams
+from domain.audit.streaming.destinations import StreamView, list_streams
 from domain.mail.outbox import NewMessage, queue_messages
+from domain.outgoing.states import FAILING_AFTER, DestinationState
 from models import User
 
 
@@ -48,7 +49,7 @@ class _Notice:
 
 
 def _notices(stream: StreamView, sign: StreamNoticeSettings, now: datetime) -> Iterator[_Notice]:
-    if stream.state is StreamState.FAILING and stream.failing_since is not None:
+    if stream.state is DestinationState.FAILING and stream.failing_since is not None:
         yield _Notice(
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",

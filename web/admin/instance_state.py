@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.audit.streaming.destinations import StreamState, StreamView, list_streams
+from domain.audit.streaming.destinations import StreamView, list_streams
+from domain.outgoing.states import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
 from web.admin.security_warnings import SecurityWarning, security_warnings
@@ -57,7 +58,7 @@ def state_of_the_instance() -> InstanceState:
         failing_streams=tuple(
             each
             for each in list_streams(session=db.session(), now=now())
-            if each.state is StreamState.FAILING
+            if each.state is DestinationState.FAILING
         ),
     )
 
@@ -87,7 +88,7 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
             backlog=each.backlog,
             oldest_seconds=_age(each.oldest_event_at, moment),
             failures=each.failures,
-            is_failing=each.state is StreamState.FAILING,
+            is_failing=each.state is DestinationState.FAILING,
             dropped=each.dropped,
         )
         for each in found

@@ -1,31 +1,21 @@
 """What administrators do with destinations of the audit log, each with its audit event."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from domain.audit.events import Actor, Event, EventKind
 from domain.audit.streaming import destinations
 from domain.audit.streaming.destinations import NewSecret, StreamView
-from domain.audit.streaming.messages import message_of_test, signed_headers
+from domain.audit.streaming.messages import message_of_test
 from domain.clock import written
 from domain.database.locks import release_locks
+from domain.outgoing.claims import Attempt
+from domain.outgoing.signing_secrets import USUAL_OVERLAP
 from domain.outgoing_urls import parse_outgoing_url
 from web.extensions import db
 from web.http.audit_events import record_event
+from web.outgoing.attempts import attempt
 from web.outgoing.client import OutgoingClient
-from web.outgoing.errors import OutgoingError
 from web.services import now, services, settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentTest:
-    """What came of a test event."""
-
-    #: None for a success.
-    problem: str | None
-    #: None without a response.
-    status: int | None = None
-    milliseconds: int | None = None
 
 
 def get(stream_id: int) -> StreamView:
@@ -69,7 +59,7 @@ def resume(stream_id: int) -> StreamView:
 
 def rotate(stream_id: int, *, previous_until: datetime | None = None) -> NewSecret:
     """Create a new secret; the old one signs beside it until a moment, usually for a day."""
-    until = previous_until or now() + destinations.USUAL_OVERLAP
+    until = previous_until or now() + USUAL_OVERLAP
     _record(
         EventKind.AUDIT_STREAM_SECRET_ROTATED,
         get(stream_id).url,
@@ -92,27 +82,18 @@ def remove(stream_id: int) -> StreamView:
     return before
 
 
-def send_test(stream_id: int, actor: Actor | None) -> SentTest:
+def send_test(stream_id: int, actor: Actor | None) -> Attempt:
     """Send an event of its own at once, before those that wait, and return what came of it."""
-    url = parse_outgoing_url(get(stream_id).url)
-    moment, session = now(), db.session()
+    url, moment, session = get(stream_id).url, now(), db.session()
     secrets = destinations.secrets_in_force(
         stream_id, session=session, keyring=services().keyring, now=moment
     )
-    message = message_of_test(actor, now=moment)
     release_locks(session)  # The other side may take its time.
     client = OutgoingClient.of(settings())
     try:
-        answer = client.post(url, message.body, signed_headers(message, secrets, now=moment))
-    except OutgoingError as error:
-        return SentTest(problem=str(error))
+        return attempt(client, url, message_of_test(actor, now=moment), secrets, now=moment)
     finally:
         client.close()
-    return SentTest(
-        problem=answer.problem,
-        status=answer.status,
-        milliseconds=round(answer.seconds * 1000),
-    )
 
 
 def _record(kind: EventKind, url: str, **details: object) -> None:

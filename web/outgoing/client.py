@@ -7,7 +7,7 @@ No redirect is followed, no proxy of the environment is used, and a response is 
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from errno import ECONNREFUSED
 from functools import cache
 from http.client import HTTPException
@@ -40,6 +40,8 @@ DEADLINE_SECONDS = 10.0
 _CONNECT_SECONDS = 4.0
 #: More of a response is not read; its status counts all the same.
 _MOST_BYTES = 65_536
+#: So much of a response is returned.
+_KEPT_BYTES = 1_000
 _LONGEST_RETRY_AFTER = 5  # digits
 
 
@@ -51,6 +53,8 @@ class Answer:
     #: The seconds that the header Retry-After asks to wait, if it gives a number.
     retry_after: int | None
     seconds: float
+    #: The first bytes of the body.
+    beginning: bytes = field(repr=False, default=b"")
 
     @property
     def problem(self) -> str | None:
@@ -210,13 +214,14 @@ class _Request:
 
     def _answer(self, began: float) -> Answer:
         response = self._response
-        is_complete = _is_read_to_its_end(response)
+        beginning, is_complete = _read_to_the_limit(response)
         if not is_complete or self.connection is None or self.connection.sock is None:
             self._drop()
         return Answer(
             status=response.status,
             retry_after=_seconds(response.headers.get("Retry-After")),
             seconds=monotonic() - began,
+            beginning=beginning,
         )
 
     def _drop(self) -> None:
@@ -225,15 +230,16 @@ class _Request:
             _close(connection)
 
 
-def _is_read_to_its_end(response: HTTPResponse) -> bool:
-    """Read the body up to the limit; return whether there is no more of it."""
-    left = _MOST_BYTES
+def _read_to_the_limit(response: HTTPResponse) -> tuple[bytes, bool]:
+    """Read the body up to the limit; return its first bytes, and whether there is no more of it."""
+    left, beginning = _MOST_BYTES, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
             left -= len(chunk)
+            beginning += chunk[: _KEPT_BYTES - len(beginning)]
     except (OSError, HTTPException, HTTPError):
-        return False  # the status is known
-    return left > 0
+        return beginning, False  # the status is known
+    return beginning, left > 0
 
 
 def _close(connection: HTTPConnection) -> None:

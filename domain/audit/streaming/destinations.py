@@ -2,33 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 
 from sqlalchemy import Row, Select, delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.audit.streaming.messages import new_secret
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
+from domain.outgoing.signing import new_secret
+from domain.outgoing.signing_secrets import previous_ends_at, replace_secret, secrets_of
+from domain.outgoing.states import DestinationState, state_of
 from domain.outgoing_urls import parse_outgoing_url
 from models import AuditStream, AuditStreamEntry
 
 #: Each one costs a row for every event.
 MOST_STREAMS = 20
-#: A destination that has taken nothing for so long is failing: administrators are told.
-FAILING_AFTER = timedelta(days=1)
-LONGEST_OVERLAP = timedelta(days=90)
-USUAL_OVERLAP = timedelta(days=1)
-
-
-class StreamState(StrEnum):
-    """The state of a destination; the value is shown."""
-
-    ACTIVE = "active"
-    RETRYING = "retrying"
-    FAILING = "failing"
-    PAUSED = "paused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +25,7 @@ class StreamView:
 
     id: int
     url: str
-    state: StreamState
+    state: DestinationState
     created_at: datetime
     paused_at: datetime | None
     #: None unless a former secret still signs.
@@ -116,14 +104,13 @@ def _statement() -> Select[AuditStream, int, datetime | None]:
 
 def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamView:
     stream, waiting, oldest = row
-    ends = stream.previous_secret_expires_at
     return StreamView(
         id=stream.id,
         url=stream.url,
-        state=_state(stream, now),
+        state=state_of(stream, now=now),
         created_at=stream.created_at,
         paused_at=stream.paused_at,
-        previous_secret_expires_at=ends if ends is not None and ends > now else None,
+        previous_secret_expires_at=previous_ends_at(stream, now=now),
         backlog=waiting,
         oldest_event_at=oldest,
         last_delivered_at=stream.last_delivered_at,
@@ -135,15 +122,6 @@ def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamV
         dropped=stream.dropped,
         last_dropped_at=stream.last_dropped_at,
     )
-
-
-def _state(stream: AuditStream, now: datetime) -> StreamState:
-    if stream.paused_at is not None:
-        return StreamState.PAUSED
-    if stream.failing_since is None:
-        return StreamState.ACTIVE
-    is_failing = now - stream.failing_since >= FAILING_AFTER
-    return StreamState.FAILING if is_failing else StreamState.RETRYING
 
 
 def _row(stream_id: int, session: Session) -> AuditStream:
@@ -190,16 +168,8 @@ def rotate_secret(
 
     A secret that was older still ends at once: there are never more than two.
     """
-    if previous_until > now + LONGEST_OVERLAP:
-        raise InvalidError(
-            f"The old secret can be used for at most {LONGEST_OVERLAP.days} more days.",
-            field="previous_secret_expires_at",
-        )
-    row, secret = _row(stream_id, session), new_secret()
-    keeps = previous_until > now
-    row.previous_secret_ciphertext = row.secret_ciphertext if keeps else None
-    row.previous_secret_expires_at = previous_until if keeps else None
-    row.secret_ciphertext = keyring.encrypt(secret)
+    row = _row(stream_id, session)
+    secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
     session.flush()
     return NewSecret(stream=get_stream(stream_id, session=session, now=now), secret=secret)
 
@@ -210,15 +180,6 @@ def secrets_in_force(
     """Return the secrets that sign, the newest first."""
     row = session.get(AuditStream, stream_id)
     return secrets_of(row, keyring=keyring, now=now) if row else []
-
-
-def secrets_of(row: AuditStream, *, keyring: Keyring, now: datetime) -> list[str]:
-    """Return the secrets of a row that sign, the newest first."""
-    found = [keyring.decrypt(row.secret_ciphertext)]
-    previous, ends = row.previous_secret_ciphertext, row.previous_secret_expires_at
-    if previous is not None and ends is not None and ends > now:
-        found.append(keyring.decrypt(previous))
-    return found
 
 
 def remove_stream(stream_id: int, *, session: Session) -> None:

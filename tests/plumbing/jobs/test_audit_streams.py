@@ -15,7 +15,6 @@ from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
 from domain.audit.streaming.deliveries import claim_due_streams, next_delivery, record_failure
 from domain.audit.streaming.destinations import (
     MOST_STREAMS,
-    StreamState,
     change_url,
     pause_stream,
     remove_stream,
@@ -23,6 +22,8 @@ from domain.audit.streaming.destinations import (
     rotate_secret,
 )
 from domain.errors import ConflictError, InvalidError
+from domain.outgoing.claims import Attempt
+from domain.outgoing.states import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.settings.reader import Settings
@@ -65,7 +66,7 @@ def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
     with pytest.raises(WebhookVerificationError):
         Received(first.path, first.headers, first.body + b" ").verified_by(created.secret)
     state = streams.state(created.stream)
-    assert (state.state, state.backlog, streams.waiting()) == (StreamState.ACTIVE, 0, 0)
+    assert (state.state, state.backlog, streams.waiting()) == (DestinationState.ACTIVE, 0, 0)
     assert state.last_delivered_at == streams.now
 
 
@@ -120,7 +121,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     assert max(pauses[:10]) <= timedelta(minutes=2)
     assert sorted(pauses) == pauses
     state = streams.state(stream)
-    assert state.state is StreamState.RETRYING
+    assert state.state is DestinationState.RETRYING
     assert (state.failing_since, state.failures) == (began, len(attempts))
     assert state.last_error == "it answered 503 Service Unavailable"
 
@@ -128,7 +129,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     streams.deliver()
     assert subjects(receiver) == written
     state = streams.state(stream)
-    assert (state.state, state.failures, state.backlog) == (StreamState.ACTIVE, 0, 0)
+    assert (state.state, state.failures, state.backlog) == (DestinationState.ACTIVE, 0, 0)
 
 
 def test_a_repeated_attempt_has_the_id_of_the_first(streams: Streams, receiver: Receiver) -> None:
@@ -224,12 +225,15 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     streams.deliver()
     with streams.session() as session:
         assert (
-            record_failure(lost, "it was slow", share=0, session=session, now=streams.now) is None
+            record_failure(
+                lost, Attempt(problem="it was slow"), share=0, session=session, now=streams.now
+            )
+            is None
         )
         assert (
             next_delivery(lost, session=session, keyring=streams.keyring, now=streams.now) is None
         )
-    assert streams.state(stream).state is StreamState.ACTIVE
+    assert streams.state(stream).state is DestinationState.ACTIVE
 
 
 def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Receiver) -> None:
@@ -281,7 +285,7 @@ def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
     written = streams.write(2)
     assert streams.deliver() == 0
     state = streams.state(stream)
-    assert (state.state, state.backlog) == (StreamState.PAUSED, 2)
+    assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
     with streams.session() as session:
         resume_stream(stream.id, session=session, now=streams.now)
     streams.deliver()
@@ -323,9 +327,9 @@ def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None
     streams.write()
     streams.deliver()
     streams.wait(hours=23)
-    assert streams.state(stream).state is StreamState.RETRYING
+    assert streams.state(stream).state is DestinationState.RETRYING
     streams.wait(hours=1)
-    assert streams.state(stream).state is StreamState.FAILING
+    assert streams.state(stream).state is DestinationState.FAILING
     # It is tried all the same.
     assert streams.deliver() == 1
 

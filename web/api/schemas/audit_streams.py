@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.audit.streaming.destinations import NewSecret, StreamState, StreamView
+from domain.audit.streaming.destinations import NewSecret, StreamView
+from domain.outgoing.claims import Attempt
+from domain.outgoing.states import DestinationState
 from web.api.schemas.base import (
     Body,
     GivenTime,
@@ -15,7 +17,6 @@ from web.api.schemas.base import (
     Text,
     Time,
 )
-from web.audit.streams import SentTest
 
 
 class AuditStreamQuery(OffsetQuery):
@@ -53,7 +54,7 @@ class AuditStream(Resource):
 
     id: int
     url: str
-    state: StreamState
+    state: DestinationState
     created_at: Time
     paused_at: Time | None
     previous_secret_expires_at: Time | None = Field(description="While the old secret signs.")
@@ -94,7 +95,7 @@ class AuditStreamTest(Resource):
     duration_ms: int | None
 
     @classmethod
-    def of(cls, result: SentTest) -> "AuditStreamTest":
+    def of(cls, result: Attempt) -> "AuditStreamTest":
         """Present a result."""
         return cls(
             delivered=result.problem is None,

@@ -1,4 +1,4 @@
-"""The pauses between attempts to deliver an event."""
+"""The pauses between attempts to deliver something to a destination."""
 
 from datetime import timedelta
 

@@ -1,0 +1,1 @@
+"""Signed messages to URLs that people choose: claims, retries, signatures and secrets."""

@@ -1,0 +1,212 @@
+"""Delivers signed messages to destinations, each in a thread of its own.
+
+The background worker looks every second whether something is to be sent. Of several workers each
+destination has one at a time (`domain/outgoing/claims.py`).
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Event, Thread
+from time import monotonic
+from types import TracebackType
+from typing import ClassVar, Self
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.clock import Clock, system_clock
+from domain.keyring import Keyring, UndecipherableError
+from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.outgoing.states import FAILING_AFTER
+from domain.randomness import random_share
+from web.database.engine import open_engine
+from web.outgoing.attempts import attempt
+from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient
+from web.settings.reader import Settings
+
+#: Enough for many destinations: none is held while a request is under way.
+_CONNECTIONS = 3
+_POLL_SECONDS = 1.0
+_AFTER_FAILURE_SECONDS = 5.0
+_LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
+
+
+class DestinationWorker(ABC):
+    """The deliveries of one worker to destinations of one kind."""
+
+    #: Of its threads, and of log lines.
+    NAME: ClassVar[str]
+    LOG: ClassVar[logging.Logger]
+    #: The name of a destination's number in log lines.
+    NUMBER: ClassVar[str]
+    #: The log line of a failed attempt.
+    NOT_DELIVERED: ClassVar[str]
+    #: The most destinations that are delivered to at the same time.
+    MOST_AT_ONCE: ClassVar[int] = 64
+    #: After so long a destination lets others have its thread.
+    TURN_SECONDS: ClassVar[float] = float("inf")
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = system_clock,
+        share: Callable[[], float] = random_share,
+    ) -> None:
+        """Open the database; `share` varies the pauses between attempts."""
+        self._settings = settings
+        self._clock = clock
+        self._share = share
+        self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+        self._engine = open_engine(replace(settings, database_pool_size=_CONNECTIONS))
+        # A look must not take the lock of a writer.
+        self._reading = self._engine.execution_options(begin_mode="DEFERRED")
+        self._is_stopped = Event()
+        self._watcher: Thread | None = None
+        self._threads: list[Thread] = []
+
+    @abstractmethod
+    def has_due(self, session: Session) -> bool:
+        """Return whether there is something to claim; it writes nothing."""
+
+    @abstractmethod
+    def claim_due(self, session: Session, most: int) -> Sequence[Claim]:
+        """Claim destinations that have something to be sent, and no more than `most`."""
+
+    @abstractmethod
+    def next_delivery(self, claim: Claim, session: Session) -> Delivery | None:
+        """Renew a claim and return the next message, or give the claim up and return None."""
+
+    @abstractmethod
+    def release(self, claim: Claim, session: Session) -> None:
+        """Give up a claim."""
+
+    @abstractmethod
+    def record_delivered(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, session: Session
+    ) -> None:
+        """Record that a message was taken, even if the claim was lost meanwhile."""
+
+    @abstractmethod
+    def record_failure(
+        self, claim: Claim, delivery: Delivery | None, attempt: Attempt, session: Session
+    ) -> Failure | None:
+        """Schedule the next attempt and give up the claim; return None if it was lost.
+
+        There is no delivery if the secrets of the destination cannot be read.
+        """
+
+    def __enter__(self) -> Self:
+        """Return the deliveries, which have not begun."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Let the requests under way finish, and close the database."""
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to deliver, in the background."""
+        self._watcher = Thread(target=self._watch, name=f"{self.NAME}s", daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Let the requests under way finish; other messages stay for the next worker."""
+        self._is_stopped.set()
+        deadline = monotonic() + DEADLINE_SECONDS + _POLL_SECONDS
+        for thread in (*([self._watcher] if self._watcher else []), *self._threads):
+            thread.join(max(deadline - monotonic(), 0))
+        self._engine.dispose()
+
+    def deliver_due(self) -> int:
+        """Send everything that is due now, and return how many destinations that concerned."""
+        begun = self._begin_due()
+        for thread in begun:
+            thread.join()
+        return len(begun)
+
+    def _watch(self) -> None:
+        pause = 0.0
+        while not self._is_stopped.wait(pause):
+            try:
+                self._threads = [each for each in self._threads if each.is_alive()]
+                self._threads += self._begin_due()
+                pause = _POLL_SECONDS
+            except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+                self.LOG.debug("no look at %ss", self.NAME, extra={"reason": type(error).__name__})
+                pause = _AFTER_FAILURE_SECONDS
+
+    def _begin_due(self) -> list[Thread]:
+        most = self.MOST_AT_ONCE - len(self._threads)
+        with Session(self._reading) as session:
+            if most <= 0 or not self.has_due(session):
+                return []
+        with Session(self._engine) as session, session.begin():
+            claims = self.claim_due(session, most)
+        begun = [
+            Thread(target=self._deliver_all, args=(claim,), name=self.NAME, daemon=True)
+            for claim in claims
+        ]
+        for thread in begun:
+            thread.start()
+        return begun
+
+    def _deliver_all(self, claim: Claim) -> None:
+        """Send the messages of a destination until there is none, one fails, or its turn ends."""
+        client = OutgoingClient.of(self._settings)
+        ends = monotonic() + self.TURN_SECONDS
+        try:
+            delivery = self._next(claim)
+            while delivery is not None:
+                if self._is_stopped.is_set() or monotonic() > ends:
+                    self._release(claim)
+                    break
+                delivery = self._send(claim, delivery, client)
+        except SQLAlchemyError as error:
+            # The claim ends by itself; what was sent and could not be noted is sent once more.
+            said = self._about(claim, reason=type(error).__name__)
+            self.LOG.warning("%s interrupted", self.NAME, extra=said)
+        finally:
+            client.close()
+
+    def _next(self, claim: Claim) -> Delivery | None:
+        try:
+            with Session(self._engine) as session, session.begin():
+                return self.next_delivery(claim, session)
+        except UndecipherableError:
+            self._note_failure(claim, None, Attempt(problem=_LOST_SECRET))
+            return None
+
+    def _release(self, claim: Claim) -> None:
+        with Session(self._engine) as session, session.begin():
+            self.release(claim, session)
+
+    def _send(self, claim: Claim, delivery: Delivery, client: OutgoingClient) -> Delivery | None:
+        """Send a message; return the next one, or None if this failed or was the last."""
+        made = attempt(client, delivery.url, delivery.message, delivery.secrets, now=self._clock())
+        if made.problem is not None:
+            self._note_failure(claim, delivery, made)
+            return None
+        with Session(self._engine) as session, session.begin():
+            self.record_delivered(claim, delivery, made, session)
+            return self.next_delivery(claim, session)
+
+    def _note_failure(self, claim: Claim, delivery: Delivery | None, made: Attempt) -> None:
+        with Session(self._engine) as session, session.begin():
+            failure = self.record_failure(claim, delivery, made, session)
+        if failure is None:
+            return
+        said = self._about(claim, reason=made.problem, failures=failure.failures)
+        if self._clock() - failure.failing_since >= FAILING_AFTER:
+            self.LOG.error("%s failing", self.NAME, extra=said)
+        else:
+            self.LOG.warning(self.NOT_DELIVERED, extra=said)
+
+    def _about(self, claim: Claim, **more: object) -> dict[str, object]:
+        return {self.NUMBER: claim.destination_id, **more}
