@@ -1,0 +1,181 @@
+"""The labels of alerts, by which silences, routes and rules choose.
+
+They are the labels of Alertmanager, or the top-level members of a generic payload, and over them
+what the service itself knows of the alert. A payload that is no longer stored has no labels.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.body import LongNumber, read_json
+from domain.alerts.reading.formats import Reading
+from domain.alerts.reading.incoming import Severity, UnreadableBody
+from domain.alerts.reading.text import as_text, storable
+from models import Alert, Delivery
+
+_SEVERITIES = tuple(Severity)
+#: The largest part of the bodies that are in memory at once, in bytes, and the most ids of a query.
+_BYTES_AT_ONCE = 8_000_000
+_IDS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertLabels:
+    """An alert as matchers and conditions see it."""
+
+    alert_id: int
+    project_id: int
+    iid: int
+    severity: str
+    environment: str | None
+    service: str | None
+    #: By name; values are never empty.
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A delivery, and the indexes of the items that are asked for."""
+
+    id: int
+    size: int
+    items: frozenset[int]
+
+
+def labels_of(
+    alert_ids: Iterable[int], *, session: Session, reading: Reading
+) -> Mapping[int, AlertLabels]:
+    """Return the labels of alerts by id; ids without an alert are left out.
+
+    It takes one query for each thousand alerts, and a few for the bodies that they came with.
+    """
+    rows = [row for ids in _slices(sorted(set(alert_ids))) for row in _rows(ids, session=session)]
+    payloads = _payload_labels(rows, session=session, reading=reading)
+    return {
+        row.id: AlertLabels(
+            alert_id=row.id,
+            project_id=row.project_id,
+            iid=row.iid,
+            severity=_SEVERITIES[row.severity].value,
+            environment=row.environment,
+            service=row.service,
+            labels=_merged(payloads.get((row.delivery_id, row.item_index), {}), row),
+        )
+        for row in rows
+    }
+
+
+def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        yield ids[begin : begin + _IDS_AT_ONCE]
+
+
+def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
+    columns = (
+        *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity),
+        *(Alert.environment, Alert.service, Alert.monitoring_tool, Alert.hosts),
+        *(Alert.delivery_id, Alert.item_index),
+        func.coalesce(func.length(Delivery.body), 0).label("size"),
+    )
+    return session.execute(
+        select(*columns)
+        .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
+        .where(Alert.id.in_(ids))
+        .order_by(Alert.id)
+    ).all()
+
+
+def _merged(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[str, str]:
+    """Return the labels of a payload with the alert's own fields over them."""
+    own = {
+        "title": row.title,
+        "severity": _SEVERITIES[row.severity].value,
+        "status": row.status,
+        "environment": row.environment,
+        "service": row.service,
+        "monitoring_tool": row.monitoring_tool,
+        "host": row.hosts.split("\n")[0],
+    }
+    known = {name: value for name, value in own.items() if value}
+    return {"alertname": row.title, **payload, **known}
+
+
+def _payload_labels(
+    rows: Sequence[Row[*tuple[Any, ...]]], *, session: Session, reading: Reading
+) -> Mapping[tuple[int, int], Mapping[str, str]]:
+    """Return the labels of items by delivery and index; each body is read once."""
+    found: dict[tuple[int, int], Mapping[str, str]] = {}
+    for bodies in _packed(_bodies(rows)):
+        wanted = {body.id: body.items for body in bodies}
+        statement = select(Delivery.id, Delivery.format, Delivery.body).where(
+            Delivery.id.in_(wanted)
+        )
+        for delivery_id, body_format, body in session.execute(statement):
+            payload = _read(body, reading=reading)
+            for index in wanted[delivery_id]:
+                found[delivery_id, index] = _labels_in(payload, body_format, index)
+    return found
+
+
+def _bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_Body]:
+    items: dict[int, set[int]] = {}
+    sizes: dict[int, int] = {}
+    for row in rows:
+        if row.size:
+            items.setdefault(row.delivery_id, set()).add(row.item_index)
+            sizes[row.delivery_id] = row.size
+    for delivery_id, indexes in items.items():
+        yield _Body(delivery_id, sizes[delivery_id], frozenset(indexes))
+
+
+def _packed(bodies: Iterable[_Body]) -> Iterator[list[_Body]]:
+    """Yield bodies together until they are too many or too large."""
+    pack: list[_Body] = []
+    size = 0
+    for body in bodies:
+        if pack and (size + body.size > _BYTES_AT_ONCE or len(pack) == _IDS_AT_ONCE):
+            yield pack
+            pack, size = [], 0
+        pack.append(body)
+        size += body.size
+    if pack:
+        yield pack
+
+
+def _read(body: bytes | None, *, reading: Reading) -> object:
+    with suppress(UnreadableBody):
+        return read_json(body or b"", nesting_limit=reading.nesting_limit)
+    return None
+
+
+def _labels_in(payload: object, body_format: str, index: int) -> Mapping[str, str]:
+    if body_format == IntegrationType.PROMETHEUS:
+        common, item = _member(payload, "commonLabels"), _item(_member(payload, "alerts"), index)
+        return {**_texts(common), **_texts(_member(item, "labels"))}
+    return _texts(_item(payload, index) if isinstance(payload, list) else payload)
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _item(value: object, index: int) -> object:
+    return value[index] if isinstance(value, list) and index < len(value) else None
+
+
+def _texts(members: object) -> dict[str, str]:
+    """Return the strings, numbers and booleans of an object as texts, without empty ones."""
+    if not isinstance(members, dict):
+        return {}
+    texts = (
+        (storable(name), storable(as_text(value)))
+        for name, value in members.items()
+        if isinstance(value, str | int | float | LongNumber)
+    )
+    return {name: text for name, text in texts if text}

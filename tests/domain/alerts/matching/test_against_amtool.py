@@ -1,0 +1,71 @@
+"""Alertmanager's own amtool, which has the classic syntax, reads matchers as the service does."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from domain.alerts.matching.matchers import matches
+from domain.alerts.matching.parser import parse_matchers
+from domain.errors import InvalidError
+from tests.support.alerts.monitoring import PROGRAMS, is_installed
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="scripts/ensure-monitoring could not fetch it"
+)
+
+LABELS = {"a": "b", "ab": "a", "x": "b a", "empty": ""}
+VALUES = st.text('ab" \\,={}~!n.*|[', max_size=6) | st.sampled_from(["b", '"b"', '"b|c"', '".*"'])
+MATCHERS = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["a", "ab", "x", "missing", " a ", "a-b", "{a", ""]),
+    st.sampled_from(["=", "!=", "=~", "!~", " = ", "~", "=="]),
+    VALUES,
+)
+TEXTS = st.builds("{}{}{}".format, st.sampled_from(["", "{"]), MATCHERS, st.sampled_from(["", "}"]))
+
+
+def judged(text: str, directory: Path) -> bool | None:
+    """Return whether amtool's matchers match the labels, or None if it refuses them."""
+    route = {"receiver": "yes", "matchers": [text]}
+    configuration = {
+        "route": {"receiver": "no", "routes": [route]},
+        "receivers": [{"name": "yes"}, {"name": "no"}],
+    }
+    file = directory / "alertmanager.yml"
+    # JSON is YAML.
+    file.write_text(json.dumps(configuration), encoding="utf-8")
+    labels = [f"{name}={value}" for name, value in LABELS.items()]
+    done = subprocess.run(
+        [str(PROGRAMS / "amtool"), "config", "routes", "test", f"--config.file={file}", *labels],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return None if done.returncode else done.stdout.strip() == "yes"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("amtool")
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(text=TEXTS | st.builds("{},{}".format, TEXTS, TEXTS))
+def test_what_amtool_takes_matches_the_same_alerts(directory: Path, text: str) -> None:
+    expected = judged(text, directory)
+    try:
+        found = matches(parse_matchers(text), LABELS)
+    except InvalidError:
+        assert expected is None
+    else:
+        # The syntax of UTF-8, which this amtool does not know, takes more.
+        assert expected in {None, found}

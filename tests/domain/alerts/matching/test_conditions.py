@@ -1,0 +1,74 @@
+"""The conditions of rules and routes."""
+
+from typing import Any
+
+import pytest
+
+from domain.alerts.matching.conditions import Conditions, conditions_from, meets
+from domain.alerts.matching.labels import AlertLabels
+from domain.errors import InvalidError
+
+ALERT = AlertLabels(
+    alert_id=1,
+    project_id=1,
+    iid=1,
+    severity="high",
+    environment="production/eu",
+    service=None,
+    labels={"team": "db", "host": "db-1"},
+)
+
+
+@pytest.mark.parametrize(
+    ("json", "is_met"),
+    [
+        ({}, True),
+        ({"severities": []}, True),
+        ({"severities": ["critical", "HIGH"]}, True),
+        ({"severities": ["critical"]}, False),
+        ({"environments": ["production/eu"]}, True),
+        ({"environments": ["production"]}, False),
+        ({"environments": ["staging", "production/*"]}, True),
+        ({"environments": ["*/e."]}, False),
+        ({"services": ["web"]}, False),
+        ({"services": ["*"]}, True),
+        ({"labels": 'team="db"'}, True),
+        ({"labels": ['team="db"', 'host=~"db-.*"']}, True),
+        ({"labels": {"team": "db", "host": "db-2"}}, False),
+        ({"labels": {"team": "db"}, "severities": ["high"]}, True),
+        ({"labels": {"team": "db"}, "severities": ["low"]}, False),
+        ({"labels": None, "other": 1}, True),
+    ],
+)
+def test_an_alert_meets_all_of_them(json: dict[str, Any], is_met: bool) -> None:  # noqa: FBT001 - a column of the table
+    conditions = conditions_from(json)
+    assert meets(conditions, ALERT) is is_met
+    assert conditions_from(conditions.to_json()) == conditions
+
+
+def test_what_was_read_is_shown_as_json_and_in_forms() -> None:
+    conditions = conditions_from({"severities": ["Low", "low"], "labels": {"a b": 'x"'}})
+    assert conditions == Conditions(severities=("low",), labels=conditions.labels)
+    assert conditions.to_json() == {
+        "severities": ["low"],
+        "environments": [],
+        "services": [],
+        "labels": [r'"a b"="x\""'],
+    }
+    assert conditions.labels_text == r'"a b"="x\""'
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("severities", each) for each in ("high", ["urgent"], [1], {"a": 1}, ["high"] * 101)),
+        *(("environments", each) for each in ([""], [" "], ["x" * 256], "production", 5)),
+        *(("services", each) for each in ([None], [["a"]])),
+        *(("labels", each) for each in ("team", ["team"], [5], {"a": 5}, {"": "x"}, 7, True)),
+        ("labels", ["a=b"] * 51),
+    ],
+)
+def test_what_is_no_condition_is_refused_by_its_name(field: str, value: object) -> None:
+    with pytest.raises(InvalidError) as refused:
+        conditions_from({field: value})
+    assert refused.value.field == field
