@@ -22,6 +22,14 @@ from models.integration import Integration
 from models.mail import Mail
 from models.member import Invitation, Member, MemberRole
 from models.namespace import Group, Project
+from models.on_call import (
+    OnCallFeed,
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSchedule,
+    OnCallSwap,
+    OnCallTurn,
+)
 from models.pushed_request import PushedRequest, SeenProof
 from models.registry import (
     RegistryKey,
@@ -77,6 +85,12 @@ __all__ = [
     "Member",
     "MemberRole",
     "Occurrence",
+    "OnCallFeed",
+    "OnCallOverride",
+    "OnCallRotation",
+    "OnCallSchedule",
+    "OnCallSwap",
+    "OnCallTurn",
     "Passkey",
     "PersonalAccessToken",
     "Project",

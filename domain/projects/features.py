@@ -36,6 +36,7 @@ _ROOMS: Mapping[str, Feature] = {
     "test_alerts": Feature.MONITOR,
     "integration": Feature.MONITOR,
     "deliveries": Feature.MONITOR,
+    "on_call": Feature.MONITOR,
     "environment": Feature.ENVIRONMENTS,
     "deployment": Feature.ENVIRONMENTS,
     "release": Feature.RELEASES,

@@ -1,6 +1,6 @@
 """Lists members of groups and projects, page by page: a group may have a hundred thousand."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -131,6 +131,35 @@ def users_with(
     able = members.where(or_(has_role, MemberRole.id.in_(custom)) if custom else has_role)
     names = select(User.username).where(User.id.in_(able.subquery().select()))
     return sorted(session.scalars(names), key=str.lower)
+
+
+def last_days_with(
+    ability: Ability,
+    namespace: Namespace,
+    user_ids: Collection[int],
+    *,
+    session: Session,
+    today: date,
+) -> dict[int, date | None]:
+    """Return those of some users who have an ability here, each with the day on which it ends.
+
+    That is the first day on which it is not given any more; None for an ability without an end.
+    """
+    groups = _groups_around(namespace, session=session)
+    rows = session.execute(
+        select(Member.user_id, Member.role, Member.expires_at, MemberRole.abilities)
+        .outerjoin(MemberRole, is_custom_role_of_member())
+        .where(Member.user_id.in_(user_ids), _is_around(namespace, groups), is_in_force(today))
+    )
+    found: dict[int, date | None] = {}
+    for user_id, role, day, names in rows:
+        if role >= LEAST_ROLES[ability] or ability in known_abilities(names or ()):
+            found[user_id] = _later(found.get(user_id, day), day)
+    return found
+
+
+def _later(one: date | None, other: date | None) -> date | None:
+    return None if one is None or other is None else max(one, other)
 
 
 def _groups_around(namespace: Namespace, *, session: Session) -> Mapping[int, str]:

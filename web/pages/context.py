@@ -25,7 +25,7 @@ _SIGNED_IN = (
         "Projects",
         "home.groups_and_projects",
         (
-            *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts."),
+            *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts.", "on_call"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts."),
         ),

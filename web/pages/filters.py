@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
+from domain.on_call.zones import zone
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
@@ -66,6 +67,12 @@ def exact_time(moment: datetime) -> str:
     """Return a time in UTC and to the second: `21 November 2026, 09:57:03 UTC`."""
     utc = moment.astimezone(UTC)
     return f"{utc.day} {utc:%B} {utc.year}, {utc:%H:%M:%S} UTC"
+
+
+def in_zone(moment: datetime, time_zone: str) -> str:
+    """Return a time by the wall clock of a place, to the minute: `Mon 23 November, 09:00`."""
+    local = moment.astimezone(zone(time_zone))
+    return f"{local:%a} {local.day} {local:%B}, {local:%H:%M}"
 
 
 def written_day(day: date) -> str:
@@ -147,6 +154,7 @@ def init_app(app: Flask) -> None:
         "duration": duration,
         "relative_time": relative_time,
         "exact_time": exact_time,
+        "in_zone": in_zone,
         "written_day": written_day,
         "machine_time": machine_time,
         "file_size": file_size,

@@ -1,0 +1,23 @@
+"""/<project>/-/on_call: who is on call now and next, in every schedule of a project."""
+
+from flask import render_template
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.abilities import Ability
+from domain.accounts.roles import Role
+from domain.on_call.shown import on_call_in_project
+from domain.projects.views import ProjectView
+from web.access.marks import project_member
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.services import now
+
+on_call = PageBlueprint("on_call", __name__, url_prefix="/<names:project_path>/-/on_call")
+
+
+@on_call.get("")
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+def index(project: ProjectView) -> ResponseReturnValue:
+    """Show who is on call now and next, in every schedule."""
+    found = on_call_in_project(project.id, session=db.session(), now=now())
+    return render_template("on_call/index.html", project=project, schedules=found)

@@ -1,0 +1,101 @@
+"""Which users can be on call in a project: members who see its alerts, with a live account."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.abilities import Ability
+from domain.accounts.users import ACTIVE, HUMAN, get_user
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.member_lists import last_days_with, users_with
+from domain.projects.views import Namespace
+from models import User
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonOnCall:
+    """A user of a schedule, as lists show them."""
+
+    id: int
+    username: str
+    name: str
+    state: str
+
+
+def people(user_ids: Iterable[int], *, session: Session) -> dict[int, PersonOnCall]:
+    """Return users by id."""
+    wanted = set(user_ids)
+    if not wanted:
+        return {}
+    rows = session.execute(
+        select(User.id, User.username, User.name, User.state).where(User.id.in_(wanted))
+    )
+    return {
+        row.id: PersonOnCall(id=row.id, username=row.username, name=row.name, state=row.state)
+        for row in rows
+    }
+
+
+def ends_of_duty(
+    project: Namespace, user_ids: Collection[int], *, session: Session, today: date
+) -> Mapping[int, datetime]:
+    """Return until when users can be on call in a project; those without an end are left out.
+
+    For users who cannot be at all it is a moment long ago.
+    """
+    if not user_ids:
+        return {}
+    live = session.scalars(
+        select(User.id).where(User.id.in_(user_ids), User.kind == HUMAN, User.state == ACTIVE)
+    ).all()
+    days = last_days_with(Ability.READ_ALERTS, project, live, session=session, today=today)
+    absent = dict.fromkeys(set(user_ids) - days.keys(), _LONG_AGO)
+    return absent | {
+        user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
+    }
+
+
+def candidates(project: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
+    """Return the names of users who can be on call, at most so many."""
+    able = users_with(Ability.READ_ALERTS, project, limit=most, session=session, today=today)
+    live = select(User.username).where(
+        User.username.in_(able), User.kind == HUMAN, User.state == ACTIVE
+    )
+    return tuple(sorted(session.scalars(live), key=str.lower))
+
+
+def ids_of(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
+    """Return the ids of users, or raise InvalidError for a name that nobody has."""
+    return tuple(_id_of(name, field=field, session=session) for name in usernames)
+
+
+def _id_of(username: str, *, field: str, session: Session) -> int:
+    try:
+        return get_user(username.strip().removeprefix("@"), session=session).id
+    except NotFoundError as error:
+        message = f"{username[:50]} cannot be on call: there is no member with this user name."
+        raise InvalidError(message, field=field) from error
+
+
+def check_can_be_on_call(
+    project: Namespace,
+    users: Mapping[str, int],
+    *,
+    field: str,
+    session: Session,
+    today: date,
+) -> None:
+    """Raise InvalidError that names a user who cannot be on call in a project."""
+    ends = ends_of_duty(project, users.values(), session=session, today=today)
+    for name, user_id in users.items():
+        if ends.get(user_id) == _LONG_AGO:
+            message = (
+                f"{name[:50]} cannot be on call: only members of the project can, with the role "
+                "Developer or higher."
+            )
+            raise InvalidError(message, field=field)

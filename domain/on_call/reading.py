@@ -1,0 +1,205 @@
+"""Reads the plans of schedules from the database."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
+from typing import Any
+
+from sqlalchemy import Select, or_, select
+from sqlalchemy.orm import Session
+
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.people import ends_of_duty
+from domain.on_call.plans import Override, Plan, RotationPlan, Stint, Swap
+from domain.on_call.restrictions import Period, Restriction
+from domain.projects.views import Namespace
+from models import (
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSchedule,
+    OnCallSwap,
+    OnCallTurn,
+    Project,
+)
+
+
+def read_plans(
+    schedule_ids: Collection[int], within: Period, *, session: Session, today: date
+) -> Mapping[int, Plan]:
+    """Return the plans of schedules with what counts in a period; unknown ids are left out."""
+    projects = _projects(schedule_ids, session=session)
+    ids = projects.keys()
+    rotations = _rotations(ids, within, session=session)
+    overrides = _overrides(ids, within, session=session)
+    swaps = _swaps(ids, within, session=session)
+    plans = {
+        each: Plan(
+            schedule_id=each,
+            rotations=tuple(rotations[each]),
+            overrides=tuple(overrides[each]),
+            swaps=tuple(swaps[each]),
+        )
+        for each in projects
+    }
+    ends = _ends(projects, plans, session=session, today=today)
+    return {each: _with_ends(plan, ends[projects[each].id]) for each, plan in plans.items()}
+
+
+def _projects(ids: Collection[int], *, session: Session) -> dict[int, Namespace]:
+    rows = session.execute(
+        select(OnCallSchedule.id, Project.id.label("project_id"), Project.path)
+        .join(Project, Project.id == OnCallSchedule.project_id)
+        .where(OnCallSchedule.id.in_(ids), Project.deleted_at.is_(None))
+    )
+    return {row.id: Namespace(project_id=row.project_id, path=row.path) for row in rows}
+
+
+def current_rotations(
+    ids: Collection[int], *, session: Session
+) -> Mapping[int, list[RotationPlan]]:
+    """Return the rotations of schedules that are in force, the lowest layer first."""
+    statement = _of_schedules(ids).where(OnCallRotation.valid_until.is_(None))
+    return _plans_of(statement, session=session)
+
+
+def _rotations(
+    ids: Iterable[int], within: Period, *, session: Session
+) -> Mapping[int, list[RotationPlan]]:
+    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
+    statement = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
+    return _plans_of(statement, session=session)
+
+
+def _of_schedules(ids: Iterable[int]) -> Select[OnCallRotation]:
+    return (
+        select(OnCallRotation)
+        .where(OnCallRotation.schedule_id.in_(ids))
+        .order_by(OnCallRotation.layer, OnCallRotation.id)
+    )
+
+
+def _plans_of(
+    statement: Select[OnCallRotation], *, session: Session
+) -> Mapping[int, list[RotationPlan]]:
+    rows = session.scalars(statement.execution_options(populate_existing=True)).all()
+    users = _turns([row.id for row in rows], session=session)
+    found: dict[int, list[RotationPlan]] = defaultdict(list)
+    for row in rows:
+        found[row.schedule_id].append(_plan_of(row, users[row.id]))
+    return found
+
+
+def _turns(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    rows = session.execute(
+        select(OnCallTurn.rotation_id, OnCallTurn.user_id)
+        .where(OnCallTurn.rotation_id.in_(rotation_ids))
+        .order_by(OnCallTurn.rotation_id, OnCallTurn.position)
+    )
+    for rotation_id, user_id in rows:
+        found[rotation_id].append(user_id)
+    return found
+
+
+def _plan_of(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
+    return RotationPlan(
+        id=row.id,
+        name=row.name,
+        layer=row.layer,
+        cadence=Cadence(
+            unit=Unit(row.unit),
+            every=row.every,
+            at=row.handover_time,
+            weekdays=tuple(row.weekdays),
+        ),
+        starts_on=row.starts_on,
+        time_zone=row.time_zone,
+        user_ids=tuple(user_ids),
+        first_turn=row.first_turn,
+        restrictions=tuple(map(_restriction, row.restrictions)),
+        valid_from=row.valid_from,
+        valid_until=row.valid_until,
+    )
+
+
+def _restriction(stored: Mapping[str, Any]) -> Restriction:
+    return Restriction(
+        start=time.fromisoformat(stored["start"]),
+        end=time.fromisoformat(stored["end"]),
+        weekdays=tuple(stored["weekdays"]),
+    )
+
+
+def stored_restriction(each: Restriction) -> dict[str, Any]:
+    """Return a restriction as the database holds it."""
+    return {
+        "start": each.start.isoformat("minutes"),
+        "end": each.end.isoformat("minutes"),
+        "weekdays": list(each.weekdays),
+    }
+
+
+def _overrides(
+    ids: Iterable[int], within: Period, *, session: Session
+) -> Mapping[int, list[Override]]:
+    found: dict[int, list[Override]] = defaultdict(list)
+    rows = session.scalars(
+        select(OnCallOverride)
+        .where(
+            OnCallOverride.schedule_id.in_(ids),
+            OnCallOverride.ends_at > within.start,
+            OnCallOverride.starts_at < within.end,
+        )
+        .order_by(OnCallOverride.id)
+    )
+    for row in rows:
+        during = Period(row.starts_at, row.ends_at)
+        found[row.schedule_id].append(Override(id=row.id, user_id=row.user_id, during=during))
+    return found
+
+
+def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[int, list[Swap]]:
+    found: dict[int, list[Swap]] = defaultdict(list)
+    rows = session.scalars(
+        select(OnCallSwap)
+        .where(OnCallSwap.schedule_id.in_(ids), OnCallSwap.over_at > within.start)
+        .order_by(OnCallSwap.id)
+    )
+    for row in rows:
+        found[row.schedule_id].append(swap_of(row))
+    return found
+
+
+def swap_of(row: OnCallSwap) -> Swap:
+    """Return a swap as a value."""
+    first = Stint(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
+    second = Period(row.other_starts_at, row.other_ends_at)
+    return Swap(id=row.id, first=first, second=Stint(user_id=row.other_user_id, during=second))
+
+
+def _ends(
+    projects: Mapping[int, Namespace],
+    plans: Mapping[int, Plan],
+    *,
+    session: Session,
+    today: date,
+) -> Mapping[int | None, Mapping[int, datetime]]:
+    users: dict[Namespace, set[int]] = defaultdict(set)
+    for schedule_id, project in projects.items():
+        users[project] |= users_of(plans[schedule_id])
+    return {
+        project.id: ends_of_duty(project, named, session=session, today=today)
+        for project, named in users.items()
+    }
+
+
+def users_of(plan: Plan) -> set[int]:
+    """Return all users whom a plan names."""
+    in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
+    in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
+    return in_rotations | in_swaps | {each.user_id for each in plan.overrides}
+
+
+def _with_ends(plan: Plan, ends: Mapping[int, datetime]) -> Plan:
+    return replace(plan, ends={each: ends[each] for each in users_of(plan) if each in ends})

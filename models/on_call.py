@@ -1,0 +1,156 @@
+"""On-call schedules: rotations, overrides, swaps and calendar feeds."""
+
+from datetime import date, datetime, time
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Date,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Text,
+    Time,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+from models.folding import folded, keep_folded
+
+
+class OnCallSchedule(Base):
+    """An on-call schedule of a project."""
+
+    __tablename__ = "on_call_schedules"
+    # SQLite would give the number of a deleted schedule to another one, and steps of escalation
+    # policies name schedules by number.
+    __table_args__ = (
+        UniqueConstraint("project_id", "name_key"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(100))
+    description: Mapped[str] = mapped_column(Text, default="")
+    #: A name of the IANA database.
+    time_zone: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime]
+    name_key: Mapped[str | None] = folded()
+
+
+keep_folded(OnCallSchedule.name, OnCallSchedule.name_key)
+
+
+class OnCallRotation(Base):
+    """A rotation during a time: a change ends the row and begins another one.
+
+    So past shifts are told as they were.
+    """
+
+    __tablename__ = "on_call_rotations"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    schedule_id: Mapped[int] = mapped_column(
+        ForeignKey("on_call_schedules.id", ondelete="CASCADE"), index=True
+    )
+    name: Mapped[str] = mapped_column(String(100))
+    #: The highest layer in which somebody is on call counts.
+    layer: Mapped[int] = mapped_column(SmallInteger)
+    #: Of a turn: hours, days or weeks, and how many.
+    unit: Mapped[str] = mapped_column(String(8))
+    every: Mapped[int] = mapped_column(SmallInteger)
+    #: Days of hand-over of weekly turns: 0 is Monday.
+    weekdays: Mapped[list[int]] = mapped_column(JSON)
+    #: By the wall clock, as the day.
+    handover_time: Mapped[time] = mapped_column(Time)
+    starts_on: Mapped[date] = mapped_column(Date)
+    #: The place of the user who has the turn of that day.
+    first_turn: Mapped[int] = mapped_column(SmallInteger)
+    #: Objects with start, end and weekdays; none: around the clock.
+    restrictions: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
+    #: Of the schedule at that time.
+    time_zone: Mapped[str] = mapped_column(String(64))
+    valid_from: Mapped[datetime]
+    #: NULL while it is in force.
+    valid_until: Mapped[datetime | None] = mapped_column(index=True)
+
+
+class OnCallTurn(Base):
+    """A user in a rotation, by the place in the order of turns."""
+
+    __tablename__ = "on_call_turns"
+
+    rotation_id: Mapped[int] = mapped_column(
+        ForeignKey("on_call_rotations.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+
+
+class OnCallOverride(Base):
+    """A time in which one user is on call instead of everybody else."""
+
+    __tablename__ = "on_call_overrides"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime] = mapped_column(index=True)
+    created_by: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_on_call_overrides_schedule_id_ends_at", "schedule_id", "ends_at"),)
+
+
+class OnCallSwap(Base):
+    """Two times of two users, each of whom takes the other's."""
+
+    __tablename__ = "on_call_swaps"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    other_user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), index=True
+    )
+    other_starts_at: Mapped[datetime]
+    other_ends_at: Mapped[datetime]
+    #: The later of both ends.
+    over_at: Mapped[datetime] = mapped_column(index=True)
+    created_by: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
+
+
+class OnCallFeed(Base):
+    """The secret address of a schedule's calendar, which a user subscribes to."""
+
+    __tablename__ = "on_call_feeds"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    #: Keyed SHA-256 of the token in the address.
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    created_at: Mapped[datetime]
+    #: When the digest was renewed under a newer key; NULL: never.
+    keyed_at: Mapped[datetime | None]
+    #: Within an hour.
+    last_read_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        UniqueConstraint("user_id", "schedule_id"),
+        Index("ix_on_call_feeds_schedule_id", "schedule_id"),
+    )

@@ -1,0 +1,78 @@
+"""Plans of schedules for tests: alice is 1, bob 2, carol 3."""
+
+from datetime import UTC, date, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.plans import Override, Plan, RotationPlan, Stint, Swap
+from domain.on_call.restrictions import Period
+from domain.on_call.spans import Span, spans
+
+ALICE, BOB, CAROL = 1, 2, 3
+BERLIN = ZoneInfo("Europe/Berlin")
+#: Long before anything that a test asks for.
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+WEEKLY, DAILY = Cadence(unit=Unit.WEEKS), Cadence(unit=Unit.DAYS)
+MONDAY = date(2026, 11, 2)
+
+
+def berlin(text: str, *, fold: int = 0) -> datetime:
+    """Return a moment by the wall clock of Berlin; `fold` is 1 for the second of two."""
+    local = datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold)
+    return local.astimezone(UTC)
+
+
+def rotation(*user_ids: int, **changes: Any) -> RotationPlan:
+    """Return a weekly rotation in Berlin, handed over on Mondays at nine."""
+    usual: dict[str, Any] = {
+        "id": 1,
+        "name": "Rotation 1",
+        "layer": 1,
+        "cadence": WEEKLY,
+        "starts_on": MONDAY,
+        "time_zone": "Europe/Berlin",
+        "valid_from": LONG_AGO,
+    }
+    return RotationPlan(user_ids=user_ids, **{**usual, **changes})
+
+
+def plan(*rotations: RotationPlan, **parts: Any) -> Plan:
+    """Return a plan with these rotations."""
+    return Plan(schedule_id=1, rotations=rotations, **parts)
+
+
+def override(user_id: int, start: str, end: str, *, number: int = 1) -> Override:
+    """Return an override by the wall clock of Berlin."""
+    return Override(id=number, user_id=user_id, during=Period(berlin(start), berlin(end)))
+
+
+def swap(first: tuple[int, str, str], second: tuple[int, str, str], *, number: int = 1) -> Swap:
+    """Return a swap of two times by the wall clock of Berlin."""
+    stints = [
+        Stint(user_id=user_id, during=Period(berlin(start), berlin(end)))
+        for user_id, start, end in (first, second)
+    ]
+    return Swap(id=number, first=stints[0], second=stints[1])
+
+
+def told(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, str, list[int]]]:
+    """Return spans by the wall clock: beginning, end, users."""
+    return [
+        (
+            f"{span.start.astimezone(place):%a %d %H:%M}",
+            f"{span.end.astimezone(place):%a %d %H:%M}",
+            sorted(span.user_ids),
+        )
+        for span in found
+    ]
+
+
+def told_between(asked: Plan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
+    """Return who is on call between two times in Berlin, by the wall clock."""
+    return told(spans(asked, berlin(start), berlin(end)))
+
+
+def at(hour: int, minute: int = 0) -> time:
+    """Return a time of day."""
+    return time(hour, minute)

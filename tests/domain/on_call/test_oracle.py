@@ -1,0 +1,177 @@
+"""Rotations agree with dateutil's recurrence rules, over years, zones and changes of the clock."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import DAILY, HOURLY, WEEKLY, rrule
+from dateutil.tz import gettz, resolve_imaginary
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.plans import Plan, RotationPlan
+from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.spans import spans
+
+#: Halves of hours, changes in the south, at midnight, by half an hour, of a whole day, and none.
+ZONES = (
+    *("Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe"),
+    *("Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia", "Asia/Beirut", "UTC"),
+)
+FREQUENCIES = {Unit.HOURS: HOURLY, Unit.DAYS: DAILY, Unit.WEEKS: WEEKLY}
+LONG_AGO = datetime(1999, 1, 1, tzinfo=UTC)
+WINDOW = timedelta(days=40)
+
+days = st.dates(min_value=date(2001, 1, 1), max_value=date(2037, 12, 31))
+times = st.times().map(lambda each: each.replace(second=0, microsecond=0))
+weekdays = st.sets(st.integers(0, 6), min_size=1).map(lambda each: tuple(sorted(each)))
+cadences = st.one_of(
+    st.builds(Cadence, unit=st.just(Unit.DAYS), every=st.integers(1, 10), at=times),
+    st.builds(
+        Cadence, unit=st.just(Unit.WEEKS), every=st.integers(1, 4), at=times, weekdays=weekdays
+    ),
+    st.builds(Cadence, unit=st.just(Unit.HOURS), every=st.integers(1, 60), at=times),
+)
+
+
+def moment_of(local: datetime, zone: str) -> datetime:
+    """Return the moment of a wall time as dateutil's zones have it, not those of the library."""
+    aware: datetime = resolve_imaginary(local.replace(tzinfo=gettz(zone)))
+    return aware.astimezone(UTC)
+
+
+def expected_handovers(plan: RotationPlan, end: datetime) -> list[tuple[datetime, int]]:
+    """Return the moments of hand-overs up to an end, each with its number."""
+    cadence, begin = plan.cadence, datetime.combine(plan.starts_on, plan.cadence.at)
+    more = {"byweekday": cadence.weekdays} if cadence.unit is Unit.WEEKS else {}
+    rule = rrule(
+        FREQUENCIES[cadence.unit],
+        interval=cadence.every,
+        dtstart=begin,
+        until=end.replace(tzinfo=None) + timedelta(days=3),
+        **more,
+    )
+    found = [moment_of(local, plan.time_zone) for local in rule]
+    start = moment_of(begin, plan.time_zone)
+    # A weekly rotation may begin on a day without hand-over: that is turn 0 already.
+    if not found or found[0] != start:
+        found = [start, *found]
+    return [(moment, number) for number, moment in enumerate(found)]
+
+
+def expected_user(
+    handovers: Sequence[tuple[datetime, int]], moment: datetime, users: int
+) -> int | None:
+    """Return whose turn it is: that of the last hand-over of all that have been."""
+    return next((number % users for start, number in reversed(handovers) if start <= moment), None)
+
+
+@given(
+    cadence=cadences,
+    starts_on=days,
+    zone=st.sampled_from(ZONES),
+    users=st.integers(2, 5),
+    after=st.integers(0, 400),
+)
+@settings(deadline=None)
+# A day that does not exist, hours that occur twice and not at all, of one hour and of a half.
+@example(Cadence(unit=Unit.DAYS, at=time(9)), date(2011, 12, 20), "Pacific/Apia", 3, 0)
+@example(Cadence(unit=Unit.HOURS, every=1, at=time(0)), date(2011, 12, 20), "Pacific/Apia", 5, 0)
+@example(Cadence(unit=Unit.HOURS, every=8, at=time(1)), date(2011, 12, 20), "Pacific/Apia", 2, 0)
+@example(Cadence(unit=Unit.DAYS, at=time(2, 30)), date(2026, 3, 10), "Europe/Berlin", 2, 0)
+@example(
+    Cadence(unit=Unit.HOURS, every=1, at=time(0, 30)), date(2026, 10, 10), "Europe/Berlin", 2, 0
+)
+@example(Cadence(unit=Unit.DAYS, at=time(2, 15)), date(2026, 3, 30), "Australia/Lord_Howe", 2, 0)
+@example(Cadence(unit=Unit.DAYS, at=time(0)), date(2018, 10, 20), "America/Sao_Paulo", 2, 0)
+def test_turns_are_those_of_the_recurrence_rule(
+    cadence: Cadence, starts_on: date, zone: str, users: int, after: int
+) -> None:
+    plan = RotationPlan(
+        id=1,
+        name="any",
+        layer=1,
+        cadence=cadence,
+        starts_on=starts_on,
+        time_zone=zone,
+        user_ids=tuple(range(users)),
+        valid_from=LONG_AGO,
+    )
+    ahead = after % 30 if cadence.unit is Unit.HOURS else after  # the rule walks from its beginning
+    start = datetime.combine(starts_on, time(), UTC) + timedelta(days=ahead)
+    end = start + WINDOW
+    handovers = expected_handovers(plan, end)
+    found = spans(Plan(schedule_id=1, rotations=(plan,)), start, end)
+    assert (found[0].start, found[-1].end) == (start, end)
+    assert all(one.end == other.start for one, other in pairwise(found))
+    for span in found:
+        inside = {span.start, span.start + (span.end - span.start) / 2, span.end - RESOLUTION}
+        inside |= {each for each, _ in handovers if span.start <= each < span.end}
+        for moment in inside:
+            user = expected_user(handovers, moment, users)
+            assert list(span.user_ids) == ([] if user is None else [user]), moment
+
+
+RESOLUTION = timedelta(microseconds=1)
+
+
+@settings(deadline=None)
+@given(
+    restrictions=st.lists(
+        st.builds(
+            Restriction,
+            start=times,
+            end=times,
+            weekdays=weekdays | st.just(EVERY_DAY),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    day=days,
+    zone=st.sampled_from(ZONES),
+    minutes=st.lists(st.integers(0, 20 * 24 * 60), min_size=20, max_size=20),
+)
+def test_restrictions_are_what_the_wall_clock_says(
+    restrictions: list[Restriction], day: date, zone: str, minutes: list[int]
+) -> None:
+    plan = RotationPlan(
+        id=1,
+        name="any",
+        layer=1,
+        cadence=Cadence(unit=Unit.WEEKS),
+        starts_on=date(2000, 1, 3),
+        time_zone=zone,
+        user_ids=(7,),
+        restrictions=tuple(restrictions),
+        valid_from=LONG_AGO,
+    )
+    start = datetime.combine(day, time(), UTC)
+    found = spans(Plan(schedule_id=1, rotations=(plan,)), start, start + timedelta(days=20))
+    starts = [span.start for span in found]
+    for minute in minutes:
+        moment = start + timedelta(minutes=minute)
+        if moment >= found[-1].end or is_near_a_change(moment, zone):
+            continue
+        span = found[bisect_right(starts, moment) - 1]
+        local = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        assert bool(span.duties) == any(is_within(each, local) for each in restrictions), local
+
+
+def is_within(each: Restriction, local: datetime) -> bool:
+    """Return whether a wall time lies in a restriction, which may have begun the day before."""
+    overnight = each.end <= each.start
+    yesterday = (local.weekday() - 1) % 7
+    if overnight:
+        began_today = local.weekday() in each.weekdays and local.time() >= each.start
+        return began_today or (yesterday in each.weekdays and local.time() < each.end)
+    return local.weekday() in each.weekdays and each.start <= local.time() < each.end
+
+
+def is_near_a_change(moment: datetime, zone: str) -> bool:
+    """Return whether the clock is changed within a day: stories tell what is then."""
+    place, near = ZoneInfo(zone), timedelta(days=1, hours=2)
+    offsets = {(moment + near * side).astimezone(place).utcoffset() for side in (-1, 0, 1)}
+    return len(offsets) > 1
