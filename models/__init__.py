@@ -42,6 +42,7 @@ from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.signing_key import SigningKey
 from models.token import AccessToken, PersonalAccessToken
 from models.user import Bot, SignIn, User
+from models.webhook import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
     "ALERT_DAY_ADDITIONS",
@@ -110,4 +111,6 @@ __all__ = [
     "SigningKey",
     "TotpDevice",
     "User",
+    "WebhookDelivery",
+    "WebhookEndpoint",
 ]

@@ -80,5 +80,3 @@ class WebhookDelivery(Base):
             sqlite_where=text(_IS_WAITING),
         ),
     )
-
-

@@ -28,6 +28,7 @@ from models import (
     RegistryRepository,
     RegistryTag,
     ReleaseLink,
+    WebhookDelivery,
 )
 
 #: Rows of a statement.
@@ -93,6 +94,7 @@ def _dependants(
     day = (AlertDay.project_id, AlertDay.day, AlertDay.environment, AlertDay.severity)
     return (
         ([Delivery.id], Delivery.project_id == project_id),
+        ([WebhookDelivery.id], WebhookDelivery.project_id == project_id),
         ([Deployment.id], Deployment.project_id == project_id),
         ([Environment.id], Environment.project_id == project_id),
         ([CommitStatus.id], CommitStatus.project_id == project_id),

@@ -32,6 +32,7 @@ from models import (
     SignIn,
     SigningKey,
     TotpDevice,
+    WebhookEndpoint,
 )
 
 #: Columns that may be empty among them.
@@ -43,6 +44,8 @@ _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "registry_keys": RegistryKey.private_ciphertext,
     "audit_stream_secrets": AuditStream.secret_ciphertext,
     "previous_audit_stream_secrets": AuditStream.previous_secret_ciphertext,
+    "webhook_secrets": WebhookEndpoint.secret_ciphertext,
+    "previous_webhook_secrets": WebhookEndpoint.previous_secret_ciphertext,
     "idempotent_responses": IdempotentRequest.response_ciphertext,
 }
 

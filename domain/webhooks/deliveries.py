@@ -5,6 +5,7 @@ later ones wait behind it. Others go on.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -27,20 +28,33 @@ GIVE_UP_AFTER = timedelta(days=3)
 #: hours when it is there again; those of a delivery do.
 _MOST_COUNTED_FAILURES = 12
 _GONE = 410
+#: Threads that endpoints which failed last time do not get.
+_RESERVED = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How failures are treated."""
+
+    #: From 0 to 1; it varies the pauses.
+    share: float
+    #: An endpoint that took nothing for so long is paused.
+    pause_after: timedelta
 
 
 def claim_due_endpoints(*, most: int, session: Session, now: datetime) -> Sequence[Claim]:
     """Claim endpoints that have something to be sent, those first that are well.
 
-    Those that failed last time get at most half of the threads: each may take its whole deadline.
+    Those that failed last time leave some threads to others: each may take its whole deadline.
     """
     due = _due(now)
     last = func.coalesce(WebhookEndpoint.last_delivered_at, WebhookEndpoint.created_at)
     well = due.where(WebhookEndpoint.tries == 0).order_by(last).limit(most)
     found = claims.claim_all(WebhookEndpoint, well, session=session, now=now)
-    left = min(most - len(found), max(most // 2, 1))
+    left = max(most - len(found) - _RESERVED, 0)
     failing = due.where(WebhookEndpoint.tries > 0).order_by(WebhookEndpoint.next_try_at)
-    return [*found, *claims.claim_all(WebhookEndpoint, failing.limit(left), session=session, now=now)]
+    others = claims.claim_all(WebhookEndpoint, failing.limit(left), session=session, now=now)
+    return [*found, *others]
 
 
 def has_due_endpoints(*, session: Session, now: datetime) -> bool:
@@ -134,8 +148,7 @@ def record_failure(
     delivery: Delivery | None,
     attempt: Attempt,
     *,
-    share: float,
-    pause_after_days: int,
+    retries: RetryPolicy,
     session: Session,
     now: datetime,
 ) -> Failure | None:
@@ -143,7 +156,7 @@ def record_failure(
 
     What has failed for days is given up, and an endpoint that took nothing for days is paused.
     """
-    after = partial(pause_after, share=share, asked_seconds=attempt.asked_seconds)
+    after = partial(pause_after, share=retries.share, asked_seconds=attempt.asked_seconds)
     failure = claims.record_failure(
         WebhookEndpoint,
         claim,
@@ -160,18 +173,18 @@ def record_failure(
         row.next_try_at = max(failure.next_try_at, now + after(row.tries))
         if now - row.queued_at >= GIVE_UP_AFTER:
             row.state, row.next_try_at = DeliveryState.FAILED.value, None
-    if reason := _pause_reason(failure, attempt, pause_after_days, now):
+    if reason := _pause_reason(failure, attempt, retries.pause_after, now):
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
         pause(endpoint, reason, session=session, now=now)
     return failure
 
 
 def _pause_reason(
-    failure: Failure, attempt: Attempt, pause_after_days: int, now: datetime
+    failure: Failure, attempt: Attempt, patience: timedelta, now: datetime
 ) -> PauseReason | None:
     if attempt.status == _GONE:
         return PauseReason.GONE
-    is_long = now - failure.failing_since >= timedelta(days=pause_after_days)
+    is_long = now - failure.failing_since >= patience
     return PauseReason.FAILURES if is_long else None
 
 

@@ -41,7 +41,7 @@ class EndpointDetails:
 
     url: str = field(repr=False)
     events: tuple[str, ...]
-    conditions: Conditions = Conditions()
+    conditions: Conditions = field(default_factory=Conditions)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from domain.alerts.reading.payload_fields import pretty
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import ConflictError, NotFoundError
 from domain.outgoing.claims import Attempt
-from domain.outgoing.signing import unsigned_headers
+from domain.outgoing.signing import Message, unsigned_headers
 from domain.webhooks.deliveries import note_attempt
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.events import TESTED
@@ -60,9 +60,7 @@ class DeliveryView:
         return pretty((self.body or "").encode())
 
 
-def list_deliveries(
-    wanted: DeliveryFilter, part: Slice, *, session: Session
-) -> Page[DeliveryView]:
+def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[DeliveryView]:
     """Return a page of the deliveries of an endpoint, the newest first."""
     statement = (
         select(WebhookDelivery)
@@ -126,14 +124,15 @@ def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: dat
 
 
 def store_test(
-    endpoint_id: int, message_id: str, body: str, attempt: Attempt, *, session: Session, now: datetime
+    endpoint_id: int, message: Message, attempt: Attempt, *, session: Session, now: datetime
 ) -> int | None:
     """Write a test message that was sent into the log; return its id, or None without endpoint."""
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None
+    body = message.body.decode()
     row = WebhookDelivery(**new_delivery(endpoint, TESTED, body, order_key=None, now=now))
-    row.message_id, row.next_try_at = message_id, None
+    row.message_id, row.next_try_at = message.id, None
     is_taken = attempt.problem is None
     row.state = (DeliveryState.DELIVERED if is_taken else DeliveryState.FAILED).value
     note_attempt(row, attempt, now=now)

@@ -65,9 +65,7 @@ def give_up_old(*, session: Session, now: datetime, between: Between) -> int:
     return total
 
 
-def _surplus(
-    most: int, condition: ColumnElement[bool], session: Session
-) -> list[tuple[int, int]]:
+def _surplus(most: int, condition: ColumnElement[bool], session: Session) -> list[tuple[int, int]]:
     """Return the endpoints that have more such deliveries, each with the newest that is over."""
     found = []
     for endpoint_id in session.scalars(select(WebhookEndpoint.id)).all():

@@ -45,8 +45,8 @@ def test_all_events_arrive_once_and_in_order(new_service: NewService, kind: str)
         with AuditStreaming(
             read_settings(service.environment), clock=lambda: system_clock() + later
         ) as next_worker:
-            assert next_worker.deliver_due() == 1
-            assert next_worker.deliver_due() == 0
+            assert next_worker.run_due() == 1
+            assert next_worker.run_due() == 0
     # What the killed worker had sent comes once more, and its id tells.
     assert came[0].message_id == came[1].message_id
     assert [each.subject for each in came[1:]] == names

@@ -19,6 +19,7 @@ from domain.alerts.following.followers import Follower
 from domain.clock import Clock, system_clock
 from web.jobs.current_settings import current_settings
 from web.jobs.loops import Loop
+from web.jobs.webhooks import queue_changes
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.alert_changes")
@@ -36,7 +37,9 @@ class Handler(Protocol):
 
 
 #: A follower without a handler has no row in `alert_followers`.
-HANDLERS: Mapping[Follower, Handler] = {}
+HANDLERS: Mapping[Follower, Handler] = {
+    Follower.WEBHOOKS: queue_changes,
+}
 
 
 class AlertChanges(Loop):

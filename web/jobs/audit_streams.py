@@ -13,6 +13,7 @@ from web.jobs.destinations import DestinationWorker
 class AuditStreaming(DestinationWorker):
     """The deliveries of audit events by one worker."""
 
+    name = "audit streams"
     NAME = "audit stream"
     LOG = logging.getLogger("gatebell.audit_streams")
     NUMBER = "audit_stream_id"
@@ -20,17 +21,17 @@ class AuditStreaming(DestinationWorker):
 
     def has_due(self, session: Session) -> bool:
         """Return whether an event is to be sent."""
-        return deliveries.has_due_streams(session=session, now=self._clock())
+        return deliveries.has_due_streams(session=session, now=self.clock())
 
     def claim_due(self, session: Session, most: int) -> Sequence[Claim]:
         """Claim destinations; there are fewer of them than threads."""
         del most
-        return deliveries.claim_due_streams(session=session, now=self._clock())
+        return deliveries.claim_due_streams(session=session, now=self.clock())
 
     def next_delivery(self, claim: Claim, session: Session) -> Delivery | None:
         """Return the next event."""
         return deliveries.next_delivery(
-            claim, session=session, keyring=self._keyring, now=self._clock()
+            claim, session=session, keyring=self.keyring, now=self.clock()
         )
 
     def release(self, claim: Claim, session: Session) -> None:
@@ -42,7 +43,7 @@ class AuditStreaming(DestinationWorker):
     ) -> None:
         """Remove an event that was delivered."""
         del attempt
-        deliveries.record_delivered(claim, delivery, session=session, now=self._clock())
+        deliveries.record_delivered(claim, delivery, session=session, now=self.clock())
 
     def record_failure(
         self, claim: Claim, delivery: Delivery | None, attempt: Attempt, session: Session
@@ -50,5 +51,5 @@ class AuditStreaming(DestinationWorker):
         """Schedule the next attempt."""
         del delivery  # It stays the first in the queue.
         return deliveries.record_failure(
-            claim, attempt, share=self._share(), session=session, now=self._clock()
+            claim, attempt, share=self.share(), session=session, now=self.clock()
         )

@@ -5,13 +5,11 @@ destination has one at a time (`domain/outgoing/claims.py`).
 """
 
 import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from threading import Event, Thread
+from threading import Thread
 from time import monotonic
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -21,22 +19,20 @@ from domain.keyring import Keyring, UndecipherableError
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
 from domain.outgoing.states import FAILING_AFTER
 from domain.randomness import random_share
-from web.database.engine import open_engine
+from web.jobs.loops import Loop
 from web.outgoing.attempts import attempt
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient
 from web.settings.reader import Settings
 
-#: Enough for many destinations: none is held while a request is under way.
-_CONNECTIONS = 3
-_POLL_SECONDS = 1.0
-_AFTER_FAILURE_SECONDS = 5.0
 _LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
 
 
-class DestinationWorker(ABC):
+class DestinationWorker(Loop):
     """The deliveries of one worker to destinations of one kind."""
 
-    #: Of its threads, and of log lines.
+    #: Enough for many destinations: none is held while a request is under way.
+    connections = 3
+    #: Of a thread for one destination, and of log lines.
     NAME: ClassVar[str]
     LOG: ClassVar[logging.Logger]
     #: The name of a destination's number in log lines.
@@ -56,15 +52,9 @@ class DestinationWorker(ABC):
         share: Callable[[], float] = random_share,
     ) -> None:
         """Open the database; `share` varies the pauses between attempts."""
-        self._settings = settings
-        self._clock = clock
-        self._share = share
-        self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-        self._engine = open_engine(replace(settings, database_pool_size=_CONNECTIONS))
-        # A look must not take the lock of a writer.
-        self._reading = self._engine.execution_options(begin_mode="DEFERRED")
-        self._is_stopped = Event()
-        self._watcher: Thread | None = None
+        super().__init__(settings, clock=clock)
+        self.share = share
+        self.keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._threads: list[Thread] = []
 
     @abstractmethod
@@ -98,56 +88,33 @@ class DestinationWorker(ABC):
         There is no delivery if the secrets of the destination cannot be read.
         """
 
-    def __enter__(self) -> Self:
-        """Return the deliveries, which have not begun."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        """Let the requests under way finish, and close the database."""
-        self.stop()
-
-    def start(self) -> None:
-        """Begin to deliver, in the background."""
-        self._watcher = Thread(target=self._watch, name=f"{self.NAME}s", daemon=True)
-        self._watcher.start()
-
-    def stop(self) -> None:
-        """Let the requests under way finish; other messages stay for the next worker."""
-        self._is_stopped.set()
-        deadline = monotonic() + DEADLINE_SECONDS + _POLL_SECONDS
-        for thread in (*([self._watcher] if self._watcher else []), *self._threads):
-            thread.join(max(deadline - monotonic(), 0))
-        self._engine.dispose()
-
-    def deliver_due(self) -> int:
+    def run_due(self) -> int:
         """Send everything that is due now, and return how many destinations that concerned."""
         begun = self._begin_due()
         for thread in begun:
             thread.join()
         return len(begun)
 
-    def _watch(self) -> None:
-        pause = 0.0
-        while not self._is_stopped.wait(pause):
-            try:
-                self._threads = [each for each in self._threads if each.is_alive()]
-                self._threads += self._begin_due()
-                pause = _POLL_SECONDS
-            except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
-                self.LOG.debug("no look at %ss", self.NAME, extra={"reason": type(error).__name__})
-                pause = _AFTER_FAILURE_SECONDS
+    def look(self) -> int:
+        """Begin to send what is due: a destination that is slow holds up no other."""
+        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads += self._begin_due()
+        return 0
+
+    def stop(self) -> None:
+        """Let the requests under way finish; other messages stay for the next worker."""
+        self.is_stopped.set()
+        deadline = monotonic() + DEADLINE_SECONDS + self.pause_seconds
+        for thread in self._threads:
+            thread.join(max(deadline - monotonic(), 0))
+        super().stop()
 
     def _begin_due(self) -> list[Thread]:
         most = self.MOST_AT_ONCE - len(self._threads)
-        with Session(self._reading) as session:
+        with Session(self.reading) as session:
             if most <= 0 or not self.has_due(session):
                 return []
-        with Session(self._engine) as session, session.begin():
+        with Session(self.engine) as session, session.begin():
             claims = self.claim_due(session, most)
         begun = [
             Thread(target=self._deliver_all, args=(claim,), name=self.NAME, daemon=True)
@@ -159,12 +126,12 @@ class DestinationWorker(ABC):
 
     def _deliver_all(self, claim: Claim) -> None:
         """Send the messages of a destination until there is none, one fails, or its turn ends."""
-        client = OutgoingClient.of(self._settings)
+        client = OutgoingClient.of(self.settings)
         ends = monotonic() + self.TURN_SECONDS
         try:
             delivery = self._next(claim)
             while delivery is not None:
-                if self._is_stopped.is_set() or monotonic() > ends:
+                if self.is_stopped.is_set() or monotonic() > ends:
                     self._release(claim)
                     break
                 delivery = self._send(claim, delivery, client)
@@ -177,33 +144,33 @@ class DestinationWorker(ABC):
 
     def _next(self, claim: Claim) -> Delivery | None:
         try:
-            with Session(self._engine) as session, session.begin():
+            with Session(self.engine) as session, session.begin():
                 return self.next_delivery(claim, session)
         except UndecipherableError:
             self._note_failure(claim, None, Attempt(problem=_LOST_SECRET))
             return None
 
     def _release(self, claim: Claim) -> None:
-        with Session(self._engine) as session, session.begin():
+        with Session(self.engine) as session, session.begin():
             self.release(claim, session)
 
     def _send(self, claim: Claim, delivery: Delivery, client: OutgoingClient) -> Delivery | None:
         """Send a message; return the next one, or None if this failed or was the last."""
-        made = attempt(client, delivery.url, delivery.message, delivery.secrets, now=self._clock())
+        made = attempt(client, delivery.url, delivery.message, delivery.secrets, now=self.clock())
         if made.problem is not None:
             self._note_failure(claim, delivery, made)
             return None
-        with Session(self._engine) as session, session.begin():
+        with Session(self.engine) as session, session.begin():
             self.record_delivered(claim, delivery, made, session)
             return self.next_delivery(claim, session)
 
     def _note_failure(self, claim: Claim, delivery: Delivery | None, made: Attempt) -> None:
-        with Session(self._engine) as session, session.begin():
+        with Session(self.engine) as session, session.begin():
             failure = self.record_failure(claim, delivery, made, session)
         if failure is None:
             return
         said = self._about(claim, reason=made.problem, failures=failure.failures)
-        if self._clock() - failure.failing_since >= FAILING_AFTER:
+        if self.clock() - failure.failing_since >= FAILING_AFTER:
             self.LOG.error("%s failing", self.NAME, extra=said)
         else:
             self.LOG.warning(self.NOT_DELIVERED, extra=said)

@@ -51,6 +51,10 @@ class Loop(ABC):
         It returns early once `is_stopped` is set.
         """
 
+    def look(self) -> int:
+        """Do what is due, in the background; return 0 for a pause."""
+        return self.run_due()
+
     def __enter__(self) -> Self:
         """Return the loop, which has not begun."""
         return self
@@ -80,7 +84,7 @@ class Loop(ABC):
         pause = 0.0
         while not self.is_stopped.wait(pause):
             try:
-                pause = 0.0 if self.run_due() else self.pause_seconds
+                pause = 0.0 if self.look() else self.pause_seconds
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
                 _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
                 pause = _AFTER_FAILURE_SECONDS

@@ -31,6 +31,7 @@ from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_ex
 from domain.releases.dates import parse_release_dates
 from domain.releases.version import parse_release
 from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
+from domain.webhooks.notices import WebhookNoticeSettings, queue_webhook_notices
 from web.database.engine import open_engine
 from web.jobs.current_settings import current_settings
 from web.settings.reader import Settings, settings_from_environment
@@ -74,7 +75,7 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
 
 def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what administrators are told of the audit log, and return how much that was."""
+    """Queue what is said of audit streams and webhooks that fail, and return how much that is."""
     with _engine(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         sign = StreamNoticeSettings(
@@ -82,7 +83,14 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
             base_url=current.base_url,
             keep_days=current.audit_stream_keep_days,
         )
-        return queue_stream_notices(sign, session=session, now=clock())
+        webhooks = WebhookNoticeSettings(
+            instance_name=current.instance_name,
+            base_url=current.base_url,
+            pause_after_days=current.webhook_pause_days,
+        )
+        return queue_stream_notices(sign, session=session, now=clock()) + queue_webhook_notices(
+            webhooks, session=session, now=clock()
+        )
 
 
 def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:

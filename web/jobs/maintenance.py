@@ -18,12 +18,14 @@ from domain.keyring import Keyring
 from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune
+from domain.webhooks.upkeep import give_up_old, prune_log
 from web.database.engine import open_engine
 from web.jobs.current_settings import current_settings
 from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.prune")
 _audit_log = logging.getLogger("gatebell.audit")
+_webhook_log = logging.getLogger("gatebell.webhooks")
 
 
 def run_prune() -> None:
@@ -48,6 +50,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
             removed = prune(retention, session=session, now=now, between=between)
             removed["members"] = remove_ended(session=session, now=now, between=between)
             removed |= _prune_audit_log(current, session)
+            removed["webhook_deliveries"] = _prune_webhooks(current, session)
             session.commit()
             return removed
     finally:
@@ -67,6 +70,16 @@ def _prune_audit_log(current: Settings, session: Session) -> dict[str, int]:
     kept_since = now - timedelta(days=current.audit_event_keep_days)
     removed = prune_events(session=session, key=key, before=kept_since, between=between)
     return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
+
+
+def _prune_webhooks(current: Settings, session: Session) -> int:
+    """Give up what waited too long, and remove what the log need not keep; return how many."""
+    now, between = system_clock(), session.commit
+    given_up = give_up_old(session=session, now=now, between=between)
+    if given_up:
+        _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
+    before = now - timedelta(days=current.webhook_delivery_keep_days)
+    return prune_log(before=before, session=session, between=between)
 
 
 def run_add_up() -> None:

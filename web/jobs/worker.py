@@ -31,6 +31,7 @@ from web.jobs.maintenance import run_add_up, run_prune, run_seal
 from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
 from web.jobs.repositories import run_pack
+from web.jobs.webhooks import WebhookDeliveries
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 
@@ -38,7 +39,7 @@ _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
-_LOOPS: tuple[type[Loop], ...] = (AlertChanges,)
+_LOOPS: tuple[type[Loop], ...] = (AlertChanges, AuditStreaming, WebhookDeliveries)
 
 
 class BriefOutages(logging.Filter):
@@ -140,7 +141,6 @@ def main() -> None:
     log_audit_events()
     _add_all_tasks(queue, settings)
     with ExitStack() as loops:
-        loops.enter_context(AuditStreaming(settings)).start()
         for loop in _LOOPS:
             loops.enter_context(loop(settings)).start()
         _work(queue, settings)

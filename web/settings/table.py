@@ -281,6 +281,14 @@ class Settings(ServerSettings):
         kinds.whole_number(1, 90, "days"),
         "How long audit events wait for a destination that does not take them.",
     )
+    webhook_delivery_keep_days: int = live(
+        30, kinds.whole_number(1, 365, "days"), "Retention of the delivery log of webhooks."
+    )
+    webhook_pause_days: int = live(
+        5,
+        kinds.whole_number(1, 90, "days"),
+        "A webhook that takes nothing for so long is paused, and its maintainers are told.",
+    )
     call_keep_days: int = live(
         90,
         kinds.whole_number(1, 730, "days"),

@@ -163,7 +163,7 @@ def test_one_that_is_silent_holds_up_no_other(streams: Streams, receiver: Receiv
         streams.create(receiver.url)
         written = streams.write(3)
         with streams.worker() as worker:
-            working = Thread(target=worker.deliver_due)
+            working = Thread(target=worker.run_due)
             working.start()
             receiver.wait_for(3, "token.revoked")
             assert silent.received == []
@@ -176,7 +176,7 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
     streams.create(receiver.url)
     written = streams.write(20)
     with streams.worker() as one, streams.worker() as other:
-        workers = [Thread(target=each.deliver_due) for each in (one, other)]
+        workers = [Thread(target=each.run_due) for each in (one, other)]
         for each in workers:
             each.start()
         for each in workers:

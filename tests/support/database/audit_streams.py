@@ -50,7 +50,7 @@ class Streams:
     def deliver(self, **changes: Any) -> int:
         """Send what is due now; return how many destinations that concerned."""
         with self.worker(**changes) as worker:
-            return worker.deliver_due()
+            return worker.run_due()
 
     def create(self, url: str) -> NewSecret:
         with self.session() as session:

@@ -1,0 +1,364 @@
+"""Webhooks get the events that they chose, signed, in order for each alert, whoever fails."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from threading import Event as Signal
+from threading import Thread
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import delete
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from domain.errors import ConflictError
+from domain.outgoing.states import DestinationState
+from domain.webhooks.delivery_states import DeliveryState
+from domain.webhooks.endpoints import (
+    MOST_ENDPOINTS,
+    pause_endpoint,
+    remove_endpoint,
+    resume_endpoint,
+    rotate_secret,
+)
+from domain.webhooks.log import get_delivery, send_again
+from models import Alert
+from tests.support.database.webhooks import Webhooks
+from tests.support.service.commands import operate
+from tests.support.service.receiver import Received, Receiver, running_receiver
+from web.jobs.mail import queue_administrators_mail
+from web.jobs.maintenance import prune_database
+from web.settings.reader import Settings
+
+DOWN = "http://127.0.0.1:1/"
+
+
+@pytest.fixture
+def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
+    made = Webhooks(app, settings)
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def told(receiver: Receiver) -> list[tuple[str, str]]:
+    """Return the type of each message and the title of its alert."""
+    return [(each.type, each.event["data"]["alert"]["title"]) for each in receiver.received]
+
+
+def alert_of(message: Received) -> dict[str, Any]:
+    found: dict[str, Any] = message.event["data"]["alert"]
+    return found
+
+
+@pytest.mark.spec("J1")
+def test_each_change_of_an_alert_is_told_signed_and_in_order(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    made = webhooks.add(receiver.url)
+    webhooks.send("Disk full", severity="warning", host="db-1", service="web")
+    for status in ("acknowledged", "ignored", "triggered"):
+        webhooks.set_status(1, status)
+    webhooks.send("Disk full", severity="warning", host="db-1", service="web", status="resolved")
+    webhooks.queue()
+    webhooks.deliver()
+
+    assert told(receiver) == [
+        (f"alert.{kind}", "Disk full")
+        for kind in ("opened", "acknowledged", "ignored", "reopened", "resolved")
+    ]
+    body = receiver.received[0].verified_by(made.secret)
+    assert set(body) == {"type", "timestamp", "data"}
+    assert body["data"]["project"] == {
+        "id": webhooks.project_id,
+        "name": "shop",
+        "path_with_namespace": "acme/shop",
+        "web_url": f"{webhooks.settings.base_url}/acme/shop",
+    }
+    alert = alert_of(receiver.received[0])
+    assert (alert["iid"], alert["service"]) == (1, "web")
+    assert alert["labels"]["host"] == "db-1"
+    assert alert["web_url"] == f"{webhooks.settings.base_url}/acme/shop/-/alerts/1"
+    assert len({each.message_id for each in receiver.received}) == 5
+    forged = Received("/", receiver.received[0].headers, receiver.received[0].body + b" ")
+    with pytest.raises(WebhookVerificationError):
+        forged.verified_by(made.secret)
+    log = webhooks.log(made.endpoint)
+    assert {each.state for each in log} == {DeliveryState.DELIVERED}
+    assert [(each.status_code, each.tries, each.error) for each in log] == [(204, 1, None)] * 5
+    assert webhooks.state(made.endpoint).backlog == 0
+
+
+def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_conditions(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url, "alert.resolved", conditions={"labels": 'team="db"'})
+    webhooks.send("One", team="db")
+    webhooks.send("Two", team="web")
+    for iid in (1, 2):
+        webhooks.set_status(iid, "resolved")
+    webhooks.deliver()
+    webhooks.deliver()
+    assert told(receiver) == [("alert.resolved", "One")]
+
+
+def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webhooks) -> None:
+    assert not webhooks.is_followed()
+    incidents = webhooks.add(DOWN, "incident.opened").endpoint
+    assert not webhooks.is_followed()
+    alerts = webhooks.add(DOWN).endpoint
+    assert webhooks.is_followed()
+    with webhooks.session() as session:
+        pause_endpoint(webhooks.project_id, alerts.id, session=session, now=webhooks.now)
+    assert not webhooks.is_followed()
+    webhooks.send("Unheard")
+    with webhooks.session() as session:
+        resume_endpoint(webhooks.project_id, alerts.id, session=session)
+    assert webhooks.is_followed()
+    assert webhooks.queue() == 0
+    with webhooks.session() as session:
+        for each in (alerts, incidents):
+            remove_endpoint(webhooks.project_id, each.id, session=session)
+    assert not webhooks.is_followed()
+
+
+def test_an_endpoint_of_another_project_hears_nothing(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url, project_id=webhooks.new_project("other"))
+    webhooks.add(DOWN)
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    assert receiver.received == []
+
+
+def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each_alert(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    is_down = True
+    receiver.answer = lambda _request: (503, {}) if is_down else (204, {})
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("One")
+    began = webhooks.now
+    assert webhooks.deliver() == 1
+    state = webhooks.state(endpoint)
+    assert state.state is DestinationState.RETRYING
+    assert state.last_error == "it answered 503 Service Unavailable"
+    assert state.next_try_at is not None
+    assert state.next_try_at - began <= timedelta(seconds=30)
+    webhooks.set_status(1, "acknowledged")
+    webhooks.send("Two")
+    while webhooks.now - began < timedelta(hours=1):
+        # Nothing is tried before it is due.
+        assert webhooks.deliver() == 0
+        webhooks.now = webhooks.state(endpoint).next_try_at or webhooks.now
+        assert webhooks.deliver() == 1
+    is_down = False
+    for _ in range(3):
+        webhooks.wait(hours=4)
+        webhooks.deliver()
+    assert sorted(told(receiver)) == [
+        ("alert.acknowledged", "One"),
+        ("alert.opened", "One"),
+        ("alert.opened", "Two"),
+    ]
+    of_one = [kind for kind, title in told(receiver) if title == "One"]
+    assert of_one == ["alert.opened", "alert.acknowledged"]
+    assert webhooks.state(endpoint).state is DestinationState.ACTIVE
+
+
+def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    def answer(request: Received) -> tuple[int, Mapping[str, str]]:
+        return (400 if alert_of(request)["title"] == "Poison" else 204), {}
+
+    receiver.answer = answer
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("Poison")
+    webhooks.deliver()
+    webhooks.set_status(1, "acknowledged")
+    webhooks.send("Other")
+    webhooks.wait(minutes=1)
+    webhooks.deliver()
+    webhooks.wait(minutes=1)
+    webhooks.deliver()
+    assert told(receiver) == [("alert.opened", "Other")]
+    poison, held, other = webhooks.log(endpoint)
+    assert (poison.status_code, poison.error) == (400, "it answered 400 Bad Request")
+    assert (held.state, held.tries) == (DeliveryState.WAITING, 0)
+    assert other.state is DeliveryState.DELIVERED
+    # After three days it is given up, and what waited behind it is tried.
+    webhooks.wait(days=3, minutes=5)
+    for _ in range(2):
+        webhooks.deliver()
+        webhooks.wait(minutes=10)
+    poison, held, _ = webhooks.log(endpoint)
+    assert poison.state is DeliveryState.FAILED
+    assert held.tries > 0
+
+
+def test_one_that_is_silent_holds_up_no_other(webhooks: Webhooks, receiver: Receiver) -> None:
+    over = Signal()
+
+    def stall(_request: Received) -> tuple[int, Mapping[str, str]]:
+        over.wait(60)
+        return 204, {}
+
+    with running_receiver(Receiver(answer=stall)) as silent:
+        webhooks.add(silent.url)
+        webhooks.add(receiver.url)
+        webhooks.send("Disk full")
+        webhooks.queue()
+        with webhooks.worker() as worker:
+            working = Thread(target=worker.run_due)
+            working.start()
+            receiver.wait_for(1, "alert.opened")
+            assert silent.received == []
+            over.set()
+            working.join()
+    assert len(silent.received) == 1
+
+
+def test_several_workers_send_nothing_twice(webhooks: Webhooks, receiver: Receiver) -> None:
+    webhooks.add(receiver.url)
+    for number in range(10):
+        webhooks.send(f"Alert {number}")
+    webhooks.queue()
+    with webhooks.worker() as one, webhooks.worker() as other:
+        workers = [Thread(target=each.run_due) for each in (one, other)]
+        for each in workers:
+            each.start()
+        for each in workers:
+            each.join()
+    assert sorted(told(receiver)) == [("alert.opened", f"Alert {n}") for n in range(10)]
+
+
+def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
+    webhooks: Webhooks,
+) -> None:
+    operate(webhooks.app, "members", "add", "acme/shop", "alice", "maintainer")
+    endpoint = webhooks.add(DOWN).endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    assert mail(webhooks) == 0
+    webhooks.wait(days=1)
+    webhooks.deliver()
+    assert webhooks.state(endpoint).state is DestinationState.FAILING
+    assert (mail(webhooks), mail(webhooks)) == (1, 0)
+    webhooks.wait(days=4)
+    webhooks.deliver()
+    state = webhooks.state(endpoint)
+    assert (state.state, state.pause_reason) == (DestinationState.PAUSED, "failures")
+    assert (mail(webhooks), mail(webhooks)) == (1, 0)
+    # It is not followed any more; resumed, it gets what happens then.
+    assert not webhooks.is_followed()
+    with webhooks.session() as session:
+        resume_endpoint(webhooks.project_id, endpoint.id, session=session)
+    assert webhooks.is_followed()
+    assert webhooks.state(endpoint).state is DestinationState.ACTIVE
+
+
+def mail(webhooks: Webhooks) -> int:
+    return queue_administrators_mail(webhooks.settings, clock=lambda: webhooks.now)
+
+
+def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: Receiver) -> None:
+    receiver.answer = lambda _request: (410, {})
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    state = webhooks.state(endpoint)
+    assert (state.state, state.pause_reason) == (DestinationState.PAUSED, "gone")
+
+
+def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Receiver) -> None:
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    (delivery,) = webhooks.log(endpoint)
+    with webhooks.session() as session:
+        send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+    webhooks.deliver()
+    first, second = receiver.received
+    assert (first.message_id, first.body) == (second.message_id, second.body)
+    with webhooks.session() as session:
+        pause_endpoint(webhooks.project_id, endpoint.id, session=session, now=webhooks.now)
+        with pytest.raises(ConflictError, match="paused"):
+            send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+
+
+def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (500, {})
+    endpoint = webhooks.add(f"{receiver.url}?key=hidden").endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    with webhooks.session() as session:
+        (listed,) = webhooks.log(endpoint)
+        shown = get_delivery(endpoint.id, listed.id, session=session)
+    assert set(shown.headers) == {"Content-Type", "webhook-id", "webhook-timestamp"}
+    assert shown.body is not None
+    assert '"title":"Disk full"' in shown.body
+    assert shown.duration is not None
+    assert "hidden" not in (shown.error or "") + shown.body
+
+
+def test_two_secrets_sign_until_the_old_one_ends(webhooks: Webhooks, receiver: Receiver) -> None:
+    old = webhooks.add(receiver.url)
+    with webhooks.session() as session:
+        new = rotate_secret(
+            webhooks.project_id,
+            old.endpoint.id,
+            previous_until=webhooks.now + timedelta(hours=1),
+            session=session,
+            keyring=webhooks.keyring,
+            now=webhooks.now,
+        ).secret
+    webhooks.send("One")
+    webhooks.deliver()
+    for secret in (old.secret, new):
+        assert receiver.received[-1].verified_by(secret)
+    webhooks.wait(hours=2)
+    webhooks.send("Two")
+    webhooks.deliver()
+    # The library refuses what was signed so long ahead: one signature is left.
+    assert " " not in receiver.received[-1].headers["webhook-signature"]
+
+
+def test_a_removed_webhook_takes_its_backlog_with_it(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("Disk full")
+    webhooks.queue()
+    with webhooks.session() as session:
+        remove_endpoint(webhooks.project_id, endpoint.id, session=session)
+    newer = webhooks.add(receiver.url).endpoint
+    # Its number is not used again.
+    assert newer.id > endpoint.id
+    assert webhooks.deliver() == 0
+    assert prune_database(webhooks.settings)["webhook_deliveries"] == 1
+
+
+def test_an_alert_that_was_deleted_meanwhile_is_not_told(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url)
+    webhooks.send("Disk full")
+    with webhooks.session() as session:
+        session.execute(delete(Alert))
+    assert webhooks.deliver() == 0
+
+
+def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
+    for _ in range(MOST_ENDPOINTS):
+        webhooks.add(DOWN)
+    with pytest.raises(ConflictError, match="delete one first"):
+        webhooks.add(DOWN)

@@ -1,0 +1,150 @@
+"""Webhooks of a project in a database of a test's own, with a clock that tests set."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.following.followers import Follower
+from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.matching.conditions import Conditions, conditions_from
+from domain.audit.events import Actor
+from domain.database.paging import Slice
+from domain.keyring import Keyring
+from domain.projects.members import get_namespace
+from domain.webhooks.endpoints import (
+    EndpointDetails,
+    EndpointView,
+    NewSecret,
+    create_endpoint,
+    get_endpoint,
+)
+from domain.webhooks.log import DeliveryFilter, DeliveryView, list_deliveries
+from models import AlertFollower
+from tests.support.alerts.senders import JSON, item, webhook
+from tests.support.service.commands import operate
+from web.database.engine import open_engine
+from web.jobs.alert_changes import AlertChanges
+from web.jobs.webhooks import WebhookDeliveries
+from web.settings.reader import Settings
+
+#: The whole pause, so that a test knows when the next attempt is due.
+WHOLE_SHARE = 1.0
+_A_PAGE = Slice(size=100)
+
+
+class Webhooks:
+    """A project with alerts, its webhooks, and a worker that delivers when it is told to."""
+
+    def __init__(self, app: Flask, settings: Settings) -> None:
+        self.app = app
+        self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
+        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        self.now = datetime.now(UTC)
+        self.engine = open_engine(settings)
+        self.keyring = Keyring(settings.secret_key)
+        person = ("users", "create", "alice", "--email", "alice@people.example")
+        self.alice = Actor(id=int(operate(app, *person)["id"]), name="alice")
+        operate(app, "groups", "create", "acme")
+        self.project_id = self.new_project("shop")
+        made = ("integrations", "create", "acme/shop", "--name", "any", "--type", "prometheus")
+        self.receiver = operate(app, *made)
+
+    def new_project(self, name: str) -> int:
+        operate(self.app, "projects", "create", f"acme/{name}")
+        with self.session() as session:
+            project_id = get_namespace(f"acme/{name}", session=session).project_id
+        assert project_id is not None
+        return project_id
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open a transaction."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def add(
+        self,
+        url: str,
+        *events: str,
+        conditions: Mapping[str, object] | None = None,
+        project_id: int | None = None,
+    ) -> NewSecret:
+        """Create an endpoint."""
+        details = EndpointDetails(
+            url=url,
+            events=events or ("*",),
+            conditions=conditions_from(conditions) if conditions else Conditions(),
+        )
+        with self.session() as session:
+            return create_endpoint(
+                project_id or self.project_id,
+                details,
+                session=session,
+                keyring=self.keyring,
+                now=self.now,
+            )
+
+    def send(self, name: str, status: str = "firing", **labels: str) -> None:
+        """Send an alert, which is the same one for the same name."""
+        all_labels = {"alertname": name, "severity": "critical", **labels}
+        body = webhook(item(name, status=status, labels=all_labels))
+        answer = self.app.test_client().post(
+            self.receiver["url"].removeprefix("http://localhost"),
+            data=body,
+            headers={"Authorization": f"Bearer {self.receiver['key']}", "Content-Type": JSON},
+        )
+        assert answer.status_code == 200, answer.text
+
+    def set_status(self, iid: int, status: str) -> None:
+        """Change the status of an alert as a user does."""
+        with self.session() as session:
+            change = StatusChange(status=status, by=self.alice)
+            change_status(self.project_id, iid, change, session=session, now=self.now)
+
+    @contextmanager
+    def worker(self, **changes: Any) -> Iterator[WebhookDeliveries]:
+        """Make a worker, as each host has one."""
+        with WebhookDeliveries(
+            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: WHOLE_SHARE
+        ) as worker:
+            yield worker
+
+    def queue(self) -> int:
+        """Queue messages about what has changed; return how many changes that were."""
+        with AlertChanges(self.settings, clock=lambda: self.now) as loop:
+            return loop.run_due()
+
+    def deliver(self, **changes: Any) -> int:
+        """Queue and send what is due; return how many endpoints that concerned."""
+        self.queue()
+        with self.worker(**changes) as worker:
+            return worker.run_due()
+
+    def state(self, endpoint: EndpointView) -> EndpointView:
+        with self.session() as session:
+            return get_endpoint(endpoint.project_id, endpoint.id, session=session, now=self.now)
+
+    def log(self, endpoint: EndpointView) -> list[DeliveryView]:
+        """Return the log of an endpoint, the oldest first."""
+        with self.session() as session:
+            wanted = DeliveryFilter(endpoint_id=endpoint.id)
+            return list(list_deliveries(wanted, _A_PAGE, session=session).items[::-1])
+
+    def is_followed(self) -> bool:
+        """Return whether changes of the project's alerts are stored for webhooks."""
+        with self.session() as session:
+            mine = select(func.count()).where(
+                AlertFollower.project_id == self.project_id,
+                AlertFollower.follower == Follower.WEBHOOKS.value,
+            )
+            return session.scalar(mine) == 1
+
+    def wait(self, **time: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**time)
