@@ -22,7 +22,7 @@ from web.extensions import db
 from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
-from web.services import now, services, settings
+from web.services import now, services, token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
 
@@ -107,7 +107,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         """Replace a token by a new one with the same lifetime, and show it."""
         database, moment, owner_id = db.session(), now(), self.owner_of(token_id)
         old = lists.get_token(token_id, owner_id=owner_id, session=database, now=moment)
-        until = tokens.renewed_expiry(old, longest=_longest(), now=moment)
+        until = token_lifetimes().renewed_expiry(old.created_at, old.expires_at, now=moment)
         keyring = services().keyring
         try:
             made = tokens.rotate_token(
@@ -131,13 +131,14 @@ class TokenPages(ABC, Generic[TokenForm]):
         return lists.count_tokens(self.wanted(is_active=is_active), session=db.session(), now=now())
 
     def _form_page(self, form: TokenForm) -> ResponseReturnValue:
-        today = now().date()
+        moment, lifetimes = now(), token_lifetimes()
         page = self._rendered(
             "new",
             form=form,
             scope_choices=[self.scope_words[name] for name in PERSONAL_SCOPES],
-            first_day=today + timedelta(days=1),
-            last_day=today + _longest(),
+            first_day=moment.date() + timedelta(days=1),
+            last_day=lifetimes.last_day(moment),
+            usual_day=lifetimes.usual_day(moment),
         )
         return page, 422 if form.errors else 200
 
@@ -155,14 +156,10 @@ class TokenPages(ABC, Generic[TokenForm]):
         return redirect(self.url("index"))
 
 
-def _longest() -> timedelta:
-    return timedelta(days=settings().personal_access_token_lifetime_days)
-
-
 def _details(form: AccessTokenForm) -> TokenDetails:
     return TokenDetails(
         name=form.name.data or "",
         description=form.description.data or "",
         scopes=" ".join(form.scopes.data or ()),
-        expires_at=tokens.expiry_on(form.expires_at.data, longest=_longest(), now=now()),
+        expires_at=token_lifetimes().expiry_on(form.expires_at.data, now=now()),
     )

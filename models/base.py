@@ -42,6 +42,37 @@ class UTCDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+#: Stored for a moment that never comes: statements compare and sort it as any other one.
+#: A day before the last one, so that every time zone can write it.
+NEVER = datetime(9999, 12, 30, tzinfo=UTC)
+
+
+class UTCDateTimeOrNever(UTCDateTime):
+    """A timestamp that may never come: None in Python, `NEVER` in the database."""
+
+    cache_ok = True
+
+    def result_processor(
+        self, dialect: Dialect, coltype: object
+    ) -> Callable[[Any], datetime | None]:
+        """Convert the values of every database."""
+        to_utc = super().result_processor(dialect, coltype) or _unchanged
+
+        def convert(value: Any) -> datetime | None:
+            found = to_utc(value)
+            return None if found == NEVER else found
+
+        return convert
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to UTC; raise ValueError for a naive value."""
+        return super().process_bind_param(NEVER if value is None else value, dialect)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
 class Base(DeclarativeBase):
     """The base of every table; constraint names follow from table and columns."""
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, UTCDateTimeOrNever
 from models.folding import folded, keep_folded
 
 
@@ -54,7 +54,8 @@ class PersonalAccessToken(Base):
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    expires_at: Mapped[datetime]
+    #: None: never, which releases before 16.0 allow.
+    expires_at: Mapped[datetime | None] = mapped_column(UTCDateTimeOrNever, nullable=False)
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))

@@ -19,6 +19,7 @@ from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.registry.connection import RegistryPolicy
 from domain.repositories.program import Git
 from models import InstanceSetting
@@ -123,6 +124,11 @@ def reading() -> Reading:
 def oauth_policy() -> OAuthPolicy:
     """Return the policy of the authorization server."""
     return services().live_settings.derived(policies.oauth_policy)
+
+
+def token_lifetimes() -> TokenLifetimes:
+    """Return the lifetimes of access tokens."""
+    return services().live_settings.derived(policies.token_lifetimes)
 
 
 def git() -> Git:

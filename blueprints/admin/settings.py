@@ -56,7 +56,7 @@ def reset(section: str, name: str) -> ResponseReturnValue:
         if unconfirmed is not None:
             return _confirmation_page(found, unconfirmed)
     try:
-        forgotten = forget_setting(name, session=db.session())
+        forgotten = forget_setting(name, session=db.session(), now=now())
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
     flash(f"{title_of(forgotten['name'])} was reset.")

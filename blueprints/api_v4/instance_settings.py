@@ -12,11 +12,13 @@ from web.api.schemas.instance_settings import (
     AppearanceBody,
     InstanceSettings,
     InstanceSettingsBody,
+    InstanceSettingsOfRelease,
     changed_settings,
     present_appearance,
     present_settings,
 )
 from web.extensions import db
+from web.releases.rehearsal import rehearse_change
 from web.services import now
 
 instance_settings = Blueprint("instance_settings", __name__, url_prefix="/application")
@@ -30,11 +32,18 @@ def show() -> Resource:
 
 
 @instance_settings.put("/settings")
-@operation("instance_settings.change", body=InstanceSettingsBody, returns=InstanceSettings)
+@operation(
+    "instance_settings.change",
+    body=InstanceSettingsBody,
+    returns=InstanceSettings | InstanceSettingsOfRelease,
+)
 def change(body: Body) -> Resource:
     """Change settings; every process applies them within a second."""
+    session = db.session()
+    release = changed_settings(body).get("release")
+    rehearsal = rehearse_change(release, settings_now(session=session), session=session, now=now())
     _store(body)
-    return present_settings(settings_now(session=db.session()))
+    return present_settings(settings_now(session=session), rehearsal)
 
 
 @instance_settings.get("/appearance")

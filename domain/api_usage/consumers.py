@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import BOT
+from domain.oauth.personal_tokens.lists import is_usable
 from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
@@ -131,7 +132,7 @@ def _tokens(ids: set[int | None], session: Session, now: datetime) -> Mapping[in
             owner_id=None if is_bot else user.id,
             group_id=group_id,
             project_id=project_id,
-            is_live=token.revoked_at is None and token.expires_at > now,
+            is_live=is_usable(token, now),
         )
     return {row[0].id: newest[row[0].family_id or row[0].id] for row in rows}
 

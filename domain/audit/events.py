@@ -40,6 +40,8 @@ class EventKind(StrEnum):
     TOKEN_ISSUED = "token.issued"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
+    #: A token that never ended got an expiry, because the running release asks for one.
+    TOKEN_EXPIRY_SET = "token.expiry_set"  # noqa: S105 - a name
     APPLICATION_REGISTERED = "application.registered"
     APPLICATION_CHANGED = "application.changed"
     APPLICATION_REMOVED = "application.removed"

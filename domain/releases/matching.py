@@ -24,6 +24,11 @@ class Concern:
         """Whether the call is concerned whatever its caller does with the response."""
         return not self.call.fields or bool(self.call.attributes)
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the gate refuses the call from the release on."""
+        return self.is_sure and not self.change.is_strict
+
 
 @cache
 def pattern_of(path: str) -> re.Pattern[str]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.engine import make_url
 
 from web.admin.setting_views import title_of
+from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
 
 _YEAR_DAYS = 366
@@ -79,6 +80,11 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
         "personal_access_token_lifetime_days",
         lambda settings: settings.personal_access_token_lifetime_days > _YEAR_DAYS,
         "is more than a year: forgotten tokens stay valid.",
+    ),
+    (
+        "release",
+        lambda settings: token_lifetimes(settings).usual is None,
+        "is before 16.0: access tokens without an expiry date never expire.",
     ),
     (
         "password_min_length",

@@ -10,11 +10,16 @@ from sqlalchemy.orm import Session
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_into
 from domain.errors import InvalidParametersError, InvalidValue
+from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
 from models import InstanceSetting
 from web.http.audit_events import record_event
 from web.services import services
 from web.settings.fields import about
+from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings, SettingsError, changeable, override, read_change
+
+#: Settings that say whether access tokens may never end.
+_DECIDE_ON_TOKENS = frozenset({"release", "personal_access_token_lifetime_days"})
 
 
 def stored_settings(*, session: Session) -> dict[str, str]:
@@ -45,10 +50,11 @@ def store_setting(name: str, text: str, *, session: Session, now: datetime) -> d
         )
     )
     _record(setting.name, before=before, after=value)
+    _apply(setting.name, session=session, now=now)
     return {"name": setting.name, "value": value}
 
 
-def forget_setting(name: str, *, session: Session) -> dict[str, Any]:
+def forget_setting(name: str, *, session: Session, now: datetime) -> dict[str, Any]:
     """Delete a stored value, so that the environment's or the default applies again.
 
     Raises SettingsError for a setting that cannot be changed.
@@ -63,7 +69,15 @@ def forget_setting(name: str, *, session: Session) -> dict[str, Any]:
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
         _record(setting.name, before=before, after=value, back="to what the start gives")
+        _apply(setting.name, session=session, now=now)
     return {"name": setting.name, "value": value}
+
+
+def _apply(name: str, *, session: Session, now: datetime) -> None:
+    """Let what is stored follow a change: the worker does the rest, where there is much."""
+    if name in _DECIDE_ON_TOKENS:
+        lifetimes = token_lifetimes(settings_now(session=session))
+        end_some_endless_tokens(lifetimes, session=session, now=now)
 
 
 def _record(name: str, *, before: object, after: object, **more: str) -> None:

@@ -3,9 +3,9 @@
 from datetime import date, datetime, timedelta
 
 from domain.oauth.personal_tokens.made_by_applications import ParentAuthorization
-from domain.oauth.personal_tokens.tokens import TokenDetails, expiry_on
+from domain.oauth.personal_tokens.tokens import TokenDetails
 from web.api.schemas.access_tokens import TokenBody
-from web.services import now, settings
+from web.services import now, token_lifetimes
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.
 _ROTATED_FOR = timedelta(days=7)
@@ -16,17 +16,14 @@ def token_details(body: TokenBody, *, parent: ParentAuthorization | None) -> Tok
     return TokenDetails(
         name=body.name,
         scopes=" ".join(body.scopes),
-        expires_at=expiry_on(body.expires_at, longest=_longest(), now=now()),
+        expires_at=token_lifetimes().expiry_on(body.expires_at, now=now()),
         description=body.description,
         parent=parent,
     )
 
 
-def rotated_expiry(day: date | None) -> datetime:
+def rotated_expiry(day: date | None) -> datetime | None:
     """Return the expiry of a rotated token on a day, by default in a week."""
-    usual = now().date() + min(_ROTATED_FOR, _longest())
-    return expiry_on(day or usual, longest=_longest(), now=now())
-
-
-def _longest() -> timedelta:
-    return timedelta(days=settings().personal_access_token_lifetime_days)
+    lifetimes = token_lifetimes()
+    usual = now().date() + min(_ROTATED_FOR, lifetimes.longest)
+    return lifetimes.expiry_on(day or usual, now=now())

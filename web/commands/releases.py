@@ -8,9 +8,10 @@ from flask.cli import AppGroup, with_appcontext
 
 from domain.releases.version import Release, parse_release
 from web.admin.setting_changes import settings_now
+from web.api.schemas.rehearsals import ReleaseRehearsal
 from web.commands.release_checks import check_command
 from web.extensions import db
-from web.releases.rehearsal import as_json, as_text, rehearse
+from web.releases.rehearsal import as_text, rehearse
 from web.services import now
 
 releases = AppGroup("releases", help="The release schedule.")
@@ -49,5 +50,6 @@ def rehearse_command(*, release: Release, output: str) -> None:
     if output == "text":
         click.echo("\n".join(as_text(found)))
     else:
-        click.echo(json.dumps(as_json(found), ensure_ascii=False))
+        made = ReleaseRehearsal.of(found, most=None).model_dump(mode="json")
+        click.echo(json.dumps(made, ensure_ascii=False))
     sys.exit(1 if found.breaking else 0)

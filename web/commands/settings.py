@@ -1,33 +1,55 @@
 """Commands about settings that can change while the service runs."""
 
+import sys
 from typing import Any
 
 import click
 from flask.cli import AppGroup
 
-from web.admin.setting_changes import forget_setting, store_setting, stored_settings
+from web.admin.setting_changes import (
+    forget_setting,
+    settings_now,
+    store_setting,
+    stored_settings,
+)
+from web.api.schemas.rehearsals import ReleaseRehearsal
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.services import now
+from web.releases.rehearsal import as_text, rehearse_change
+from web.services import now, services
+from web.settings.reader import changeable, read_change
 
 instance_settings = AppGroup("settings", help="Settings that can change while the service runs.")
+_YES = click.option("--yes", is_flag=True, help="Do not ask before the running release is changed.")
 
 
 @instance_settings.command("set")
 @click.argument("name")
 @click.argument("value")
+@_YES
 @one_transaction
-def set_setting_command(*, name: str, value: str) -> dict[str, Any]:
-    """Set NAME to VALUE for all processes. docs/settings.md lists the names."""
-    return store_setting(name, value, session=db.session(), now=now())
+def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
+    """Set NAME to VALUE for all processes. docs/settings.md lists the names.
+
+    Before a change of RELEASE it says what breaks for whom, and asks, if this is a terminal.
+    """
+    read_change(name, value)
+    told = _tell_of_release(name, value, is_agreed=yes)
+    return {**store_setting(name, value, session=db.session(), now=now()), **told}
 
 
 @instance_settings.command("reset")
 @click.argument("name")
+@_YES
 @one_transaction
-def reset_setting_command(*, name: str) -> dict[str, Any]:
-    """Reset NAME to the value of the environment or to its default."""
-    return forget_setting(name, session=db.session())
+def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
+    """Reset NAME to the value of the environment or to its default.
+
+    Before a change of RELEASE it says what breaks for whom, and asks, if this is a terminal.
+    """
+    at_start = services().live_settings.environment.release
+    told = _tell_of_release(name, at_start, is_agreed=yes)
+    return {**forget_setting(name, session=db.session(), now=now()), **told}
 
 
 @instance_settings.command("list")
@@ -35,3 +57,22 @@ def reset_setting_command(*, name: str) -> dict[str, Any]:
 def list_settings_command() -> dict[str, Any]:
     """List the settings that were changed at run time."""
     return {"changed": stored_settings(session=db.session())}
+
+
+def _tell_of_release(name: str, release: str, *, is_agreed: bool) -> dict[str, Any]:
+    """Write to stderr what a new running release breaks, ask a person, and return it.
+
+    Returns nothing for another setting. Nobody is asked who agreed, nor is a script.
+    """
+    if changeable(name).name != "release":
+        return {}
+    session = db.session()
+    found = rehearse_change(release, settings_now(session=session), session=session, now=now())
+    # A question takes its time: no lock is held meanwhile.
+    session.rollback()
+    if found is None:
+        return {}
+    click.echo("\n".join(as_text(found)), err=True)
+    if not is_agreed and sys.stdin.isatty():
+        click.confirm(f"Change the running release to {found.release}?", abort=True, err=True)
+    return {"rehearsal": ReleaseRehearsal.of(found).model_dump(mode="json")}

@@ -14,7 +14,7 @@ from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revo
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
-from web.services import now, services, settings
+from web.services import now, services, token_lifetimes
 
 tokens = AppGroup("tokens", help="Personal access tokens.")
 
@@ -24,23 +24,28 @@ tokens = AppGroup("tokens", help="Personal access tokens.")
 @click.option("--name", required=True, help="What the token is for.")
 @click.option("--scopes", required=True, help="Space-separated scopes.")
 @click.option(
-    "--days", type=click.IntRange(1, 3650), help="Lifetime in days; the default is a setting."
+    "--days",
+    type=click.IntRange(1, 3650),
+    help="Lifetime in days; the default is a year, and no end before release 16.0.",
 )
 @one_transaction
 def create_token_command(*, user: str, name: str, scopes: str, days: int | None) -> dict[str, Any]:
     """Create a personal access token for USER. It is shown only once."""
-    days = days or settings().personal_access_token_lifetime_days
+    lifetime = token_lifetimes().usual if days is None else timedelta(days=days)
     token = create_token(
         get_user(user, session=db.session()).id,
         TokenDetails(
-            name=name, scopes=scopes.replace(",", " "), expires_at=now() + timedelta(days=days)
+            name=name,
+            scopes=scopes.replace(",", " "),
+            expires_at=None if lifetime is None else now() + lifetime,
         ),
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
     _record(EventKind.TOKEN_ISSUED, token.token)
-    return {"token": token.clear, "expires_at": written(token.token.expires_at)}
+    ends = token.token.expires_at
+    return {"token": token.clear, "expires_at": None if ends is None else written(ends)}
 
 
 @tokens.command("list")

@@ -15,12 +15,14 @@ from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
 from domain.audit.verification import head_of
 from domain.clock import system_clock
 from domain.keyring import Keyring
+from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
 from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune
 from domain.webhooks.upkeep import give_up_old, prune_log
 from web.database.engine import open_engine
 from web.jobs.current_settings import current_settings
+from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings, settings_from_environment
 
 _log = logging.getLogger("gatebell.prune")
@@ -34,7 +36,10 @@ def run_prune() -> None:
 
 
 def prune_database(settings: Settings) -> dict[str, int]:
-    """Remove expired rows and return how many of each kind were removed."""
+    """Remove expired rows and return how many of each kind were removed.
+
+    Tokens that never end get an expiry where the running release asks for one.
+    """
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -49,6 +54,9 @@ def prune_database(settings: Settings) -> dict[str, int]:
             now, between = system_clock(), session.commit
             removed = prune(retention, session=session, now=now, between=between)
             removed["members"] = remove_ended(session=session, now=now, between=between)
+            removed["tokens_given_expiry"] = end_endless_tokens(
+                token_lifetimes(current), session=session, now=now, between=between
+            )
             removed |= _prune_audit_log(current, session)
             removed["webhook_deliveries"] = _prune_webhooks(current, session)
             session.commit()

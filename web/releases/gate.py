@@ -20,11 +20,12 @@ from domain.releases.conditions import Parameters
 from domain.releases.matching import Concern, calls_to, is_used
 from domain.releases.version import Release
 from web.releases.headers import announce
-from web.releases.requested import HEADER, requested_release
+from web.releases.requested import HEADER, requested_release, running_release
 from web.releases.traffic import note_changes
 
 #: A variable of a URL rule.
 _CONVERTER = re.compile(r"<[^<>]+>")
+_KIND = re.compile(r"<any\([^()]*\):kind>")
 _ERRORS: Mapping[int, type[DomainError]] = {400: QueryError, 404: NotFoundError, 410: GoneError}
 #: What pydantic leaves out of a dump: names, and `__all__` for each item of a list.
 Excluded = dict[str, Any]
@@ -34,13 +35,13 @@ Excluded = dict[str, Any]
 def concerns_of(method: str, rule: str) -> tuple[Concern, ...]:
     """Return the entries of the schedule for a method and a URL rule that a request can decide.
 
-    Rules of security, limits and expiries follow the running release: their own code applies them.
+    Of rules of security, limits and expiries these are the entries that look at its parameters.
     """
     path = _CONVERTER.sub(":variable", rule)
     return tuple(
         concern
         for concern in calls_to(method, path)
-        if concern.change.hosted and not concern.change.is_strict
+        if concern.change.hosted and (concern.call.when or not concern.change.is_strict)
     )
 
 
@@ -84,7 +85,8 @@ class Gate:
 def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
     """Apply the schedule to this request, and announce its changes; None where it has none.
 
-    `read` returns its parameters.
+    `read` returns its parameters. Rules of security, limits and expiries are only announced: their
+    own code applies them, by the running release.
 
     Raises QueryError, NotFoundError or GoneError for what a release has removed.
     """
@@ -97,7 +99,7 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
     note_changes(each.change.id for each in used)
     after_this_request(_vary)
     for concern in used:
-        if concern.change.applies_in(release):
+        if concern.refuses and concern.change.applies_in(release):
             raise _removed(concern, texts)
     # Fields of responses are announced whether a client reads them or not.
     announced = _announced([each for each in concerns if each in used or each.call.fields], release)
@@ -116,12 +118,25 @@ def apply_change(change: Change) -> None:
 
 
 def _rule() -> str:
-    return request.url_rule.rule if request.url_rule else ""
+    rule = request.url_rule.rule if request.url_rule else ""
+    kind = (request.view_args or {}).get("kind")
+    return _of_kind(rule, kind) if kind else rule
+
+
+@cache
+def _of_kind(rule: str, kind: str) -> str:
+    """Return a URL rule of projects and groups as that of one kind."""
+    return _KIND.sub(kind, rule)
 
 
 def _announced(concerns: Sequence[Concern], release: Release) -> Sequence[Change]:
     changes = dict.fromkeys(each.change for each in concerns)
-    return [each for each in changes if not each.applies_in(release)]
+    return [each for each in changes if not each.applies_in(_deciding(each, release))]
+
+
+def _deciding(change: Change, release: Release) -> Release:
+    """Return the release that decides on a change where another one was requested."""
+    return running_release() if change.is_strict else release
 
 
 def _removed(concern: Concern, parameters: Parameters) -> DomainError:

@@ -1,19 +1,20 @@
 """What a release would change for whom, told from the calls that were recorded."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from itertools import groupby
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from domain.api_usage.reading import Use, uses_of_instance
 from domain.clock import written
+from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
 from web.releases.usage import rehearsal
+from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
 
 
@@ -27,6 +28,10 @@ class Rehearsal:
     changes: Sequence[Change]
     #: What consumers use of the changes that take effect; those that break first.
     uses: Sequence[Use]
+    #: Access tokens that never expire, and get an expiry in the release.
+    endless_tokens: int
+    #: Their last day; None if there are none.
+    endless_until: date | None
 
     @property
     def is_back(self) -> bool:
@@ -39,66 +44,62 @@ class Rehearsal:
         return [use for use in self.uses if use.is_sure]
 
 
+def rehearse_change(
+    text: str | None, current: Settings, *, session: Session, now: datetime
+) -> Rehearsal | None:
+    """Return what a new value of the running release would change.
+
+    None without a value, for the present one, and for what is no release.
+    """
+    try:
+        release = parse_release(text or "")
+    except ValueError:
+        return None
+    if str(release) == current.release:
+        return None
+    return rehearse(release, current, session=session, now=now)
+
+
 def rehearse(release: Release, current: Settings, *, session: Session, now: datetime) -> Rehearsal:
     """Return what changing the running release to another one would change."""
     running = parse_release(current.release)
     period = rehearsal(current, release, now)
     uses = uses_of_instance(period, session=session, now=now)
     first, last = sorted((running, release))
+    until = token_lifetimes(replace(current, release=str(release))).usual_day(now)
+    endless = count_endless_tokens(session=session) if until else 0
     return Rehearsal(
         running=running,
         release=release,
         changes=[each for each in SCHEDULE if first < each.removal <= last],
         uses=sorted(uses, key=lambda use: not use.is_sure),
+        endless_tokens=endless,
+        endless_until=until if endless else None,
     )
-
-
-def as_json(found: Rehearsal) -> Mapping[str, Any]:
-    """Return a rehearsal for programs, by change."""
-    by_change = sorted(found.uses, key=lambda use: use.change.id)
-    return {
-        "running": str(found.running),
-        "release": str(found.release),
-        "breaks": len(found.breaking),
-        "changes": [
-            {
-                "change": change.id,
-                "release": change.release,
-                "title": change.title,
-                "replacement": change.replacement,
-                "consumers": [_use(use) for use in uses],
-            }
-            for change, uses in groupby(by_change, lambda use: use.change)
-        ],
-    }
-
-
-def _use(use: Use) -> Mapping[str, Any]:
-    return {
-        "kind": use.consumer.kind,
-        "id": use.consumer.id,
-        "name": use.consumer.name,
-        "owner": use.consumer.owner,
-        "certainty": use.certainty,
-        "calls": use.calls,
-        "operations": list(use.operations),
-        "first_called_at": written(use.first_at),
-        "last_called_at": written(use.last_at),
-        "last_address": use.last_address,
-    }
 
 
 def as_text(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal for people."""
-    yield f"From release {found.running} to {found.release}: {len(found.changes)} changes."
+    changes = _counted(len(found.changes), "change")
+    if found.is_back:
+        yield f"From release {found.running} back to {found.release}: {changes} taken back."
+    else:
+        yield f"From release {found.running} to {found.release}: {changes}."
+    if found.endless_tokens:
+        tokens = _counted(found.endless_tokens, "access token")
+        yield f"{tokens} without an expiry date will expire on {found.endless_until}."
     for change, uses in groupby(found.uses, lambda use: use.change):
         yield f"\n{change.id} ({change.release}): {change.message}"
         for use in uses:
             whose = f" of {use.consumer.owner}" if use.consumer.owner else ""
             felt = "breaks" if use.is_sure else "maybe"
             yield (
-                f"  {felt}: {use.consumer.name}{whose}, {use.calls} calls, "
+                f"  {felt}: {use.consumer.name}{whose}, {_counted(use.calls, 'call')}, "
                 f"last {written(use.last_at)}: {', '.join(use.operations)}"
             )
     if not found.uses:
         yield "No recorded call is concerned."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

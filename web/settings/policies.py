@@ -12,8 +12,11 @@ from domain.oauth.context import (
     PushPolicy,
     RegistrationPolicy,
 )
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.registry.connection import RegistryPolicy
 from domain.registry.tokens import TokenPolicy
+from domain.releases.schedule import BY_ID
+from domain.releases.version import parse_release
 from domain.repositories.program import Git
 from web.settings.password_rules import hash_cost
 from web.settings.reader import Settings
@@ -62,6 +65,15 @@ def _device_policy(current: Settings) -> DevicePolicy:
         guesses_per_address=current.user_code_attempts_per_address,
         guesses_in_all=current.user_code_attempts_in_all,
         guess_window=timedelta(seconds=current.user_code_attempts_window_seconds),
+    )
+
+
+def token_lifetimes(current: Settings) -> TokenLifetimes:
+    """Return the lifetimes of access tokens: the running release says whether all of them end."""
+    change = BY_ID["tokens-without-expiry"]
+    return TokenLifetimes.of(
+        timedelta(days=current.personal_access_token_lifetime_days),
+        may_never_end=not change.applies_in(parse_release(current.release)),
     )
 
 

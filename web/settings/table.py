@@ -142,7 +142,9 @@ class Settings(ServerSettings):
     personal_access_token_lifetime_days: int = live(
         365,
         kinds.whole_number(1, 3_650, "days"),
-        "Default lifetime of a personal access token.",
+        "Longest lifetime of a personal, project or group access token. One without an expiry date "
+        "gets it, or a year if that is shorter; before release 16.0 it never expires, unless this "
+        "is under a year.",
     )
     expiring_token_notice_days: int = live(
         7,

@@ -41,6 +41,7 @@ class _ExpiringToken:
     """A token that expires soon, with its project or group, if any."""
 
     token: PersonalAccessToken
+    ends_at: datetime
     user: User
     group_id: int | None
     project_id: int | None
@@ -71,7 +72,7 @@ def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetim
     maintainers, written = _Maintainers(session=session, today=now.date()), 0
     waiting: list[NewMessage] = []
     for ending in _endings(sign.ahead, session=session, now=now):
-        notice = _due(ending.token, sign.ahead, now)
+        notice = _due(ending, sign.ahead, now)
         waiting += _messages(ending, notice, maintainers, sign) if notice else ()
         if len(waiting) >= _SLICE:
             written += queue_messages(waiting, session=session, now=now)
@@ -89,12 +90,20 @@ def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_
         .order_by(PersonalAccessToken.id)
     ).all()
     for token, user, group_id, project_id in rows:
-        yield _ExpiringToken(token=token, user=user, group_id=group_id, project_id=project_id)
+        if token.expires_at is None:
+            continue
+        yield _ExpiringToken(
+            token=token,
+            ends_at=token.expires_at,
+            user=user,
+            group_id=group_id,
+            project_id=project_id,
+        )
 
 
-def _due(token: PersonalAccessToken, ahead: timedelta, now: datetime) -> Notice | None:
+def _due(ending: _ExpiringToken, ahead: timedelta, now: datetime) -> Notice | None:
     """Return the message that is due, if any; tokens for a few days get none."""
-    lifetime, left = token.expires_at - token.created_at, token.expires_at - now
+    lifetime, left = ending.ends_at - ending.token.created_at, ending.ends_at - now
     if left <= _A_DAY:
         return Notice.LAST_DAY if lifetime > 2 * _A_DAY else None
     return Notice.EARLY if left <= ahead and lifetime > ahead + _A_DAY else None
@@ -105,12 +114,12 @@ def _messages(
 ) -> Iterator[NewMessage]:
     if ending.user.kind != BOT:
         owner = Maintainer(id=ending.user.id, name=ending.user.name, email=ending.user.email)
-        yield _message(ending.token, notice, owner, _Wording.of_person(sign), sign)
+        yield _message(ending, notice, owner, _Wording.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)
     words = _Wording.of_namespace(path, sign, is_group=ending.group_id is not None)
     for maintainer in people:
-        yield _message(ending.token, notice, maintainer, words, sign)
+        yield _message(ending, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +149,13 @@ class _Wording:
 
 
 def _message(
-    token: PersonalAccessToken,
+    ending: _ExpiringToken,
     notice: Notice,
     to: Maintainer,
     words: _Wording,
     sign: NoticeSettings,
 ) -> NewMessage:
-    ends = token.expires_at.astimezone(UTC)
+    token, ends = ending.token, ending.ends_at.astimezone(UTC)
     day = f"{ends.day} {ends:%B %Y}"
     when = f"on {day}" if notice is Notice.EARLY else "within a day"
     used = token.last_used_at

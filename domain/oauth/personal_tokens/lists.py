@@ -40,7 +40,8 @@ class TokenView:
     name: str
     scopes: tuple[str, ...]
     created_at: datetime
-    expires_at: datetime
+    #: None: never.
+    expires_at: datetime | None
     last_used_at: datetime | None
     last_used_address: str | None
     revoked_at: datetime | None
@@ -51,7 +52,8 @@ class TokenView:
 
     def expires_soon(self, now: datetime) -> bool:
         """Return whether a live token has less than two weeks to go."""
-        return self.is_active and self.expires_at - now < _SOON
+        ends = self.expires_at
+        return self.is_active and ends is not None and ends - now < _SOON
 
     def event(self, kind: EventKind) -> Event:
         """Return an audit event about this token."""
@@ -70,7 +72,7 @@ class TokenView:
             "user_id": self.user_id,
             "last_used_at": _moment(self.last_used_at),
             "active": self.is_active,
-            "expires_at": self.expires_at.date().isoformat(),
+            "expires_at": self.expires_at.date().isoformat() if self.expires_at else None,
         }
 
 
@@ -107,10 +109,16 @@ def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
         last_used_at=token.last_used_at,
         last_used_address=token.last_used_address,
         revoked_at=token.revoked_at,
-        is_active=token.revoked_at is None and token.expires_at > now,
+        is_active=is_usable(token, now),
         description=token.description,
         ends_with_application=token.authorization_id is not None,
     )
+
+
+def is_usable(token: PersonalAccessToken, now: datetime) -> bool:
+    """Return whether a token can be used."""
+    is_over = token.expires_at is not None and token.expires_at <= now
+    return token.revoked_at is None and not is_over
 
 
 def is_live(now: datetime) -> ColumnElement[bool]:

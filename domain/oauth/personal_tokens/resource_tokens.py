@@ -170,7 +170,7 @@ def create_resource_token(
 def rotate_resource_token(
     namespace: Namespace,
     token_id: int,
-    expires_at: datetime,
+    expires_at: datetime | None,
     *,
     session: Session,
     keyring: Keyring,

@@ -2,7 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -39,7 +39,8 @@ class TokenDetails:
 
     name: str
     scopes: str
-    expires_at: datetime
+    #: None: never, unless the access of `parent` ends.
+    expires_at: datetime | None
     description: str = ""
     #: Set if an application makes it: it ends no later than that one's access.
     parent: ParentAuthorization | None = None
@@ -51,27 +52,6 @@ class NewToken:
 
     clear: str = field(repr=False)
     token: TokenView
-
-
-def expiry_on(day: date | None, *, longest: timedelta, now: datetime) -> datetime:
-    """Return the expiry of a token on a day, at 00:00 UTC; by default the latest that is allowed.
-
-    Raises InvalidError for a day that is not to come, or further away than `longest`.
-    """
-    today = now.astimezone(UTC).date()
-    last = today + longest
-    chosen = last if day is None else day
-    if not today < chosen <= last:
-        message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
-        raise InvalidError(message, field="expires_at")
-    return datetime.combine(chosen, time(), tzinfo=UTC)
-
-
-def renewed_expiry(token: TokenView, *, longest: timedelta, now: datetime) -> datetime:
-    """Return the expiry of a rotated token: it gets as many days as the old one had."""
-    days = (token.expires_at.date() - token.created_at.date()).days
-    lifetime = min(max(timedelta(days=days), timedelta(days=1)), longest)
-    return expiry_on(now.astimezone(UTC).date() + lifetime, longest=longest, now=now)
 
 
 def create_token(
@@ -153,7 +133,7 @@ def _store(
     family_id: int | None = None,
 ) -> NewToken:
     credential, parent = keyring.issue(CredentialType.PERSONAL_ACCESS_TOKEN), details.parent
-    ends = [details.expires_at, *([parent.ends_at] if parent and parent.ends_at else [])]
+    ends = [details.expires_at, parent.ends_at if parent else None]
     row = PersonalAccessToken(
         user_id=user_id,
         name=details.name,
@@ -162,7 +142,7 @@ def _store(
         digest=credential.digest,
         scopes=details.scopes,
         created_at=now,
-        expires_at=min(ends),
+        expires_at=min((each for each in ends if each is not None), default=None),
         revoked_at=None,
         last_used_at=None,
         authorization_id=parent.authorization_id if parent else None,
@@ -175,7 +155,7 @@ def _store(
 
 def rotate_token(
     token_id: int,
-    expires_at: datetime,
+    expires_at: datetime | None,
     *,
     owner_id: int | None,
     session: Session,

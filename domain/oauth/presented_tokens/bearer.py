@@ -122,7 +122,7 @@ class FoundPersonalToken(NamedTuple):
     last_used_at: datetime | None
     scopes: str
     created_at: datetime
-    expires_at: datetime
+    expires_at: datetime | None
     revoked_at: datetime | None
     authorization_id: int | None
     key_thumbprint: str | None

@@ -191,7 +191,7 @@ RELEASE_16: Sequence[Change] = (
         id="tokens-without-expiry",
         release="16.0",
         interface=Interface.REST,
-        kind=Kind.LIMIT_APPLIED,
+        kind=Kind.DEFAULT_CHANGED,
         title="Personal, project and group access tokens without an expiry date end in a year",
         matches=tuple(
             Call(methods=("POST",), path=path, when=Missing("expires_at"))
@@ -202,7 +202,8 @@ RELEASE_16: Sequence[Change] = (
                 f"{GROUP}/access_tokens",
             )
         ),
-        after="A new token without expires_at ends a year later.",
+        after="A new token without expires_at ends a year later, and one that never ended a year "
+        "after the release.",
         replacement="Set expires_at, and rotate the token before that day.",
         hosted=True,
         is_strict=True,

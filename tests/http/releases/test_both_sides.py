@@ -29,7 +29,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
 #: Changes that no header of a request may loosen: they follow the running release.
 SHOWN_ELSEWHERE = {
-    "tokens-without-expiry": "tests/http/api/test_personal_access_tokens_api.py",
+    "tokens-without-expiry": "tests/http/releases/test_tokens_without_expiry.py",
     "public-download-events": "tests/stories/test_git.py",
     "tls-versions": "tests/operations/test_tls.py",
     "api-rate-limits": "tests/plumbing/test_api_limits.py",

@@ -247,7 +247,7 @@ def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) ->
         ("nightly", "possible", 1),
     }
     text = runner.invoke(args=["releases", "rehearse", "16.0", "--format", "text"])
-    assert "breaks: nightly of alice, 1 calls" in text.stdout
+    assert "breaks: nightly of alice, 1 call, last" in text.stdout
     assert runner.invoke(args=["releases", "rehearse", "soon"]).exit_code == 2
 
 

@@ -40,4 +40,9 @@ def _store(gatebell: LiveGatebell, values: dict[str, str]) -> None:
         session.execute(delete(InstanceSetting))
         if rows:
             session.execute(insert(InstanceSetting), rows)
+    let_every_process_read()
+
+
+def let_every_process_read() -> None:
+    """Wait until every process has what was stored before."""
     sleep(_PICKED_UP)

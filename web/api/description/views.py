@@ -180,7 +180,7 @@ def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITING else ()
     with_body = (408, 413) if said.body is not None else ()
-    removed = (each.change.status for each in concerns_of(method, rule.rule) if each.is_sure)
+    removed = (each.change.status for each in concerns_of(method, rule.rule) if each.refuses)
     return {*always, *unknown, *changing, *with_body, *removed}
 
 

@@ -88,7 +88,11 @@ class TokenBody(Body):
 
     name: str = ""
     scopes: Words = ()
-    expires_at: GivenDay | None = None
+    expires_at: GivenDay | None = Field(
+        default=None,
+        description="Without it a year ahead, or the longest lifetime if that is shorter; before "
+        "release 16.0 the token never expires unless the longest lifetime is under a year.",
+    )
     description: str = ""
 
 
@@ -110,7 +114,7 @@ class AccessToken(Resource):
     user_id: int
     last_used_at: Time | None
     active: bool
-    expires_at: date
+    expires_at: date | None = Field(description="Null for a token that never expires.")
 
     @classmethod
     def of(cls, view: TokenView) -> "AccessToken":
@@ -165,7 +169,7 @@ def _fields(view: TokenView) -> dict[str, Any]:
         "user_id": view.user_id,
         "last_used_at": view.last_used_at,
         "active": view.is_active,
-        "expires_at": view.expires_at.date(),
+        "expires_at": view.expires_at.date() if view.expires_at else None,
     }
 
 

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from web.api.schemas.base import Body, Resource
+from web.api.schemas.rehearsals import ReleaseRehearsal
+from web.releases.rehearsal import Rehearsal
 from web.settings.fields import Source, about
 from web.settings.reader import Settings
 
@@ -74,7 +76,19 @@ _REMOVED = {
 }
 
 
+def _changed_release(of: type[Resource]) -> type[Resource]:
+    rehearsal: Any = (
+        ReleaseRehearsal,
+        Field(description="What the change of the running release breaks."),
+    )
+    made: dict[str, Any] = {"rehearsal": rehearsal}
+    return create_model(
+        "InstanceSettingsOfRelease", __base__=of, __doc__="The values in a new release.", **made
+    )
+
+
 InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
+InstanceSettingsOfRelease = _changed_release(InstanceSettings)
 InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
 Appearance = _resource("Appearance", _APPEARANCE)
 AppearanceBody = _body("AppearanceBody", _APPEARANCE)
@@ -82,10 +96,15 @@ AppearanceBody = _body("AppearanceBody", _APPEARANCE)
 API_NAMES = {name: each for each, name in {**_SETTINGS, **_APPEARANCE}.items()}
 
 
-def present_settings(values: Settings) -> Resource:
-    """Present the settings."""
-    own = {**_SETTINGS, **_REMOVED}
-    return InstanceSettings(**{each: getattr(values, name) for each, name in own.items()})
+def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
+    """Present the settings, after a change of the running release with what that breaks."""
+    own: dict[str, Any] = {
+        each: getattr(values, name) for each, name in {**_SETTINGS, **_REMOVED}.items()
+    }
+    if rehearsal is None:
+        return InstanceSettings(**own)
+    own["rehearsal"] = ReleaseRehearsal.of(rehearsal)
+    return InstanceSettingsOfRelease(**own)
 
 
 def present_appearance(values: Settings) -> Resource:

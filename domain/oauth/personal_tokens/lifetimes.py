@@ -1,0 +1,123 @@
+"""How long personal, project and group access tokens live.
+
+Before release 16.0 a token without a requested expiry never ends; from it on it ends in a year, and
+so do those of before, a year after they are found. A longest lifetime under a year is a rule of the
+administrator, which ends tokens in every release. An expiry that a token has got is not taken back.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.errors import InvalidError
+from models import PersonalAccessToken
+from models.base import NEVER
+
+A_YEAR = timedelta(days=365)
+#: The number of tokens that one transaction gives an expiry.
+_SLICE = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenLifetimes:
+    """The lifetimes that the settings allow."""
+
+    longest: timedelta
+    #: Of a token without a requested expiry; None for no end.
+    usual: timedelta | None
+
+    @classmethod
+    def of(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
+        """Return the lifetimes up to a longest one."""
+        is_endless = may_never_end and longest >= A_YEAR
+        return cls(longest=longest, usual=None if is_endless else min(longest, A_YEAR))
+
+    def last_day(self, now: datetime) -> date:
+        """Return the last day that can be requested."""
+        return now.astimezone(UTC).date() + self.longest
+
+    def usual_day(self, now: datetime) -> date | None:
+        """Return the day on which a token without a requested one expires; None for never."""
+        return None if self.usual is None else now.astimezone(UTC).date() + self.usual
+
+    def expiry_on(self, day: date | None, *, now: datetime) -> datetime | None:
+        """Return the expiry of a token on a day, at 00:00 UTC; without a day the usual one.
+
+        Raises InvalidError for a day that is not to come, or further away than the longest.
+        """
+        chosen = self.usual_day(now) if day is None else day
+        if chosen is None:
+            return None
+        today, last = now.astimezone(UTC).date(), self.last_day(now)
+        if not today < chosen <= last:
+            message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
+            raise InvalidError(message, field="expires_at")
+        return datetime.combine(chosen, time(), tzinfo=UTC)
+
+    def renewed_expiry(
+        self, created_at: datetime, expires_at: datetime | None, *, now: datetime
+    ) -> datetime | None:
+        """Return the expiry of a rotated token: it gets as many days as the old one had."""
+        if expires_at is None:
+            return self.expiry_on(None, now=now)
+        days = timedelta(days=(expires_at.date() - created_at.date()).days)
+        lifetime = min(max(days, timedelta(days=1)), self.longest)
+        return self.expiry_on(now.astimezone(UTC).date() + lifetime, now=now)
+
+
+def count_endless_tokens(*, session: Session) -> int:
+    """Return how many tokens never end."""
+    return session.scalar(select(func.count(PersonalAccessToken.id)).where(_is_endless())) or 0
+
+
+def end_endless_tokens(
+    lifetimes: TokenLifetimes, *, session: Session, now: datetime, between: Callable[[], None]
+) -> int:
+    """Give tokens without an end the usual one, each with an audit event; return how many.
+
+    `between` is called after each slice; the caller commits there. Does nothing while the
+    lifetimes allow tokens without an end.
+    """
+    ended = 0
+    while found := end_some_endless_tokens(lifetimes, session=session, now=now):
+        between()
+        ended += found
+    return ended
+
+
+def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now: datetime) -> int:
+    """Do the same for as many tokens as one transaction should hold."""
+    until = lifetimes.expiry_on(None, now=now)
+    if until is None:
+        return 0
+    token = PersonalAccessToken
+    rows = session.execute(
+        select(token.id, token.user_id, token.name)
+        .where(_is_endless())
+        .order_by(token.id)
+        .limit(_SLICE)
+        .with_for_update(skip_locked=True)
+    ).all()
+    session.execute(
+        update(token)
+        .where(token.id.in_([row.id for row in rows]))
+        .values(expires_at=until)
+        .execution_options(synchronize_session=False)
+    )
+    for row in rows:
+        event = Event(
+            kind=EventKind.TOKEN_EXPIRY_SET,
+            user_id=row.user_id,
+            subject=row.name,
+            details={"token_id": row.id, "expires_at": until.date().isoformat()},
+        )
+        store_event(event, EventSource(), session=session, now=now)
+    return len(rows)
+
+
+def _is_endless() -> ColumnElement[bool]:
+    return (PersonalAccessToken.expires_at == NEVER) & PersonalAccessToken.revoked_at.is_(None)

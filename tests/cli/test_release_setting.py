@@ -1,0 +1,88 @@
+"""`flask settings set release`: what it says, and whom it asks."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.accounts.administration import forget_settings, stored_settings
+from tests.support.accounts.people import make_user
+from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("M2", "M5")]
+
+
+@pytest.fixture(autouse=True)
+def as_before(gatebell: LiveGatebell) -> Iterator[None]:
+    yield
+    forget_settings(gatebell)
+
+
+def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> None:
+    done = gatebell.run_cli("settings", "set", "RELEASE", "17.0")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["name"], told["value"]) == (0, "release", "17.0")
+    assert (told["rehearsal"]["running"], told["rehearsal"]["release"]) == ("18.0", "17.0")
+    assert "From release 18.0 back to 17.0: " in done.stderr
+    assert " taken back." in done.stderr
+
+    again = gatebell.run_cli("settings", "set", "release", "17.0")
+    assert (json.loads(again.stdout), again.stderr) == ({"name": "release", "value": "17.0"}, "")
+    other = gatebell.run_cli("settings", "set", "page_size", "30")
+    assert (json.loads(other.stdout), other.stderr) == ({"name": "page_size", "value": 30}, "")
+
+    reset = gatebell.run_cli("settings", "reset", "release")
+    assert "From release 17.0 to 18.0: " in reset.stderr
+    assert json.loads(reset.stdout)["rehearsal"]["release"] == "18.0"
+    wrong = gatebell.run_cli("settings", "set", "release", "soon")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert "RELEASE must be a release such as 18.0" in json.loads(wrong.stderr)["error"]
+
+
+def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
+    name = make_user(gatebell).username
+    with changed_settings(gatebell, release="15.11"):
+        gatebell.cli("tokens", "create", name, "--name", "x", "--scopes", "api")
+        rehearsed = gatebell.run_cli("releases", "rehearse", "16.0", "--format", "text")
+        assert " without an expiry date will expire on " in rehearsed.stdout
+        done = gatebell.run_cli("settings", "set", "release", "16.0")
+        assert " without an expiry date will expire on " in done.stderr
+        assert json.loads(done.stdout)["rehearsal"]["tokens_given_expiry"] >= 1
+        (token,) = gatebell.cli("tokens", "list", name)["tokens"]
+        assert token["expires_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "exit_code"), [("n\n", (), 1), ("y\n", (), 0), (None, ("--yes",), 0)]
+)
+def test_a_person_at_a_terminal_is_asked(
+    gatebell: LiveGatebell, answer: str | None, more: tuple[str, ...], exit_code: int
+) -> None:
+    ours, theirs = pty.openpty()
+    if answer:
+        os.write(ours, answer.encode())
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "flask", "settings", "set", "release", "17.0", *more],
+            cwd=ROOT,
+            env=gatebell.environment,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert done.returncode == exit_code, done.stderr
+    assert ("Change the running release to 17.0? [y/N]" in done.stderr) is (answer is not None)
+    assert "From release 18.0 back to 17.0: " in done.stderr
+    assert stored_settings(gatebell) == ({} if exit_code else {"release": "17.0"})
