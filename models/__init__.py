@@ -22,6 +22,14 @@ from models.integration import Integration
 from models.mail import Mail
 from models.member import Invitation, Member, MemberRole
 from models.namespace import Group, Project
+from models.notifications import (
+    Contact,
+    Page,
+    PageBatch,
+    PageMessage,
+    PageRecipient,
+    PageTotal,
+)
 from models.on_call import (
     OnCallFeed,
     OnCallOverride,
@@ -70,6 +78,7 @@ __all__ = [
     "ChangeNotice",
     "CommitStatus",
     "Consent",
+    "Contact",
     "Delivery",
     "Deployment",
     "DeviceAuthorization",
@@ -92,6 +101,11 @@ __all__ = [
     "OnCallSchedule",
     "OnCallSwap",
     "OnCallTurn",
+    "Page",
+    "PageBatch",
+    "PageMessage",
+    "PageRecipient",
+    "PageTotal",
     "Passkey",
     "PersonalAccessToken",
     "Project",

@@ -38,9 +38,11 @@ class AlertNote(Base):
     user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
     #: Kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: note, status or assignee.
+    #: note, status, assignee or page.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
+    #: From where the user acted, if it was no page and no token: in words, as in a sentence.
+    via: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     #: Old and new values by column, if a report changed them. A trigger writes it (migration 0017),
     #: and the entry is deleted with the delivery.

@@ -2,6 +2,7 @@
 
 import smtplib
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from email import policy
@@ -12,6 +13,7 @@ from email.utils import format_datetime
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from socket import SHUT_RDWR, socket
 from types import TracebackType
 from typing import Self
 
@@ -23,10 +25,17 @@ from domain.mail.outbox import Message
 _TIMEOUT_SECONDS = 15.0
 #: The first digit of a permanent error.
 _PERMANENT = 5
+_OK = 250
+_LONGEST_REPLY = 200
 
 
 class MailError(Exception):
     """The message was not accepted; the text contains no address and no secret."""
+
+    def __init__(self, message: str, *, reply: str = "") -> None:
+        """Store the text and the server's reply, which may repeat the recipient's address."""
+        super().__init__(message)
+        self.reply = reply
 
 
 class TemporaryMailError(MailError):
@@ -74,10 +83,16 @@ class Sender:
 class Mailer:
     """An SMTP client that opens its connection for the first message and keeps it."""
 
-    def __init__(self, server: MailServer, sender: Sender) -> None:
-        """Store the server and the sender; nothing is opened yet."""
+    def __init__(
+        self, server: MailServer, sender: Sender, *, timeout_seconds: float = _TIMEOUT_SECONDS
+    ) -> None:
+        """Store the server and the sender; nothing is opened yet.
+
+        The timeout is that of connecting and of each command.
+        """
         self._server = server
         self._sender = sender
+        self._timeout_seconds = timeout_seconds
         self._connection: smtplib.SMTP | None = None
 
     def __enter__(self) -> Self:
@@ -91,7 +106,25 @@ class Mailer:
         trace: TracebackType | None,
     ) -> None:
         """Close the connection with QUIT."""
-        self._close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection with QUIT; the next message opens another one."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.quit()
+        except (smtplib.SMTPException, OSError):
+            connection.close()
+
+    def abort(self) -> None:
+        """End what another thread waits for in `send`, which raises an error then."""
+        connection = self._connection
+        sock = getattr(connection, "sock", None)
+        if isinstance(sock, socket):
+            with suppress(OSError):
+                sock.shutdown(SHUT_RDWR)
 
     def send(self, message: Message, *, now: datetime) -> None:
         """Deliver a message.
@@ -103,42 +136,43 @@ class Mailer:
             connection = self._open()
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
-            codes = [code for code, _ in error.recipients.values()]
-            raise _error_of("recipient refused", max(codes, default=0)) from None
+            code, reply = max(error.recipients.values(), default=(0, b""))
+            raise _error_of("recipient refused", code, reply) from None
         except (smtplib.SMTPDataError, smtplib.SMTPNotSupportedError) as error:
-            self._close()
-            code = getattr(error, "smtp_code", 550)
-            raise _error_of("message refused", code) from None
+            self.close()
+            code, reply = getattr(error, "smtp_code", 550), getattr(error, "smtp_error", b"")
+            raise _error_of("message refused", code, reply) from None
         except (smtplib.SMTPException, OSError) as error:
-            self._close()
+            self.close()
             raise MailServerUnavailableError(_describe(error)) from None
 
     def _open(self) -> smtplib.SMTP:
+        if self._connection is not None and not _is_alive(self._connection):
+            self.close()
         if self._connection is None:
-            self._connection = _connect(self._server)
+            self._connection = _connect(self._server, self._timeout_seconds)
         return self._connection
 
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        try:
-            connection.quit()
-        except (smtplib.SMTPException, OSError):
-            connection.close()
+
+def _is_alive(connection: smtplib.SMTP) -> bool:
+    """Return whether the server still listens on a kept connection."""
+    try:
+        return connection.noop()[0] == _OK
+    except (smtplib.SMTPException, OSError):
+        return False
 
 
-def _connect(server: MailServer) -> smtplib.SMTP:
+def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:
     """Connect and log in; the password is never sent over a network without TLS."""
     if server.has_implicit_tls:
         connection: smtplib.SMTP = smtplib.SMTP_SSL(
             server.host,
             server.port,
-            timeout=_TIMEOUT_SECONDS,
+            timeout=timeout_seconds,
             context=outgoing_tls_context(server.trusted_ca_file),
         )
     else:
-        connection = smtplib.SMTP(server.host, server.port, timeout=_TIMEOUT_SECONDS)
+        connection = smtplib.SMTP(server.host, server.port, timeout=timeout_seconds)
     try:
         _prepare(connection, server)
     except BaseException:
@@ -163,10 +197,12 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
     connection.login(server.user, server.password)
 
 
-def _error_of(what: str, code: int) -> MailError:
-    """Return the permanent (5yz) or temporary (4yz) error of a reply code (RFC 5321, 4.2.1)."""
+def _error_of(what: str, code: int, reply: bytes | str) -> MailError:
+    """Return the permanent (5yz) or temporary (4yz) error of a reply (RFC 5321, 4.2.1)."""
     is_final = code // 100 == _PERMANENT
-    return (PermanentMailError if is_final else TemporaryMailError)(f"{what} ({code})")
+    error = PermanentMailError if is_final else TemporaryMailError
+    words = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
+    return error(f"{what} ({code})", reply=f"{code} {_line(words)}"[:_LONGEST_REPLY])
 
 
 def _describe(error: Exception) -> str:

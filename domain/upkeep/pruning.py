@@ -33,6 +33,9 @@ from models import (
     Invitation,
     Mail,
     Member,
+    Page,
+    PageBatch,
+    PageMessage,
     PersonalAccessToken,
     PushedRequest,
     RegistryKey,
@@ -49,7 +52,7 @@ _SLICE = 500
 _DEAD_TOKENS_STAY = timedelta(days=30)
 #: How long a device that keeps polling is told that its code has expired.
 _SPENT_DEVICES_STAY = timedelta(days=1)
-#: How long duplicates of a message are recognized; longer than the earliest notice.
+#: How long duplicates of a message or a page are recognized; longer than the earliest notice.
 _MAIL_STAYS = timedelta(days=90)
 #: Personal access tokens are few, and their owners may want to look them up later.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
@@ -104,6 +107,13 @@ def prune(
         # Bots without a live token.
         "bot_members": _remove(Member.id, _is_idle_bot(now), session, between),
         "mail": _remove(Mail.id, Mail.created_at < now - _MAIL_STAYS, session, between),
+        "pages": _remove(Page.id, Page.created_at < now - _MAIL_STAYS, session, between),
+        "page_messages": _remove(
+            PageMessage.id, PageMessage.ended_at < now - _MAIL_STAYS, session, between
+        ),
+        "page_batches": _remove(
+            PageBatch.id, PageBatch.created_at < now - _MAIL_STAYS, session, between
+        ),
         "device_authorizations": _remove(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,

@@ -21,6 +21,7 @@ from models import (
     AuditKey,
     AuditStream,
     Authorization,
+    Contact,
     DeviceAuthorization,
     IdempotentRequest,
     Integration,
@@ -46,6 +47,8 @@ _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "previous_audit_stream_secrets": AuditStream.previous_secret_ciphertext,
     "webhook_secrets": WebhookEndpoint.secret_ciphertext,
     "previous_webhook_secrets": WebhookEndpoint.previous_secret_ciphertext,
+    "contact_addresses": Contact.address_ciphertext,
+    "contact_codes": Contact.code_ciphertext,
     "idempotent_responses": IdempotentRequest.response_ciphertext,
 }
 

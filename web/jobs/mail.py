@@ -115,7 +115,7 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
     began = clock()
     with _engine(settings) as engine:
         with Session(engine) as session, session.begin():
-            sender = _sender(current_settings(settings, session=session))
+            sender = sender_of(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
             while clock() - began < _LONGEST_RUN and _send_next(engine, mailer, clock):
                 pass
@@ -163,7 +163,8 @@ def _engine(settings: Settings) -> Iterator[Engine]:
         engine.dispose()
 
 
-def _sender(settings: Settings) -> Sender:
+def sender_of(settings: Settings) -> Sender:
+    """Return whom messages come from."""
     host = urlsplit(settings.base_url).hostname or "localhost"
     return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
 

@@ -28,6 +28,7 @@ from web.jobs.heartbeat import start_heartbeat
 from web.jobs.loops import Loop
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
+from web.jobs.pages import Paging
 from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
 from web.jobs.repositories import run_pack
@@ -39,7 +40,7 @@ _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
-_LOOPS: tuple[type[Loop], ...] = (AlertChanges, AuditStreaming, WebhookDeliveries)
+_LOOPS: tuple[type[Loop], ...] = (AlertChanges, AuditStreaming, Paging, WebhookDeliveries)
 
 
 class BriefOutages(logging.Filter):

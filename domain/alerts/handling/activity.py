@@ -25,6 +25,8 @@ class NoteKind(StrEnum):
     STATUS = "status"
     #: The new assignee; an empty text for nobody.
     ASSIGNEE = "assignee"
+    #: Whether and why the user, or a channel, was or was not paged: a sentence without its subject.
+    PAGE = "page"
     #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0017).
     CHANGE = "change"
 
@@ -52,6 +54,8 @@ class ActivityView:
     user_name: str
     text: str
     created_at: datetime
+    #: From where the user acted if it was no page and no token, in words as in a sentence.
+    via: str | None = None
     changes: tuple[FieldChange, ...] = ()
 
 
@@ -104,6 +108,7 @@ def view_of(row: AlertNote) -> ActivityView:
         user_name=row.user_name,
         text=row.text,
         created_at=row.created_at,
+        via=row.via,
         changes=_read_changes(row.changes or {}),
     )
 

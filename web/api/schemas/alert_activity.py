@@ -60,7 +60,11 @@ class AlertActivity(Resource):
     kind: NoteKind
     author: AlertAuthor | None = Field(description="Null for a change by a report.")
     text: str = Field(
-        description="The note, the new status, or the new assignee, empty for nobody."
+        description="The note, the new status, the new assignee, empty for nobody, or what came of "
+        "a page to the author."
+    )
+    via: str | None = Field(
+        description="From where the author acted, if it was no page and no token."
     )
     changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
     created_at: Time
@@ -74,6 +78,7 @@ class AlertActivity(Resource):
             kind=view.kind,
             author=None if is_report else AlertAuthor(id=view.user_id, username=view.user_name),
             text=view.text,
+            via=view.via,
             changes=tuple(map(AlertChange.of, view.changes)),
             created_at=view.created_at,
         )

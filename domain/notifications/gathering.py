@@ -1,0 +1,196 @@
+"""Gathers the waiting pages of each recipient into one batch, a message to each contact.
+
+Several workers may gather at once: on Postgres each takes the recipients that no other one holds.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE, HUMAN
+from domain.database.upsert import insert_into
+from domain.notifications.contacts import EMAIL_LANE, ContactType
+from domain.notifications.failures import record_unreachable
+from domain.notifications.outbox import queue_batch
+from domain.notifications.paging import PageKind, earliest_leave
+from domain.notifications.recipients import GATHERING_PAUSE
+from domain.projects.access import Permissions, namespace_of
+from domain.projects.views import Viewer
+from models import Alert, Contact, Page, PageBatch, PageRecipient, Project, User
+
+#: Recipients of one transaction.
+_RECIPIENTS = 50
+
+
+def has_due_recipients(*, session: Session, now: datetime) -> bool:
+    """Return whether there is something to gather; it reads one row of an index."""
+    due = select(PageRecipient.id).where(PageRecipient.due_at <= now).limit(1)
+    return session.scalar(due) is not None
+
+
+def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
+    """Gather the pages of some recipients and return how many recipients those are.
+
+    `sends_mail` says whether people without a contact get an e-mail at the address of the account.
+    """
+    recipients = session.scalars(
+        select(PageRecipient)
+        .where(PageRecipient.due_at <= now)
+        .order_by(PageRecipient.due_at, PageRecipient.id)
+        .limit(_RECIPIENTS)
+        .with_for_update(skip_locked=True)
+    ).all()
+    for recipient in recipients:
+        _Gathering(recipient, sends_mail=sends_mail, session=session, now=now).run()
+    return len(recipients)
+
+
+class _Gathering:
+    """The pages of one recipient that leave now."""
+
+    def __init__(
+        self, recipient: PageRecipient, *, sends_mail: bool, session: Session, now: datetime
+    ) -> None:
+        self._recipient = recipient
+        self._sends_mail = sends_mail
+        self._session = session
+        self._now = now
+
+    def run(self) -> None:
+        kinds = self._drop_what_may_not_be_seen()
+        if kinds:
+            leave_at = _leave_at(self._recipient, kinds)
+            if leave_at is not None and leave_at > self._now:
+                self._recipient.due_at = leave_at
+                return
+            self._leave(kinds)
+        self._recipient.due_at = self._session.scalar(
+            select(func.min(Page.due_at)).where(*self._is_waiting())
+        )
+
+    def _is_waiting(self) -> tuple[ColumnElement[bool], ...]:
+        return (
+            Page.recipient_id == self._recipient.id,
+            Page.batch_id.is_(None),
+            Page.withdrawn_at.is_(None),
+        )
+
+    def _is_due(self) -> tuple[ColumnElement[bool], ...]:
+        # What follows within the pause leaves as well, rather than half a minute later.
+        return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
+
+    def _drop_what_may_not_be_seen(self) -> set[PageKind]:
+        """Withdraw what the recipient may not see any more; return the kinds of what is left."""
+        found = self._session.execute(
+            select(Alert.project_id, Page.kind)
+            .join(Alert, Alert.id == Page.alert_id)
+            .where(*self._is_due())
+            .distinct()
+        ).all()
+        seen = self._seen_projects({project_id for project_id, _ in found})
+        hidden = {project_id for project_id, _ in found} - seen
+        if hidden:
+            of_hidden = select(Alert.id).where(Alert.project_id.in_(hidden))
+            self._withdraw(Page.alert_id.in_(of_hidden))
+        return {PageKind(kind) for project_id, kind in found if project_id in seen}
+
+    def _seen_projects(self, project_ids: Collection[int]) -> set[int]:
+        projects = self._session.scalars(
+            select(Project).where(Project.id.in_(project_ids), Project.deleted_at.is_(None))
+        ).all()
+        if self._recipient.contact_id is not None:
+            channel = self._session.get_one(Contact, self._recipient.contact_id)
+            return {each.id for each in projects if each.id == channel.project_id}
+        user = self._session.get_one(User, self._recipient.user_id)
+        return seen_projects(user, projects, session=self._session, now=self._now)
+
+    def _withdraw(self, *conditions: ColumnElement[bool]) -> None:
+        self._session.execute(
+            update(Page)
+            .where(*self._is_due(), *conditions)
+            .values(withdrawn_at=self._now)
+            .execution_options(synchronize_session=False)
+        )
+
+    def _leave(self, kinds: Collection[PageKind]) -> None:
+        contact_ids = self._contacts()
+        if not contact_ids:
+            record_unreachable(
+                self._recipient, *self._is_due(), session=self._session, now=self._now
+            )
+            self._withdraw()
+            return
+        batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
+        self._session.add(batch)
+        self._session.flush()  # for its id
+        self._session.execute(
+            update(Page)
+            .where(*self._is_due())
+            .values(batch_id=batch.id)
+            .execution_options(synchronize_session=False)
+        )
+        queue_batch(batch.id, contact_ids, session=self._session, now=self._now)
+        self._recipient.last_message_at = self._now
+        if PageKind.FIRING in kinds:
+            self._recipient.last_page_at = self._now
+
+    def _contacts(self) -> Sequence[int]:
+        """Return the contacts that a message goes to; none if nobody can be reached."""
+        recipient = self._recipient
+        if recipient.contact_id is not None:
+            return [recipient.contact_id]
+        user_id = recipient.user_id
+        confirmed = self._session.scalars(
+            select(Contact.id)
+            .where(
+                Contact.user_id == user_id,
+                Contact.confirmed_at.is_not(None),
+                Contact.address_ciphertext.is_not(None),
+            )
+            .order_by(Contact.id)
+        ).all()
+        if confirmed or not self._sends_mail or user_id is None:
+            return confirmed
+        return [_account_contact(user_id, session=self._session, now=self._now)]
+
+
+def seen_projects(
+    user: User, projects: Sequence[Project], *, session: Session, now: datetime
+) -> set[int]:
+    """Return the ids of the projects whose alerts a person sees."""
+    if user.state != ACTIVE or user.kind != HUMAN:
+        return set()
+    viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
+    permissions = Permissions(viewer, map(namespace_of, projects), session=session)
+    return {each.id for each in projects if permissions.project(each).shows_alerts}
+
+
+def _leave_at(recipient: PageRecipient, kinds: Collection[PageKind]) -> datetime | None:
+    kind = PageKind.FIRING if PageKind.FIRING in kinds else PageKind.FOLLOW_UP
+    return earliest_leave(recipient, kind)
+
+
+def _account_contact(user_id: int, *, session: Session, now: datetime) -> int:
+    """Return the contact that stands for the e-mail address of an account; created once."""
+    is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
+    found = session.scalar(select(Contact.id).where(*is_theirs))
+    if found is None:
+        values = {
+            "user_id": user_id,
+            "type": ContactType.EMAIL.value,
+            "label": "Account email",
+            "shown_address": "",
+            "lane": EMAIL_LANE,
+            "created_at": now,
+            "confirmed_at": now,
+            "code_tries": 0,
+            "claim": 0,
+            "tries": 0,
+        }
+        session.execute(
+            insert_into(Contact, session=session).values(values).on_conflict_do_nothing()
+        )
+        found = session.scalars(select(Contact.id).where(*is_theirs)).one()
+    return found

@@ -1,0 +1,319 @@
+"""Hands the waiting messages of a contact to one worker at a time, in their order.
+
+A worker claims a contact for a while. The number of the claim rises each time, so what a worker
+says that lost its claim while it was held up changes nothing but what it has sent. Messages about
+alerts that wait for the same contact are sent as one, so nobody gets a flood after an outage.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, case, or_, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.keyring import Keyring, UndecipherableError
+from domain.notifications.contacts import ContactType
+from domain.notifications.failures import record_given_up
+from domain.notifications.messages import Content, code_content, page_content, test_content
+from domain.notifications.pauses import GIVE_UP_AFTER, NEW_MESSAGE_PAUSE, pause_after
+from domain.notifications.policy import PagingPolicy
+from models import Contact, PageMessage, PageTotal, User
+
+#: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
+#: contacts wait for so long.
+CLAIM_LIFETIME = timedelta(seconds=30)
+_LONGEST_ERROR = 500
+
+
+class MessageKind(StrEnum):
+    """What a message is for."""
+
+    PAGE = "page"
+    CODE = "code"
+    TEST = "test"
+
+
+class Outcome(StrEnum):
+    """How a message ended."""
+
+    SENT = "sent"
+    GIVEN_UP = "given_up"
+    #: Nothing of it had to be said any more.
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to send to a contact."""
+
+    contact_id: int
+    number: int
+    lane: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What is sent to a contact now."""
+
+    type: ContactType
+    address: str = field(repr=False)
+    content: Content = field(repr=False)
+    message_ids: tuple[int, ...]
+    tries: int
+    created_at: datetime
+
+
+class LostAddressError(Exception):
+    """No key opens the address any more; the text is for people."""
+
+
+def queue_batch(
+    batch_id: int, contact_ids: Sequence[int], *, session: Session, now: datetime
+) -> None:
+    """Queue the pages of a batch for contacts."""
+    for contact_id in contact_ids:
+        _queue(contact_id, MessageKind.PAGE, batch_id, session=session, now=now)
+
+
+def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
+    """Queue a test or a code for a contact and return the id of the message."""
+    return _queue(contact_id, kind, None, session=session, now=now)
+
+
+def _queue(
+    contact_id: int, kind: MessageKind, batch_id: int | None, *, session: Session, now: datetime
+) -> int:
+    message = PageMessage(
+        contact_id=contact_id, kind=kind.value, batch_id=batch_id, created_at=now, tries=0
+    )
+    session.add(message)
+    session.flush()  # Before the contact, which leads workers to it.
+    # Something new is tried soon, also where a long pause is under way.
+    is_failing = Contact.failing_since.is_not(None) & (kind is MessageKind.PAGE)
+    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
+    is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
+    session.execute(
+        update(Contact)
+        .where(Contact.id == contact_id)
+        .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
+        .execution_options(synchronize_session=False)
+    )
+    return message.id
+
+
+def has_due_contacts(*, session: Session, now: datetime) -> bool:
+    """Return whether there is something to claim; it reads one index."""
+    return session.scalar(select(Contact.id).where(*_is_due(now)).limit(1)) is not None
+
+
+def find_due_lanes(
+    *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
+) -> Sequence[tuple[int, str]]:
+    """Return ids and lanes of contacts that may be claimed, those that wait longest first."""
+    due = select(Contact.id, Contact.lane).where(*_is_due(now), Contact.lane.not_in(except_lanes))
+    rows = session.execute(due.order_by(Contact.next_try_at, Contact.id).limit(limit))
+    return [(contact_id, lane) for contact_id, lane in rows]
+
+
+def claim_contacts(
+    contact_ids: Collection[int], *, session: Session, now: datetime
+) -> Sequence[Claim]:
+    """Claim those of the contacts that nobody else has claimed meanwhile."""
+    due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
+    free = due.with_for_update(skip_locked=True).cte("free")
+    rows = session.execute(
+        update(Contact)
+        .where(Contact.id.in_(free.select()))
+        .values(claim=Contact.claim + 1, claimed_until=now + CLAIM_LIFETIME)
+        .returning(Contact.id, Contact.claim, Contact.lane)
+        .execution_options(synchronize_session=False)
+    )
+    return [
+        Claim(contact_id=contact_id, number=number, lane=lane) for contact_id, number, lane in rows
+    ]
+
+
+def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    is_free = or_(
+        Contact.claimed_until.is_(None),
+        Contact.claimed_until < now,
+        # Made by a host whose clock was wrong.
+        Contact.claimed_until > now + 10 * CLAIM_LIFETIME,
+    )
+    return Contact.next_try_at <= now, is_free
+
+
+def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    return Contact.id == claim.contact_id, Contact.claim == claim.number
+
+
+def next_delivery(
+    claim: Claim, policy: PagingPolicy, *, session: Session, keyring: Keyring, now: datetime
+) -> Delivery | None:
+    """Renew a claim and return what is sent next, or give the claim up and return None.
+
+    Raises LostAddressError.
+    """
+    contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
+    if contact is None:
+        return None
+    while messages := _next_messages(contact, session=session):
+        content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
+        if content is not None:
+            contact.claimed_until = now + CLAIM_LIFETIME
+            return Delivery(
+                type=ContactType(contact.type),
+                address=_address(contact, session=session, keyring=keyring),
+                content=content,
+                message_ids=tuple(each.id for each in messages),
+                tries=contact.tries + 1,
+                created_at=messages[0].created_at,
+            )
+        _end(contact, messages, Outcome.WITHDRAWN, session=session, now=now)
+    contact.claimed_until = contact.next_try_at = None
+    return None
+
+
+def _next_messages(contact: Contact, *, session: Session) -> Sequence[PageMessage]:
+    """Return a waiting code or test, or else all waiting messages about alerts."""
+    waiting = session.scalars(
+        select(PageMessage)
+        .where(PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None))
+        .order_by(PageMessage.id)
+    ).all()
+    alone = [each for each in waiting if each.kind != MessageKind.PAGE.value]
+    return alone[:1] or waiting
+
+
+def _content(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> Content | None:
+    kind = MessageKind(messages[0].kind)
+    if kind is MessageKind.PAGE:
+        return page_content(contact, messages, policy, session=session, now=now)
+    if kind is MessageKind.TEST:
+        return test_content(contact, policy)
+    return code_content(contact, policy, keyring=keyring, now=now)
+
+
+def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
+    if contact.address_ciphertext is None:
+        return session.scalar(select(User.email).where(User.id == contact.user_id)) or ""
+    try:
+        return keyring.decrypt(contact.address_ciphertext)
+    except UndecipherableError as error:
+        message = "its address was encrypted with a SECRET_KEY that is no longer known"
+        raise LostAddressError(message) from error
+
+
+def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: datetime) -> None:
+    """Note that messages were sent, even if the claim was lost meanwhile."""
+    contact = session.scalar(
+        select(Contact).where(Contact.id == claim.contact_id).with_for_update()
+    )
+    if contact is None:
+        return
+    contact.tries, contact.failing_since, contact.last_error = 0, None, None
+    contact.last_sent_at = now
+    messages = _waiting(contact, delivery.message_ids, session=session)
+    _end(contact, messages, Outcome.SENT, session=session, now=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedAttempt:
+    """Why messages were not sent."""
+
+    #: Contains no address and no secret.
+    reason: str
+    #: The service's own words, for those who may see the contact.
+    words: str = ""
+    #: Whether a retry is useless.
+    is_final: bool = False
+    #: From 0 to 1; it varies the pause.
+    share: float = 0.5
+
+
+def record_failure(
+    claim: Claim, failure: FailedAttempt, policy: PagingPolicy, *, session: Session, now: datetime
+) -> int | None:
+    """Schedule the next attempt, and give up the claim; return how many messages were given up.
+
+    Codes and tests are tried once, what is too old not again. None if the claim was lost.
+    """
+    contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
+    if contact is None:
+        return None
+    words = f"{failure.reason}: {failure.words}" if failure.words else failure.reason
+    contact.tries += 1
+    contact.failing_since = contact.failing_since or now
+    contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
+    waiting = _all_waiting(contact, session=session)
+    for each in waiting:
+        each.tries, each.last_error = each.tries + 1, contact.last_error
+    over = [each for each in waiting if _is_over(each, failure, now)]
+    record_given_up(contact, over, failure.reason, policy, session=session, now=now)
+    _end(contact, over, Outcome.GIVEN_UP, session=session, now=now)
+    contact.claimed_until = None
+    has_more = len(over) < len(waiting)
+    pause = pause_after(contact.tries, share=failure.share)
+    contact.next_try_at = now + pause if has_more else None
+    return len(over)
+
+
+def _is_over(message: PageMessage, failure: FailedAttempt, now: datetime) -> bool:
+    is_page = message.kind == MessageKind.PAGE.value
+    return not is_page or failure.is_final or now - message.created_at >= GIVE_UP_AFTER
+
+
+def release(claim: Claim, *, session: Session) -> None:
+    """Give up a claim, so that others need not wait for its end."""
+    session.execute(
+        update(Contact)
+        .where(*_is_ours(claim))
+        .values(claimed_until=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _all_waiting(contact: Contact, *, session: Session) -> Sequence[PageMessage]:
+    waiting = PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+    return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
+
+
+def _waiting(
+    contact: Contact, message_ids: Sequence[int], *, session: Session
+) -> Sequence[PageMessage]:
+    wanted = set(message_ids)
+    return [each for each in _all_waiting(contact, session=session) if each.id in wanted]
+
+
+def _end(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    outcome: Outcome,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    for each in messages:
+        each.ended_at, each.outcome = now, outcome.value
+    if not messages:
+        return
+    session.flush()  # Before the totals, which others wait for: they are locked last.
+    values = {"type": contact.type, "outcome": outcome.value, "count": len(messages)}
+    insert = insert_into(PageTotal, session=session).values(values)
+    session.execute(
+        insert.on_conflict_do_update(
+            index_elements=[PageTotal.type, PageTotal.outcome],
+            set_={"count": PageTotal.count + insert.excluded.count},
+        )
+    )

@@ -1,0 +1,210 @@
+"""Pages: what a recipient is to be told of an alert, queued by whoever decides it.
+
+Queued pages are gathered by recipient (`domain/notifications/gathering.py`) into messages, one for
+each contact (`domain/notifications/outbox.py`). A page has a key, which is stored once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from sqlalchemy import exists, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.notifications.recipients import (
+    BETWEEN_PAGES,
+    GATHERING_PAUSE,
+    RecipientKey,
+    held_until,
+    quiet_hours_of,
+    recipient_rows,
+    wake_recipient,
+)
+from models import Alert, Page, PageRecipient
+
+Value = TypeVar("Value")
+#: Rows of a statement.
+_SLICE = 1_000
+
+
+class PageKind(StrEnum):
+    """What a page is about."""
+
+    FIRING = "firing"
+    #: The alert was acknowledged by somebody else, was ignored, or has ended.
+    FOLLOW_UP = "follow_up"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewPage:
+    """A page about an alert to a person, or to a channel of the alert's project.
+
+    A second page with the same `key`, of at most 255 characters, is not stored.
+    """
+
+    key: str
+    project_id: int
+    alert_id: int
+    user_id: int | None = None
+    #: The id of a contact that belongs to the project.
+    channel_id: int | None = None
+    is_critical: bool = False
+
+
+def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) -> int:
+    """Store pages and return how many of them are new.
+
+    Those to users, channels and alerts that do not exist any more are left out.
+    """
+    by_key = {page.key: page for page in pages}
+    return sum(
+        _queue(part, PageKind.FIRING, session=session, now=now)
+        for part in _slices(list(by_key.values()))
+    )
+
+
+def withdraw_pages(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    """Withdraw the pages of alerts that nobody needs to look at any more.
+
+    What has not left does not leave. Recipients who were paged already are told what became of the
+    alert, unless they do not want that; the message says what is true when it is sent.
+    """
+    for part in _slices(sorted(set(alert_ids))):
+        _withdraw(part, session=session, now=now)
+
+
+def _withdraw(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    paged = (
+        Page.alert_id.in_(alert_ids),
+        Page.kind == PageKind.FIRING.value,
+        Page.withdrawn_at.is_(None),
+    )
+    # Gathering locks recipients before pages as well.
+    has_paged = exists().where(Page.recipient_id == PageRecipient.id, *paged)
+    recipients = session.scalars(
+        select(PageRecipient).where(has_paged).order_by(PageRecipient.id).with_for_update()
+    ).all()
+    if not recipients:
+        return
+    withdrawn = session.execute(
+        update(Page)
+        .where(*paged)
+        .values(withdrawn_at=now)
+        .returning(Page.recipient_id, Page.alert_id, Page.batch_id)
+        .execution_options(synchronize_session=False)
+    ).all()
+    told = sorted({(recipient, alert) for recipient, alert, batch in withdrawn if batch})
+    wanting = {row.id: row for row in recipients if row.wants_follow_ups}
+    follow_ups = [
+        _NewRow(
+            recipient=wanting[recipient],
+            key=f"follow-up of {alert} to {recipient} at {now.isoformat()}",
+            alert_id=alert,
+        )
+        for recipient, alert in told
+        if recipient in wanting
+    ]
+    _insert(follow_ups, PageKind.FOLLOW_UP, session=session, now=now)
+
+
+class _NewRow(NamedTuple):
+    recipient: PageRecipient
+    key: str
+    alert_id: int
+    is_critical: bool = False
+
+
+def _queue(pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime) -> int:
+    recipients = recipient_rows(
+        {page.user_id for page in pages if page.user_id is not None},
+        {page.channel_id for page in pages if page.channel_id is not None},
+        session=session,
+    )
+    alerts = set(
+        session.scalars(select(Alert.id).where(Alert.id.in_({page.alert_id for page in pages})))
+    )
+    rows = _rows((page for page in pages if page.alert_id in alerts), recipients)
+    return _insert(rows, kind, session=session, now=now)
+
+
+def _rows(
+    pages: Iterable[NewPage], recipients: Mapping[RecipientKey, PageRecipient]
+) -> list[_NewRow]:
+    found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
+    return [
+        _NewRow(row, page.key, page.alert_id, page.is_critical)
+        for page, row in found
+        if row is not None
+    ]
+
+
+def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: datetime) -> int:
+    if not rows:
+        return 0
+    due = _Due(kind, now)
+    values = [
+        {
+            "key": row.key,
+            "recipient_id": row.recipient.id,
+            "alert_id": row.alert_id,
+            "kind": kind.value,
+            "is_critical": row.is_critical,
+            "created_at": now,
+            "due_at": due.at(row.recipient, is_critical=row.is_critical),
+        }
+        for row in rows
+    ]
+    stored = session.execute(
+        insert_into(Page, session=session)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=[Page.key])
+        .returning(Page.recipient_id, Page.due_at)
+    ).all()
+    earliest: dict[int, datetime] = {}
+    for recipient_id, due_at in stored:
+        earliest[recipient_id] = min(due_at, earliest.get(recipient_id, due_at))
+    # In one order, so that two transactions do not wait for each other.
+    for recipient_id in sorted(earliest):
+        wake_recipient(recipient_id, earliest[recipient_id], session=session)
+    return len(stored)
+
+
+class _Due:
+    """When pages that are queued now leave, looked up once for each recipient."""
+
+    def __init__(self, kind: PageKind, now: datetime) -> None:
+        self._kind = kind
+        self._now = now
+        self._known: dict[tuple[int, bool], datetime] = {}
+
+    def at(self, recipient: PageRecipient, *, is_critical: bool) -> datetime:
+        known = self._known.get((recipient.id, is_critical))
+        if known is None:
+            known = due_at(recipient, self._kind, is_critical=is_critical, now=self._now)
+            self._known[recipient.id, is_critical] = known
+        return known
+
+
+def due_at(
+    recipient: PageRecipient, kind: PageKind, *, is_critical: bool, now: datetime
+) -> datetime:
+    """Return when a page leaves that is queued now: after quiet hours, and after the last one."""
+    begin = held_until(quiet_hours_of(recipient), is_critical=is_critical, now=now) or now
+    return max(begin + GATHERING_PAUSE, earliest_leave(recipient, kind) or begin)
+
+
+def earliest_leave(recipient: PageRecipient, kind: PageKind) -> datetime | None:
+    """Return until when the pages of a recipient wait for each other, if there was one before.
+
+    Follow-ups wait for every message, but do not hold back a page about an alert that fires.
+    """
+    last = recipient.last_page_at if kind is PageKind.FIRING else recipient.last_message_at
+    return None if last is None else last + BETWEEN_PAGES
+
+
+def _slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    for begin in range(0, len(values), _SLICE):
+        yield values[begin : begin + _SLICE]

@@ -1,0 +1,16 @@
+"""What the settings of the instance say about pages."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagingPolicy:
+    """The settings that pages depend on, and what their texts name."""
+
+    #: Without a trailing slash.
+    base_url: str
+    instance_name: str
+    #: Whether e-mail can be sent (MAIL_URL is set).
+    sends_mail: bool
+    #: Sign the links of messages; the first signs, all verify.
+    link_keys: tuple[str, ...] = field(repr=False)

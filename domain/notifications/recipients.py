@@ -1,0 +1,141 @@
+"""Recipients of pages, people and channels of projects, and how they want to be paged."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import available_timezones
+
+from sqlalchemy import case, or_, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.errors import InvalidError
+from domain.notifications.quiet_hours import QuietHours
+from models import Contact, Page, PageRecipient, User
+
+#: Pages that become due shortly after one another leave together.
+GATHERING_PAUSE = timedelta(seconds=2)
+#: After a page, further ones of the same recipient wait for each other for so long.
+BETWEEN_PAGES = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagingPreferences:
+    """How a person wants to be paged."""
+
+    #: None: at any time.
+    quiet_hours: QuietHours | None = None
+    #: Whether the person is told when an alert was acknowledged by somebody else, or has ended.
+    wants_follow_ups: bool = True
+
+
+def preferences_of(user_id: int, *, session: Session) -> PagingPreferences:
+    """Return the preferences of a person."""
+    row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
+    if row is None:
+        return PagingPreferences()
+    return PagingPreferences(quiet_hours=quiet_hours_of(row), wants_follow_ups=row.wants_follow_ups)
+
+
+def change_preferences(
+    user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
+) -> None:
+    """Store the preferences of a person; pages that quiet hours held back are looked at again."""
+    quiet = wanted.quiet_hours
+    if quiet is not None and quiet.time_zone not in available_timezones():
+        message = "Choose a time zone of the list, for example Europe/Berlin."
+        raise InvalidError(message, field="time_zone")
+    row = recipient_rows([user_id], [], session=session)[user_id, None]
+    row.time_zone = quiet.time_zone if quiet else row.time_zone
+    row.quiet_from = quiet.starts if quiet else None
+    row.quiet_until = quiet.ends if quiet else None
+    row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through
+    row.wants_follow_ups = wanted.wants_follow_ups
+    session.flush()  # Before the pages, which are written without the session's objects.
+    _release_held_pages(row, session=session, now=now)
+
+
+def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) -> None:
+    waiting = (
+        Page.recipient_id == row.id,
+        Page.batch_id.is_(None),
+        Page.withdrawn_at.is_(None),
+        Page.due_at > now + BETWEEN_PAGES,
+    )
+    quiet = quiet_hours_of(row)
+    for is_critical in (False, True):
+        due_at = held_until(quiet, is_critical=is_critical, now=now) or now
+        found = session.execute(
+            update(Page)
+            .where(*waiting, Page.is_critical.is_(is_critical))
+            .values(due_at=due_at)
+            .returning(Page.id)
+            .execution_options(synchronize_session=False)
+        ).first()
+        if found is not None:
+            wake_recipient(row.id, due_at, session=session)
+
+
+def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
+    """Return the quiet hours of a recipient, or None."""
+    if row.quiet_from is None or row.quiet_until is None:
+        return None
+    return QuietHours(
+        time_zone=row.time_zone,
+        starts=row.quiet_from,
+        ends=row.quiet_until,
+        lets_critical_through=row.critical_breaks_quiet,
+    )
+
+
+def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
+    """Return until when quiet hours hold a page back, or None if it may leave."""
+    if quiet is None or (is_critical and quiet.lets_critical_through):
+        return None
+    return quiet.end_at(now)
+
+
+#: A user id or a contact id, and None for the other.
+RecipientKey = tuple[int | None, int | None]
+
+
+def recipient_rows(
+    user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
+) -> Mapping[RecipientKey, PageRecipient]:
+    """Return the rows of recipients, created where they are missing.
+
+    Users and contacts that do not exist any more are left out.
+    """
+    users = session.scalars(select(User.id).where(User.id.in_(user_ids)).order_by(User.id)).all()
+    channels = session.scalars(
+        select(Contact.id)
+        .where(Contact.id.in_(contact_ids), Contact.project_id.is_not(None))
+        .order_by(Contact.id)
+    ).all()
+    values = [{"user_id": each, "contact_id": None, **_USUAL} for each in users]
+    values += [{"user_id": None, "contact_id": each, **_USUAL} for each in channels]
+    if not values:
+        return {}
+    session.execute(
+        insert_into(PageRecipient, session=session).values(values).on_conflict_do_nothing()
+    )
+    rows = session.scalars(
+        select(PageRecipient).where(
+            or_(PageRecipient.user_id.in_(users), PageRecipient.contact_id.in_(channels))
+        )
+    )
+    return {(row.user_id, row.contact_id): row for row in rows}
+
+
+_USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
+
+
+def wake_recipient(recipient_id: int, due_at: datetime, *, session: Session) -> None:
+    """See to it that the waiting pages of a recipient are looked at by a moment."""
+    is_later = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > due_at)
+    session.execute(
+        update(PageRecipient)
+        .where(PageRecipient.id == recipient_id)
+        .values(due_at=case((is_later, due_at), else_=PageRecipient.due_at))
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,198 @@
+"""Contacts of people, channels of projects, and the pages that are sent to them."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, SmallInteger, String, Text
+from sqlalchemy import text as sql
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class Contact(Base):
+    """Where a person, or a project as a whole, gets messages, and the state of their delivery."""
+
+    __tablename__ = "contacts"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), index=True
+    )
+    project_id: Mapped[int | None] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), index=True
+    )
+    #: email or apprise.
+    type: Mapped[str] = mapped_column(String(16))
+    label: Mapped[str] = mapped_column(String(100))
+    #: Encrypted with SECRET_KEY, since such an address holds credentials. NULL: the e-mail address
+    #: of the account, for people who have no other contact.
+    address_ciphertext: Mapped[str | None] = mapped_column(Text)
+    #: The address without its secrets.
+    shown_address: Mapped[str] = mapped_column(String(255))
+    #: Contacts with the same one share a service, and are slow or away together.
+    lane: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime]
+    #: NULL: gets the code that confirms it, and nothing else.
+    confirmed_at: Mapped[datetime | None]
+    #: The code, encrypted with SECRET_KEY, until when it counts, and how often it was guessed.
+    code_ciphertext: Mapped[str | None] = mapped_column(Text)
+    code_expires_at: Mapped[datetime | None]
+    code_tries: Mapped[int] = mapped_column(SmallInteger, default=0)
+    #: When its waiting messages are sent; NULL if none waits.
+    next_try_at: Mapped[datetime | None]
+    #: The number of the last claim, and until when no other worker may send.
+    claim: Mapped[int] = mapped_column(BigId, default=0)
+    claimed_until: Mapped[datetime | None]
+    #: Failed attempts since the last success, the first and the last of them.
+    tries: Mapped[int] = mapped_column(Integer, default=0)
+    failing_since: Mapped[datetime | None]
+    last_failed_at: Mapped[datetime | None]
+    last_error: Mapped[str | None] = mapped_column(Text)
+    last_sent_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        CheckConstraint("(user_id IS NULL) <> (project_id IS NULL)", name="one_owner"),
+        Index(
+            "ix_contacts_next_try_at",
+            "next_try_at",
+            postgresql_where=sql("next_try_at IS NOT NULL"),
+            sqlite_where=sql("next_try_at IS NOT NULL"),
+        ),
+        # One each, however many workers find that somebody has no other contact.
+        Index(
+            "uq_contacts_account_email",
+            "user_id",
+            unique=True,
+            postgresql_where=sql("address_ciphertext IS NULL"),
+            sqlite_where=sql("address_ciphertext IS NULL"),
+        ),
+        # Escalation policies name channels by their id, so none is used again.
+        {"sqlite_autoincrement": True},
+    )
+
+
+class PageRecipient(Base):
+    """A person, or a channel of a project, that is paged, and when that may happen next."""
+
+    __tablename__ = "page_recipients"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), unique=True
+    )
+    contact_id: Mapped[int | None] = mapped_column(
+        ForeignKey("contacts.id", ondelete="CASCADE"), unique=True
+    )
+    #: When its waiting pages leave; NULL if none waits.
+    due_at: Mapped[datetime | None]
+    #: The last message about alerts that fire, and the last one at all.
+    last_page_at: Mapped[datetime | None]
+    last_message_at: Mapped[datetime | None]
+    #: Quiet hours in minutes after midnight of the time zone; NULL for none.
+    time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
+    quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
+    quiet_until: Mapped[int | None] = mapped_column(SmallInteger)
+    #: Whether pages about critical alerts leave in quiet hours as well.
+    critical_breaks_quiet: Mapped[bool] = mapped_column(default=True)
+    #: Whether it is told when an alert that it was paged for was acknowledged or has ended.
+    wants_follow_ups: Mapped[bool] = mapped_column(default=True)
+
+    __table_args__ = (
+        CheckConstraint("(user_id IS NULL) <> (contact_id IS NULL)", name="one_kind"),
+        Index(
+            "ix_page_recipients_due_at",
+            "due_at",
+            postgresql_where=sql("due_at IS NOT NULL"),
+            sqlite_where=sql("due_at IS NOT NULL"),
+        ),
+    )
+
+
+class PageBatch(Base):
+    """The pages that left together for a recipient, as one message to each of its contacts."""
+
+    __tablename__ = "page_batches"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    recipient_id: Mapped[int] = mapped_column(ForeignKey("page_recipients.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(index=True)
+
+    __table_args__ = (Index("ix_page_batches_recipient_id_id", "recipient_id", "id"),)
+
+
+class Page(Base):
+    """What one recipient is to be told of one alert."""
+
+    __tablename__ = "pages"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    #: Identifies the page: a second one with the same key is not stored.
+    key: Mapped[str] = mapped_column(String(255), unique=True)
+    recipient_id: Mapped[int] = mapped_column(ForeignKey("page_recipients.id", ondelete="CASCADE"))
+    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
+    #: `firing`, or `follow_up` for what became of an alert.
+    kind: Mapped[str] = mapped_column(String(16))
+    is_critical: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    #: NULL until it leaves.
+    batch_id: Mapped[int | None] = mapped_column(
+        ForeignKey("page_batches.id", ondelete="CASCADE"), index=True
+    )
+    #: Since when it is not sent any more.
+    withdrawn_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index(
+            "ix_pages_waiting",
+            "recipient_id",
+            "due_at",
+            postgresql_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
+            sqlite_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
+        ),
+        Index("ix_pages_created_at", "created_at"),
+    )
+
+
+class PageMessage(Base):
+    """A message to one contact: pages, the code that confirms it, or a test."""
+
+    __tablename__ = "page_messages"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    contact_id: Mapped[int] = mapped_column(ForeignKey("contacts.id", ondelete="CASCADE"))
+    #: page, code or test.
+    kind: Mapped[str] = mapped_column(String(16))
+    #: NULL for codes and tests.
+    batch_id: Mapped[int | None] = mapped_column(
+        ForeignKey("page_batches.id", ondelete="CASCADE"), index=True
+    )
+    created_at: Mapped[datetime]
+    #: NULL while it waits.
+    ended_at: Mapped[datetime | None]
+    #: sent, given_up or withdrawn; NULL while it waits.
+    outcome: Mapped[str | None] = mapped_column(String(16))
+    tries: Mapped[int] = mapped_column(Integer, default=0)
+    last_error: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (
+        Index(
+            "ix_page_messages_waiting",
+            "contact_id",
+            "id",
+            postgresql_where=sql("ended_at IS NULL"),
+            sqlite_where=sql("ended_at IS NULL"),
+        ),
+        Index("ix_page_messages_contact_id_id", "contact_id", "id"),
+        Index("ix_page_messages_ended_at", "ended_at"),
+    )
+
+
+class PageTotal(Base):
+    """How many messages to contacts of a type ended in a way, those that were pruned included."""
+
+    __tablename__ = "page_totals"
+
+    type: Mapped[str] = mapped_column(String(16), primary_key=True)
+    outcome: Mapped[str] = mapped_column(String(16), primary_key=True)
+    count: Mapped[int] = mapped_column(BigId, default=0)

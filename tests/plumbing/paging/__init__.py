@@ -1,0 +1,1 @@
+"""Pages: gathered, sent, retried."""

@@ -1,0 +1,191 @@
+"""What becomes due for one person leaves together, once, and not when it is pointless."""
+
+import pytest
+
+from domain.accounts.roles import Role
+from domain.notifications.contacts import Owner, email_address
+from domain.notifications.paging import NewPage
+from models import Page, Project
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.paging import Pages, subjects
+
+
+@pytest.mark.spec("J1")
+def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    assert pages.page([pages.alert("Disk full on web-1")], alice) == 1
+    pages.run_for(4)
+    assert subjects(mailbox) == ["[critical] Disk full on web-1 (acme/shop #1)"]
+    assert mailbox.recipients == [["alice@pager.example"]]
+    (message,) = mailbox.messages
+    text = message.get_content()
+    assert "http://localhost/acme/shop/-/alerts/1" in text
+    assert "Acknowledge it: http://localhost/-/acknowledge/" in text
+    pages.run_for(60)
+    assert len(mailbox.messages) == 1
+
+
+def test_a_page_with_a_known_key_is_not_stored_again(pages: Pages, mailbox: Mailbox) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    assert [pages.page([alert], alice), pages.page([alert], alice)] == [1, 0]
+    pages.run_for(40)
+    assert len(mailbox.messages) == 1
+
+
+def test_a_storm_is_one_page_with_the_count(pages: Pages, mailbox: Mailbox) -> None:
+    alice, bob = pages.person("alice"), pages.person("bob")
+    assert pages.page(pages.alerts(5_000), alice, bob) == 10_000
+    pages.run_for(3)
+    assert subjects(mailbox) == ["[critical] 5000 alerts: Disk full 1 and others"] * 2
+    assert sorted(mailbox.recipients) == [["alice@pager.example"], ["bob@pager.example"]]
+    assert "… and 4990 more." in mailbox.messages[0].get_content()
+    pages.run_for(60)
+    assert len(mailbox.messages) == 2
+
+
+@pytest.mark.both_databases
+def test_five_hundred_alerts_in_a_minute_are_at_most_ten_pages(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    with pages.worker() as worker:
+        for _ in range(60):
+            pages.page(pages.alerts(9), alice)
+            pages.wait(seconds=1)
+            worker.run_due()
+        for _ in range(40):
+            pages.wait(seconds=1)
+            worker.run_due()
+    counts = [int(each.split()[1]) for each in subjects(mailbox)]
+    assert sum(counts) == 540
+    assert len(counts) <= 4
+    assert pages.waiting_pages() == []
+
+
+def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice, bob = pages.person("alice"), pages.person("bob")
+    pages.page([pages.alert()], alice)
+    pages.run_for(3)
+    pages.page([pages.alert()], alice, bob)
+    pages.run_for(3)
+    assert mailbox.recipients == [["alice@pager.example"], ["bob@pager.example"]]
+    pages.run_for(30)
+    assert mailbox.recipients[2:] == [["alice@pager.example"]]
+
+
+def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    first, second = pages.alerts(2)
+    pages.page([first, second], alice)
+    pages.set_status([first], "acknowledged")
+    pages.run_for(5)
+    assert subjects(mailbox) == ["[critical] Disk full 2 (acme/shop #2)"]
+
+
+def test_a_page_that_waits_for_its_channel_is_withdrawn_as_well(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(3, mail_url="smtp://127.0.0.1:1")
+    pages.set_status([alert], "resolved")
+    pages.run_for(600)
+    assert mailbox.messages == []
+    assert pages.waiting_messages() == []
+
+
+def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    pages.email_contact(alice.id, "alice@second.example")
+    owner, address = Owner(user_id=alice.id), email_address("alice@unconfirmed.example")
+    pages.contact(owner, address, is_confirmed=False)
+    pages.page([pages.alert()], alice)
+    pages.run_for(3)
+    assert sorted(mailbox.recipients) == [["alice@pager.example"], ["alice@second.example"]]
+
+
+def test_without_a_contact_the_address_of_the_account_stands_in(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice", has_contact=False)
+    pages.page([pages.alert()], alice)
+    pages.run_for(3)
+    assert mailbox.recipients == [["alice@accounts.example"]]
+    pages.email_contact(alice.id, "alice@pager.example")
+    pages.page([pages.alert()], alice)
+    pages.run_for(60)
+    assert mailbox.recipients == [["alice@accounts.example"], ["alice@pager.example"]]
+
+
+def test_an_alert_says_that_somebody_could_not_be_paged(pages: Pages, mailbox: Mailbox) -> None:
+    alice, alert = pages.person("alice", has_contact=False), pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(3, mail_url="")
+    assert pages.activity(alert) == [
+        ("page", "alice", "could not be paged: there is no confirmed contact")
+    ]
+    pages.run_for(60)
+    assert mailbox.messages == []
+
+
+@pytest.mark.parametrize("role", [None, Role.REPORTER])
+def test_nobody_is_told_of_alerts_that_they_may_not_see(
+    pages: Pages, mailbox: Mailbox, role: Role | None
+) -> None:
+    outsider = pages.person("mallory", role=role)
+    pages.page([pages.alert()], outsider)
+    pages.run_for(3)
+    assert mailbox.messages == []
+    assert pages.waiting_pages() == []
+
+
+def test_a_channel_gets_pages_of_its_own_project_alone(pages: Pages, mailbox: Mailbox) -> None:
+    channel = pages.contact(Owner(project_id=pages.project_id), email_address("team@acme.example"))
+    other = pages.project("acme/other")
+    alerts = [pages.alert("Ours"), pages.alert("Theirs", project_id=other)]
+    pages.queue(
+        [
+            NewPage(
+                key=f"channel {alert}",
+                project_id=pages.project_id,
+                alert_id=alert,
+                channel_id=channel.id,
+            )
+            for alert in alerts
+        ]
+    )
+    pages.run_for(3)
+    assert subjects(mailbox) == ["[critical] Ours (acme/shop #1)"]
+    # Whoever reads a channel is not known, so nobody acts from there in another's name.
+    assert "acknowledge" not in mailbox.messages[0].get_content().lower()
+
+
+def test_pages_to_what_is_gone_are_left_out(pages: Pages) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    contact_id = alice.contact.id if alice.contact else 0
+    # A contact of a person is no channel of a project.
+    wanted = ((alert, 10_000, None), (alert, None, 10_000), (9_999, alice.id, None))
+    stored = pages.queue(
+        [
+            NewPage(
+                key=f"{alert_id} {user_id} {channel_id}",
+                project_id=pages.project_id,
+                alert_id=alert_id,
+                user_id=user_id,
+                channel_id=channel_id,
+            )
+            for alert_id, user_id, channel_id in (*wanted, (alert, None, contact_id))
+        ]
+    )
+    assert (stored, pages.rows(Page)) == (0, [])
+
+
+def test_nothing_is_sent_about_a_deleted_project(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert()], alice)
+    with pages.session() as session:
+        session.get_one(Project, pages.project_id).deleted_at = pages.now
+    pages.run_for(5)
+    assert mailbox.messages == []

@@ -1,0 +1,1 @@
+"""Contacts, pages, and the services that messages go to."""

@@ -1,0 +1,223 @@
+"""People, alerts and pages in a database of a test's own, with a clock that tests set."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from domain.accounts.roles import Role
+from domain.keyring import Keyring
+from domain.notifications.contacts import (
+    Address,
+    ContactView,
+    NewContact,
+    Owner,
+    create_contact,
+    email_address,
+    view_of,
+)
+from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
+from domain.projects.creation import create_group, create_project
+from models import Alert, AlertNote, Contact, Member, Page, PageMessage, User
+from tests.support.mail.mail_server import Mailbox
+from web.database.engine import open_engine
+from web.jobs.pages import Paging
+from web.settings.reader import Settings
+
+#: A clock that nobody mistakes for the present.
+EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Person:
+    id: int
+    username: str
+    contact: ContactView | None
+
+
+class Pages:
+    """Projects with alerts, the people who are paged, and workers that run when they are told to.
+
+    One project, acme/shop, is there from the beginning.
+    """
+
+    def __init__(self, settings: Settings, mail_port: int | None = None) -> None:
+        changes: dict[str, Any] = {"outgoing_private_addresses": "127.0.0.0/8"}
+        if mail_port is not None:
+            changes["mail_url"] = f"smtp://127.0.0.1:{mail_port}"
+        self.settings = replace(settings, **changes)
+        self.now = EVENING
+        self.engine = open_engine(settings)
+        self.keyring = Keyring(settings.secret_key)
+        with self.session() as session:
+            create_group("acme", reserved=frozenset(), session=session, now=self.now)
+        self.project_id = self.project("acme/shop")
+        self._iid = 0
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Open a transaction."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def project(self, path: str) -> int:
+        with self.session() as session:
+            made = create_project(
+                path, visibility="private", reserved=frozenset(), session=session, now=self.now
+            )
+            assert made.project_id is not None
+            return made.project_id
+
+    def person(
+        self, username: str, *, role: Role | None = Role.DEVELOPER, has_contact: bool = True
+    ) -> Person:
+        """Make a member of acme/shop, with a confirmed e-mail contact."""
+        with self.session() as session:
+            user = User(
+                username=username,
+                email=f"{username}@accounts.example",
+                name=username.capitalize(),
+                password_hash="none",
+                created_at=self.now,
+            )
+            session.add(user)
+            session.flush()
+            if role is not None:
+                session.add(
+                    Member(
+                        user_id=user.id,
+                        project_id=self.project_id,
+                        role=int(role),
+                        created_at=self.now,
+                    )
+                )
+        contact = self.email_contact(user.id, f"{username}@pager.example") if has_contact else None
+        return Person(user.id, username, contact)
+
+    def email_contact(self, user_id: int, address: str) -> ContactView:
+        return self.contact(Owner(user_id=user_id), email_address(address))
+
+    def contact(self, owner: Owner, address: Address, **changes: Any) -> ContactView:
+        new = NewContact(owner=owner, address=address, **{"is_confirmed": True, **changes})
+        with self.session() as session:
+            return create_contact(new, session=session, keyring=self.keyring, now=self.now)
+
+    def alert(self, title: str = "Disk full", **changes: Any) -> int:
+        """Store an alert that fires and return its id."""
+        return self.alerts(1, title=title, **changes)[0]
+
+    def alerts(self, count: int, *, title: str = "Disk full {}", **changes: Any) -> list[int]:
+        """Store alerts that fire, with their numbers in the titles, and return their ids."""
+        rows = []
+        for _ in range(count):
+            self._iid += 1
+            given = {
+                "project_id": self.project_id,
+                "iid": self._iid,
+                "status": "triggered",
+                "severity": 0,
+                "title": title.format(self._iid),
+                "started_at": self.now,
+                "last_event_at": self.now,
+                "created_at": self.now,
+            }
+            rows.append(Alert(**{**given, **changes}))
+        with self.session() as session:
+            session.add_all(rows)
+        return [row.id for row in rows]
+
+    def page(self, alert_ids: Sequence[int], *people: Person, **changes: Any) -> int:
+        """Queue a page of each alert for each person, and return how many are new."""
+        pages = [
+            NewPage(
+                key=f"step 1 of {alert_id} to {person.id}",
+                project_id=self.project_id,
+                alert_id=alert_id,
+                user_id=person.id,
+                **changes,
+            )
+            for alert_id in alert_ids
+            for person in people
+        ]
+        return self.queue(pages)
+
+    def queue(self, pages: Sequence[NewPage]) -> int:
+        with self.session() as session:
+            return queue_pages(pages, session=session, now=self.now)
+
+    def set_status(self, alert_ids: Sequence[int], status: str, by: Person | None = None) -> None:
+        """Give alerts a status as the change of a user or a report does, and withdraw pages."""
+        with self.session() as session:
+            session.execute(update(Alert).where(Alert.id.in_(alert_ids)).values(status=status))
+            if by is not None:
+                session.add_all(
+                    AlertNote(
+                        alert_id=alert_id,
+                        user_id=by.id,
+                        user_name=by.username,
+                        kind="status",
+                        text=status,
+                        created_at=self.now,
+                    )
+                    for alert_id in alert_ids
+                )
+            session.flush()
+            withdraw_pages(alert_ids, session=session, now=self.now)
+
+    @contextmanager
+    def worker(self, **changes: Any) -> Iterator[Paging]:
+        """Make a worker, as each host has one."""
+        with Paging(
+            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: 1.0
+        ) as worker:
+            yield worker
+
+    def run(self, **changes: Any) -> None:
+        """Gather and send what is due now."""
+        with self.worker(**changes) as worker:
+            worker.run_due()
+
+    def run_for(self, seconds: float, **changes: Any) -> None:
+        """Let time pass, second by second, with a worker that looks each second."""
+        with self.worker(**changes) as worker:
+            for _ in range(round(seconds)):
+                self.now += timedelta(seconds=1)
+                worker.run_due()
+
+    def wait(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+    def contact_state(self, contact: ContactView) -> ContactView:
+        with self.session() as session:
+            return view_of(session.get_one(Contact, contact.id))
+
+    def rows(self, table: type[Any]) -> list[Any]:
+        with self.session() as session:
+            return list(session.scalars(select(table).order_by(table.id)))
+
+    def waiting_messages(self) -> list[PageMessage]:
+        return [row for row in self.rows(PageMessage) if row.ended_at is None]
+
+    def waiting_pages(self) -> list[Page]:
+        rows = self.rows(Page)
+        return [row for row in rows if row.batch_id is None and row.withdrawn_at is None]
+
+    def activity(self, alert_id: int) -> list[tuple[str, str, str]]:
+        """Return kind, name and text of each entry of an alert's activity."""
+        return [
+            (row.kind, row.user_name, row.text)
+            for row in self.rows(AlertNote)
+            if row.alert_id == alert_id
+        ]
+
+
+def subjects(mailbox: Mailbox) -> list[str]:
+    return [str(each["Subject"]) for each in mailbox.messages]
+
+
+#: Makes the pages of a database, with or without a mail server.
+MakePages = Callable[..., Pages]

@@ -1,0 +1,102 @@
+"""Sends a message to a contact, by the way that its type says."""
+
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+
+from domain.clock import Clock
+from domain.mail.outbox import Message
+from domain.mail.smtp import Mailer, MailError, PermanentMailError
+from domain.notifications.contacts import ContactType
+from domain.notifications.outbox import Delivery
+from web.jobs.mail import mail_server, sender_of
+from web.outgoing.deadlines import run_within
+from web.outgoing.errors import DeadlineError
+from web.settings.reader import Settings
+
+#: For a whole attempt: connection, TLS, sending and the answer.
+ATTEMPT_SECONDS = 15.0
+_COMMAND_SECONDS = 10.0
+
+
+class Problem(NamedTuple):
+    """Why a message was not sent."""
+
+    #: Contains no address and no secret.
+    reason: str
+    #: The service's own words, for those who may see the contact.
+    words: str = ""
+    is_final: bool = False
+
+
+class PageSenders:
+    """What a worker sends messages with; for any number of threads."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        """Take the clock; nothing is opened yet."""
+        self._clock = clock
+        self._idle: list[tuple[Settings, Mailer]] = []
+        self._lock = Lock()
+
+    def send(self, delivery: Delivery, settings: Settings) -> Problem | None:
+        """Send a message with the settings in force; return what went wrong, or None."""
+        if delivery.type is ContactType.EMAIL:
+            return self._send_mail(delivery, settings)
+        return Problem("messages of this type cannot be sent", is_final=True)
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, mailer in idle:
+            mailer.close()
+
+    def _send_mail(self, delivery: Delivery, settings: Settings) -> Problem | None:
+        if not settings.mail_url:
+            return Problem("e-mail is not configured: MAIL_URL is not set")
+        mailer = self._mailer(settings)
+        now = self._clock()
+        try:
+            run_within(
+                ATTEMPT_SECONDS,
+                lambda: mailer.send(_message(delivery), now=now),
+                stop=mailer.abort,
+            )
+        except DeadlineError:
+            return Problem(f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s")
+        except PermanentMailError as error:
+            self._keep(settings, mailer)
+            return Problem(str(error), error.reply, is_final=True)
+        except MailError as error:
+            self._keep(settings, mailer)
+            return Problem(f"the mail server failed: {error}", error.reply)
+        self._keep(settings, mailer)
+        return None
+
+    def _mailer(self, settings: Settings) -> Mailer:
+        """Return a mailer that nobody else uses, with its connection if one is kept."""
+        with self._lock, suppress(IndexError):
+            made_for, mailer = self._idle.pop()
+            if made_for == settings:
+                return mailer
+            mailer.close()
+        server = mail_server(settings.mail_url, settings.trusted_ca_file)
+        return Mailer(server, sender_of(settings), timeout_seconds=_COMMAND_SECONDS)
+
+    def _keep(self, settings: Settings, mailer: Mailer) -> None:
+        with self._lock:
+            self._idle.append((settings, mailer))
+
+
+def _message(delivery: Delivery) -> Message:
+    first, last = delivery.message_ids[0], delivery.message_ids[-1]
+    return Message(
+        id=first,
+        # The same at each attempt, so that clients recognize a duplicate after a crash.
+        key=f"page {first} to {last}",
+        recipient=delivery.address,
+        subject=delivery.content.subject,
+        text=delivery.content.text,
+        created_at=delivery.created_at,
+        tries=delivery.tries,
+    )

@@ -1,0 +1,231 @@
+"""Gathers pages and sends them, in threads of the background worker.
+
+Every moment the worker looks whether something is due. Of several workers each recipient and each
+contact has one at a time (`domain/notifications/`). `run_due` does once what is due at a moment.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+from time import monotonic
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.clock import Clock, system_clock
+from domain.keyring import Keyring
+from domain.notifications.gathering import gather_due, has_due_recipients
+from domain.notifications.outbox import (
+    Claim,
+    Delivery,
+    FailedAttempt,
+    LostAddressError,
+    claim_contacts,
+    find_due_lanes,
+    has_due_contacts,
+    next_delivery,
+    record_failure,
+    record_sent,
+    release,
+)
+from domain.notifications.policy import PagingPolicy
+from domain.randomness import random_share
+from web.jobs.current_settings import current_settings
+from web.jobs.loops import Loop
+from web.jobs.page_lanes import MOST_AT_ONCE, Lanes
+from web.jobs.page_senders import ATTEMPT_SECONDS, PageSenders, Problem
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.pages")
+_POLL_SECONDS = 0.25
+#: Between attempts to note what was sent, while the database is away.
+_NOTING_SECONDS = 0.2
+#: A service that takes longer counts as slow.
+_SLOW_SECONDS = 5.0
+#: More than may be under way, since some of them are of full lanes.
+_LOOKED_AT = 4 * MOST_AT_ONCE
+
+
+def run_due(settings: Settings, clock: Clock) -> None:
+    """Gather and send everything that is due at the present moment of a clock."""
+    with Paging(settings, clock=clock) as paging:
+        paging.run_due()
+
+
+class Paging(Loop):
+    """The pages of one worker."""
+
+    name = "pages"
+    #: None is held while a message is under way.
+    connections = 4
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = system_clock,
+        share: Callable[[], float] = random_share,
+    ) -> None:
+        """Open the database; `share` varies the pauses between attempts."""
+        super().__init__(settings, clock=clock)
+        self._share = share
+        self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+        self._lanes = Lanes()
+        self._senders = PageSenders(clock=clock)
+        #: Set when a place becomes free, so that nothing waits for the next look.
+        self._has_news = Event()
+        self._threads: list[Thread] = []
+
+    def stop(self) -> None:
+        """Let the messages under way finish; others stay for the next worker."""
+        self.is_stopped.set()
+        self._has_news.set()
+        deadline = monotonic() + ATTEMPT_SECONDS
+        for thread in self._threads:
+            thread.join(max(deadline - monotonic(), 0))
+        self._senders.close()
+        super().stop()
+
+    def run_due(self) -> int:
+        """Gather and send everything that is due now; return how many contacts got messages."""
+        while self._gather():
+            pass
+        count = 0
+        while begun := self._begin_due():
+            count += len(begun)
+            for thread in begun:
+                thread.join()
+        return count
+
+    def look(self) -> int:
+        """Gather what is due, and begin to send what there is a place for."""
+        self._has_news.wait(_POLL_SECONDS)
+        self._has_news.clear()
+        self._gather()
+        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads += self._begin_due()
+        return 1  # it has waited
+
+    def _gather(self) -> int:
+        now = self.clock()
+        with Session(self.reading) as session:
+            if not has_due_recipients(session=session, now=now):
+                return 0
+        with Session(self.engine) as session, session.begin():
+            current = current_settings(self.settings, session=session)
+            return gather_due(sends_mail=bool(current.mail_url), session=session, now=now)
+
+    def _begin_due(self) -> list[Thread]:
+        """Claim contacts for which there is a place, and begin to send to them."""
+        now, places = self.clock(), self._lanes.free
+        if places <= 0:
+            return []
+        with Session(self.reading) as session:
+            if not has_due_contacts(session=session, now=now):
+                return []
+            found = find_due_lanes(
+                except_lanes=self._lanes.full, limit=_LOOKED_AT, session=session, now=now
+            )
+        wanted = [(contact_id, lane) for contact_id, lane in found if self._lanes.take(lane)]
+        return self._begin(wanted)
+
+    def _begin(self, wanted: Sequence[tuple[int, str]]) -> list[Thread]:
+        claims: Sequence[Claim] = ()
+        settings = self.settings
+        try:
+            if wanted:
+                with Session(self.engine) as session, session.begin():
+                    ids = [contact_id for contact_id, _ in wanted]
+                    claims = claim_contacts(ids, session=session, now=self.clock())
+                    settings = current_settings(self.settings, session=session)
+        finally:
+            claimed = {claim.contact_id for claim in claims}
+            for contact_id, lane in wanted:
+                if contact_id not in claimed:
+                    self._lanes.leave(lane)
+        begun = [
+            Thread(target=self._send_all, args=(claim, settings), name="page", daemon=True)
+            for claim in claims
+        ]
+        for thread in begun:
+            thread.start()
+        return begun
+
+    def _send_all(self, claim: Claim, settings: Settings) -> None:
+        """Send what waits for a contact until there is nothing more, or an attempt fails."""
+        did_well: bool | None = None
+        try:
+            while (delivery := self._next(claim, settings)) is not None:
+                if self.is_stopped.is_set():
+                    self._in_transaction(lambda session: release(claim, session=session))
+                    break
+                began = monotonic()
+                problem = self._senders.send(delivery, settings)
+                did_well = problem is None and monotonic() - began < _SLOW_SECONDS
+                if problem is not None:
+                    self._note_failure(claim, problem, settings)
+                    break
+                self._note_sent(claim, delivery)
+        except SQLAlchemyError as error:  # the claim ends by itself
+            _log.warning("pages interrupted", extra=_about(claim, reason=type(error).__name__))
+        finally:
+            self._lanes.leave(claim.lane, did_well=did_well)
+            self._has_news.set()
+
+    def _next(self, claim: Claim, settings: Settings) -> Delivery | None:
+        policy = policy_of(settings)
+        try:
+            with Session(self.engine) as session, session.begin():
+                return next_delivery(
+                    claim, policy, session=session, keyring=self._keyring, now=self.clock()
+                )
+        except LostAddressError as error:
+            self._note_failure(claim, Problem(str(error)), settings)
+            return None
+
+    def _note_sent(self, claim: Claim, delivery: Delivery) -> None:
+        """Note what was sent, however long the database is away: it would be sent again."""
+        while True:
+            try:
+                self._in_transaction(
+                    lambda session: record_sent(claim, delivery, session=session, now=self.clock())
+                )
+                break
+            except SQLAlchemyError:
+                if self.is_stopped.wait(_NOTING_SECONDS):
+                    raise
+        _log.info("page sent", extra=_about(claim, messages=len(delivery.message_ids)))
+
+    def _note_failure(self, claim: Claim, problem: Problem, settings: Settings) -> None:
+        failure = FailedAttempt(
+            reason=problem.reason,
+            words=problem.words,
+            is_final=problem.is_final,
+            share=self._share(),
+        )
+        policy = policy_of(settings)
+        with Session(self.engine) as session, session.begin():
+            given_up = record_failure(claim, failure, policy, session=session, now=self.clock())
+        said = _about(claim, reason=problem.reason)
+        if given_up:
+            _log.error("page given up", extra=said)
+        else:
+            _log.warning("page not sent, trying again later", extra=said)
+
+    def _in_transaction(self, work: Callable[[Session], None]) -> None:
+        with Session(self.engine) as session, session.begin():
+            work(session)
+
+
+def policy_of(settings: Settings) -> PagingPolicy:
+    """Return what the settings say about pages."""
+    return PagingPolicy(
+        base_url=settings.base_url,
+        instance_name=settings.instance_name,
+        sends_mail=bool(settings.mail_url),
+        link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
+    )
+
+
+def _about(claim: Claim, **more: object) -> dict[str, object]:
+    return {"contact_id": claim.contact_id, **more}
