@@ -48,6 +48,7 @@ from models.registry import (
 )
 from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.signing_key import SigningKey
+from models.silence import FlapSetting, MaintenanceWindow, Silence
 from models.token import AccessToken, PersonalAccessToken
 from models.user import Bot, SignIn, User
 from models.webhook import WebhookDelivery, WebhookEndpoint
@@ -83,6 +84,7 @@ __all__ = [
     "Deployment",
     "DeviceAuthorization",
     "Environment",
+    "FlapSetting",
     "Group",
     "Host",
     "IdempotentRequest",
@@ -92,6 +94,7 @@ __all__ = [
     "Invitation",
     "JobTurn",
     "Mail",
+    "MaintenanceWindow",
     "Member",
     "MemberRole",
     "Occurrence",
@@ -123,6 +126,7 @@ __all__ = [
     "SeenProof",
     "SignIn",
     "SigningKey",
+    "Silence",
     "TotpDevice",
     "User",
     "WebhookDelivery",

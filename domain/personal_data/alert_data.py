@@ -7,11 +7,13 @@ from models import (
     AlertNote,
     Assignment,
     Contact,
+    MaintenanceWindow,
     OnCallFeed,
     OnCallOverride,
     OnCallSwap,
     OnCallTurn,
     PageRecipient,
+    Silence,
 )
 
 ALERT_DATA = (
@@ -108,5 +110,21 @@ ALERT_DATA = (
         of=by(OnCallFeed.user_id),
         exported=("schedule_id", "created_at", "last_read_at"),
         on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="silences",
+        about="Silences that the person created or ended, for a year after their end",
+        model=Silence,
+        of=lambda user: or_(Silence.created_by_id == user.id, Silence.ended_by_id == user.id),
+        exported=("project_id", "matchers", "comment", "starts_at", "ends_at", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="maintenance_windows",
+        about="Maintenance windows that the person created",
+        model=MaintenanceWindow,
+        of=by(MaintenanceWindow.created_by_id),
+        exported=("project_id", "name", "local_start", "time_zone", "rule", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
     ),
 )

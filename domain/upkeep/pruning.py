@@ -32,6 +32,7 @@ from models import (
     Integration,
     Invitation,
     Mail,
+    MaintenanceWindow,
     Member,
     Page,
     PageBatch,
@@ -45,6 +46,7 @@ from models import (
     SeenProof,
     SignIn,
     SigningKey,
+    Silence,
 )
 
 _SLICE = 500
@@ -58,6 +60,8 @@ _MAIL_STAYS = timedelta(days=90)
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
 #: For clients that registered themselves without a token and were never used.
 _IDLE_CLIENTS_STAY = timedelta(days=30)
+#: How long people can look up why nobody was paged.
+_PAST_SILENCES_STAY = timedelta(days=365)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +155,15 @@ def prune(
             RegistryRepository.id, is_forgotten_repository(now), session, between
         ),
         "registry_keys": _remove(RegistryKey.id, is_former_key(now), session, between),
+        "silences": _remove(
+            Silence.id, Silence.ends_at < now - _PAST_SILENCES_STAY, session, between
+        ),
+        "maintenance_windows": _remove(
+            MaintenanceWindow.id,
+            MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY,
+            session,
+            between,
+        ),
         # In this order: a shape is needed while calls have it.
         "call_counts": _remove(
             CallCount.id, CallCount.day < (now - retention.keep_calls_for).date(), session, between

@@ -1,0 +1,271 @@
+"""Alerts that open again and again: one that flaps, and one that somebody has acknowledged.
+
+Both are told from the stored alerts with the same fingerprint. A flapping alert has paged already,
+as often as the project allows: it pages again when it stays open. An alert that opens shortly
+after the end of one that was acknowledged is the same story: whoever acknowledged it may be on it
+still, so it pages when it stays open.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session, aliased
+
+from domain.alerts.handling.activity import NoteKind
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.database.upsert import insert_into
+from domain.errors import InvalidError
+from models import Alert, AlertNote, FlapSetting
+
+_MINUTE = timedelta(minutes=1)
+_IDS_AT_ONCE = 1_000
+#: So many alerts back the one is looked for that somebody acknowledged.
+_LONGEST_STORY = 10
+_ACKNOWLEDGED = "acknowledged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlapSettings:
+    """How a project treats alerts that open again and again."""
+
+    is_on: bool = True
+    openings: int = 5
+    within_minutes: int = 30
+    hold_minutes: int = 10
+    reopen_minutes: int = 5
+
+
+USUAL = FlapSettings()
+#: The bounds of each number.
+BOUNDS = {
+    "openings": (1, 100),
+    "within_minutes": (1, 1_440),
+    "hold_minutes": (1, 240),
+    "reopen_minutes": (0, 60),
+}
+
+
+def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
+    """Return the settings of projects, the usual ones included."""
+    wanted = set(project_ids)
+    rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
+    return dict.fromkeys(wanted, USUAL) | {row.project_id: _settings_of(row) for row in rows}
+
+
+def get_settings(project_id: int, *, session: Session) -> FlapSettings:
+    """Return the settings of a project."""
+    return find_settings([project_id], session=session)[project_id]
+
+
+def _settings_of(row: FlapSetting) -> FlapSettings:
+    return FlapSettings(
+        is_on=row.is_on,
+        openings=row.openings,
+        within_minutes=row.within_minutes,
+        hold_minutes=row.hold_minutes,
+        reopen_minutes=row.reopen_minutes,
+    )
+
+
+def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> FlapSettings:
+    """Store the settings of a project, or raise InvalidError."""
+    for name, (least, most) in BOUNDS.items():
+        if not least <= getattr(wanted, name) <= most:
+            message = f"{name} must be between {least} and {most}."
+            raise InvalidError(message, field=name)
+    values = vars(wanted)
+    insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
+    session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
+    return wanted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Why the page of an alert waits, and until when if it stays open."""
+
+    alert_id: int
+    until: datetime
+    #: The number and id of the alert that somebody acknowledged; None for a flapping alert.
+    continues_iid: int | None = None
+    continues_id: int | None = None
+    acknowledged_by: str = ""
+    #: Of a flapping alert: how often it opened, at least, and in how many minutes.
+    openings: int = 0
+    within_minutes: int = 0
+
+
+def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
+    """Return why alerts wait at a moment, by id; `alerts` has their projects by id.
+
+    It takes one query for each thousand alerts with the same settings, and a few for those that
+    opened shortly after another one ended.
+    """
+    settings = find_settings(alerts.values(), session=session)
+    by_settings: dict[FlapSettings, list[int]] = {}
+    for alert_id, project_id in alerts.items():
+        by_settings.setdefault(settings[project_id], []).append(alert_id)
+    found: dict[int, Hold] = {}
+    for each, ids in by_settings.items():
+        found |= _continuing(ids, each, at=at, session=session)
+        found |= _flapping(ids, each, at=at, session=session) if each.is_on else {}
+    return found
+
+
+def _slices(ids: Sequence[int]) -> Iterable[Sequence[int]]:
+    return (ids[begin : begin + _IDS_AT_ONCE] for begin in range(0, len(ids), _IDS_AT_ONCE))
+
+
+def _flapping(
+    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+) -> dict[int, Hold]:
+    """Return the alerts that opened too often; the one that opened once too often pages as well."""
+    within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
+    earlier = aliased(Alert)
+    # One row of the index and of the table for each opening, however many there are.
+    opened_at = (
+        select(earlier.created_at)
+        .where(
+            earlier.fingerprint == Alert.fingerprint,
+            earlier.project_id == Alert.project_id,
+            earlier.id < Alert.id,
+        )
+        .order_by(earlier.id.desc())
+        .offset(settings.openings)
+        .limit(1)
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    rows = [
+        row
+        for some in _slices(ids)
+        for row in session.execute(
+            select(Alert.id, Alert.created_at, opened_at.label("opened_at")).where(
+                Alert.id.in_(some),
+                Alert.fingerprint.is_not(None),
+                Alert.status.in_(OPEN_STATUSES),
+                Alert.created_at > at - hold,
+            )
+        )
+    ]
+    return {
+        row.id: Hold(
+            alert_id=row.id,
+            until=row.created_at + hold,
+            openings=settings.openings + 2,
+            within_minutes=settings.within_minutes,
+        )
+        for row in rows
+        if row.opened_at is not None and row.opened_at > row.created_at - within
+    }
+
+
+def _continuing(
+    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+) -> dict[int, Hold]:
+    """Return the alerts that continue one which somebody acknowledged."""
+    if not settings.reopen_minutes:
+        return {}
+    window = settings.reopen_minutes * _MINUTE
+    opened = _opened_after(at - window, ids, session=session)
+    found: dict[int, Hold] = {}
+    # By the id of the earliest alert of each story that is known: the alert that is asked about.
+    stories = {alert_id: alert_id for alert_id in opened}
+    for _ in range(_LONGEST_STORY):
+        if not stories:
+            break
+        before = _before(list(stories), window, session=session)
+        notes = _last_status_notes([row.id for row in before.values()], session=session)
+        for alert_id, row in before.items():
+            note, story = notes.get(row.id), stories[alert_id]
+            if note is not None and note.text == _ACKNOWLEDGED:
+                found[story] = _continued(row, note, story, until=opened[story] + window)
+        stories = {
+            row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
+        }
+    return found
+
+
+def _opened_after(
+    moment: datetime, ids: Sequence[int], *, session: Session
+) -> Mapping[int, datetime]:
+    """Return when the open ones of these alerts opened, without those that did so before."""
+    rows = (
+        row
+        for some in _slices(ids)
+        for row in session.execute(
+            select(Alert.id, Alert.created_at).where(
+                Alert.id.in_(some),
+                Alert.fingerprint.is_not(None),
+                Alert.status.in_(OPEN_STATUSES),
+                Alert.created_at > moment,
+            )
+        )
+    )
+    return {row.id: row.created_at for row in rows}
+
+
+def _continued(
+    row: Row[*tuple[Any, ...]], note: Row[*tuple[Any, ...]], story: int, *, until: datetime
+) -> Hold:
+    return Hold(
+        alert_id=story,
+        until=until,
+        continues_iid=row.iid,
+        continues_id=row.id,
+        acknowledged_by=note.user_name,
+    )
+
+
+def _before(
+    ids: Sequence[int], window: timedelta, *, session: Session
+) -> Mapping[int, Row[*tuple[Any, ...]]]:
+    """Return the alert before each one, if it ended shortly before that opened."""
+    earlier, previous = aliased(Alert), aliased(Alert)
+    previous_id = (
+        select(func.max(earlier.id))
+        .where(
+            earlier.fingerprint == Alert.fingerprint,
+            earlier.project_id == Alert.project_id,
+            earlier.id < Alert.id,
+        )
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    rows = [
+        row
+        for some in _slices(ids)
+        for row in session.execute(
+            select(
+                Alert.id.label("after"),
+                Alert.created_at,
+                previous.id,
+                previous.iid,
+                previous.ended_at,
+            )
+            .join(previous, previous.id == previous_id)
+            .where(Alert.id.in_(some))
+        )
+    ]
+    return {
+        row.after: row
+        for row in rows
+        if row.ended_at is not None and row.ended_at > row.created_at - window
+    }
+
+
+def _last_status_notes(
+    ids: Sequence[int], *, session: Session
+) -> Mapping[int, Row[*tuple[Any, ...]]]:
+    """Return what a user set the status of each alert to at last; reports leave no such note."""
+    return {
+        row.alert_id: row
+        for some in _slices(ids)
+        for row in session.execute(
+            select(AlertNote.alert_id, AlertNote.text, AlertNote.user_name)
+            .where(AlertNote.alert_id.in_(some), AlertNote.kind == NoteKind.STATUS.value)
+            .order_by(AlertNote.id)
+        )
+    }

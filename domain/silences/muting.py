@@ -1,0 +1,173 @@
+"""Whether the pages of alerts are held back, by what, and until when.
+
+Alerts are stored and shown as ever. Whoever pages asks before each page, holds it back until the
+time that it is told, and then asks again: rules may have ended, changed or come since.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.listing.queries import AlertRow
+from domain.alerts.matching.conditions import meets
+from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.alerts.matching.matchers import matches
+from domain.alerts.reading.formats import Reading
+from domain.silences.flapping import Hold, holds
+from domain.silences.silences import SilenceView, find_live
+from domain.silences.times import Occurrence
+from domain.silences.windows import WindowView, find_current
+
+#: A page is held back no longer without asking again, so that it leaves soon after a silence was
+#: ended by hand, or a window deleted.
+_ASK_AGAIN = timedelta(seconds=30)
+_IDS_AT_ONCE = 1_000
+
+
+class MuteKind(StrEnum):
+    """What holds the pages of an alert back."""
+
+    SILENCE = "silence"
+    MAINTENANCE = "maintenance"
+    FLAPPING = "flapping"
+    #: It continues an alert that somebody acknowledged.
+    REOPENED = "reopened"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mute:
+    """What holds the pages of one alert back at a moment."""
+
+    kind: MuteKind
+    #: Of the silence, the window or the alert that it continues; 0 for a flapping alert.
+    id: int
+    #: In words: the comment or matchers of the silence, the name of the window, and so on.
+    name: str
+    #: Who made the silence or window, or acknowledged the alert before; empty for the command line.
+    by: str
+    #: When it ends, if nobody ends it before.
+    until: datetime
+    #: When to ask again, which is soon: it may be ended before its time.
+    look_again_at: datetime
+    #: The number of the alert that it continues.
+    continues_iid: int | None = None
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The silences and windows in force, by project."""
+
+    silences: Mapping[int, Sequence[SilenceView]]
+    windows: Mapping[int, Sequence[tuple[WindowView, Occurrence]]]
+
+    def concern(self, project_id: int) -> bool:
+        return project_id in self.silences or project_id in self.windows
+
+    def mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
+        for silence in self.silences.get(alert.project_id, ()):
+            if matches(silence.matchers, alert.labels):
+                yield _of_silence(silence, at)
+        for window, occurrence in self.windows.get(alert.project_id, ()):
+            if meets(window.conditions, alert):
+                yield _of_window(window, occurrence, at)
+
+
+def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
+    """Return what holds the pages of alerts back at a moment, by alert id.
+
+    Of several, it is the one that ends last. Open alerts are looked at by their labels of the
+    moment. The number of queries does not depend on how many silences or windows there are, and
+    grows by a few for each thousand alerts.
+    """
+    rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
+    mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
+    projects = {alert.alert_id: alert.project_id for alert in alerts}
+    return _longest(mutes + _held(projects, at=at, session=session))
+
+
+def muted_rows(
+    rows: Sequence[AlertRow], *, at: datetime, session: Session, reading: Reading
+) -> Mapping[int, Mute]:
+    """As `muted`, for the open ones of listed alerts; payloads are only read if a rule asks."""
+    projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
+    rules = _rules(set(projects.values()), at=at, session=session)
+    concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
+    alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
+    mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
+    return _longest(mutes + _held(projects, at=at, session=session))
+
+
+def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
+    silences: dict[int, Sequence[SilenceView]] = {}
+    windows: dict[int, Sequence[tuple[WindowView, Occurrence]]] = {}
+    ids = sorted(project_ids)
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[begin : begin + _IDS_AT_ONCE]
+        silences |= find_live(some, at=at, session=session)
+        windows |= find_current(some, at=at, session=session)
+    return _Rules(silences, windows)
+
+
+def _pairs(alert: AlertLabels, rules: _Rules, at: datetime) -> list[tuple[int, Mute]]:
+    return [(alert.alert_id, mute) for mute in rules.mutes(alert, at)]
+
+
+def _held(projects: Mapping[int, int], *, at: datetime, session: Session) -> list[tuple[int, Mute]]:
+    found = holds(projects, at=at, session=session)
+    return [(alert_id, _of_hold(hold, at)) for alert_id, hold in found.items()]
+
+
+def _longest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
+    found: dict[int, Mute] = {}
+    for alert_id, mute in mutes:
+        if alert_id not in found or mute.until > found[alert_id].until:
+            found[alert_id] = mute
+    return found
+
+
+def _of_silence(silence: SilenceView, at: datetime) -> Mute:
+    return Mute(
+        kind=MuteKind.SILENCE,
+        id=silence.id,
+        name=silence.comment or silence.text,
+        by=silence.created_by,
+        until=silence.ends_at,
+        look_again_at=_again(silence.ends_at, at),
+    )
+
+
+def _of_window(window: WindowView, occurrence: Occurrence, at: datetime) -> Mute:
+    return Mute(
+        kind=MuteKind.MAINTENANCE,
+        id=window.id,
+        name=window.name,
+        by=window.created_by,
+        until=occurrence.ends_at,
+        look_again_at=_again(occurrence.ends_at, at),
+    )
+
+
+def _of_hold(hold: Hold, at: datetime) -> Mute:
+    if hold.continues_id is None:
+        name = f"opened {hold.openings} times or more within {hold.within_minutes} minutes"
+        kind = MuteKind.FLAPPING
+    else:
+        name = f"continues alert #{hold.continues_iid}"
+        kind = MuteKind.REOPENED
+    return Mute(
+        kind=kind,
+        id=hold.continues_id or 0,
+        name=name,
+        by=hold.acknowledged_by,
+        until=hold.until,
+        look_again_at=_again(hold.until, at),
+        continues_iid=hold.continues_iid,
+    )
+
+
+def _again(until: datetime, at: datetime) -> datetime:
+    return min(until, at + _ASK_AGAIN)

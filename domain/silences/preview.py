@@ -1,0 +1,115 @@
+"""What a silence would mute: the open alerts, and those of the last week, as an example."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select, union
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.matching.labels import labels_of
+from domain.alerts.matching.matchers import Matcher, matches
+from domain.alerts.reading.formats import Reading
+from models import Alert, Delivery
+
+LOOKED_BACK = timedelta(days=7)
+#: At most so many of the newest alerts are looked at, and payloads of so many bytes read.
+MOST_ALERTS = 2_000
+_MOST_BYTES = 16_000_000
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedAlert:
+    """An alert that the matchers match."""
+
+    iid: int
+    title: str
+    severity: str
+    status: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What matchers match among the alerts that were looked at."""
+
+    #: The newest of them.
+    alerts: tuple[PreviewedAlert, ...]
+    open_alerts: int
+    #: Those that opened in the last seven days, open or not.
+    recent_alerts: int
+    looked_at: int
+    #: Whether there are more alerts than were looked at.
+    is_cut: bool
+
+
+def preview(
+    project_id: int,
+    matchers: Sequence[Matcher],
+    *,
+    session: Session,
+    reading: Reading,
+    now: datetime,
+) -> Preview:
+    """Return what matchers match among the open alerts and those of the last seven days."""
+    ids, is_cut = _candidates(project_id, session=session, now=now)
+    found = labels_of(ids, session=session, reading=reading)
+    matched = [alert_id for alert_id in ids if matches(matchers, found[alert_id].labels)]
+    alerts = _rows(matched, session=session)
+    since = now - LOOKED_BACK
+    return Preview(
+        alerts=tuple(
+            PreviewedAlert(
+                iid=alert.iid,
+                title=alert.title,
+                severity=found[alert.id].severity,
+                status=alert.status,
+                started_at=alert.started_at,
+            )
+            for alert in alerts[:_MOST_SHOWN]
+        ),
+        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
+        recent_alerts=sum(alert.started_at >= since for alert in alerts),
+        looked_at=len(ids),
+        is_cut=is_cut,
+    )
+
+
+def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[list[int], bool]:
+    """Return the ids of alerts to look at, the newest first, and whether some are left out."""
+    of_project = (
+        select(Alert.id, Alert.started_at)
+        .where(Alert.project_id == project_id)
+        .order_by(Alert.started_at.desc(), Alert.id.desc())
+        .limit(MOST_ALERTS + 1)
+    )
+    # A branch for each order that an index has.
+    branches = [
+        of_project.where(Alert.started_at >= now - LOOKED_BACK),
+        *(of_project.where(Alert.status == status) for status in OPEN_STATUSES),
+    ]
+    together = union(*(select(branch.subquery()) for branch in branches)).subquery()
+    rows = session.execute(
+        select(together.c.id, Alert.delivery_id, func.coalesce(func.length(Delivery.body), 0))
+        .join(Alert, Alert.id == together.c.id)
+        .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
+        .order_by(together.c.started_at.desc(), together.c.id.desc())
+        .limit(MOST_ALERTS + 1)
+    ).all()
+    ids: list[int] = []
+    seen: set[int | None] = set()
+    room = _MOST_BYTES
+    for alert_id, delivery_id, size in rows[:MOST_ALERTS]:
+        room -= 0 if delivery_id in seen else size
+        seen.add(delivery_id)
+        if ids and room < 0:
+            break
+        ids.append(alert_id)
+    return ids, len(ids) < len(rows)
+
+
+def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Alert]:
+    found = session.scalars(select(Alert).where(Alert.id.in_(ids))).all() if ids else ()
+    return sorted(found, key=lambda alert: (alert.started_at, alert.id), reverse=True)

@@ -1,0 +1,101 @@
+"""A project with alerts, and what holds their pages back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import select
+
+from domain.accounts.users import get_user
+from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.reading.formats import Reading
+from domain.audit.events import Actor
+from domain.silences.flapping import FlapSettings, store_settings
+from domain.silences.muting import Mute, muted
+from domain.silences.silences import NewSilence, SilenceView, create_silence
+from models import Project
+from tests.support.accounts.people import alice, database_of, now
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+YEAR = timedelta(days=365)
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """The alerts of one project, and what is asked about them."""
+
+    gatebell: LiveGatebell
+    endpoint: Endpoint
+    project_id: int
+    actor: Actor
+
+    def fire(self, title: str = "Down", **fields: str) -> int:
+        """Send an alert, and return its number."""
+        iid = self.endpoint.accepted(title=title, fingerprint=title, **fields)["iid"]
+        assert isinstance(iid, int)
+        return iid
+
+    def resolve(self, title: str = "Down") -> None:
+        """Send its end."""
+        self.endpoint.accepted(title=title, fingerprint=title, end_time=now().isoformat())
+
+    def set_status(self, iid: int, status: str) -> None:
+        """Change its status on behalf of Alice."""
+        change = StatusChange(status=status, by=self.actor)
+        with database_of(self.gatebell) as session:
+            change_status(self.project_id, iid, change, session=session, now=now())
+
+    def silence(
+        self, matchers: str, *, begin: datetime | None = None, length: timedelta = YEAR / 12
+    ) -> SilenceView:
+        """Silence alerts, by default for about a month from now."""
+        start = begin or now()
+        wanted = NewSilence(
+            matchers=parse_matchers(matchers), starts_at=start, ends_at=start + length
+        )
+        with database_of(self.gatebell) as session:
+            return create_silence(
+                *(self.project_id, wanted),
+                by=self.actor,
+                longest=YEAR,
+                session=session,
+                now=now(),
+            )
+
+    def configure(self, settings: FlapSettings) -> None:
+        """Store the settings of the project for flapping alerts."""
+        with database_of(self.gatebell) as session:
+            store_settings(self.project_id, settings, session=session)
+
+    def labels(self) -> Sequence[AlertLabels]:
+        """Return all alerts of the project."""
+        alerts = alerts_of(self.gatebell, self.endpoint.project)
+        with database_of(self.gatebell) as session:
+            found = labels_of((alert.id for alert in alerts), session=session, reading=READING)
+        return tuple(found.values())
+
+    def muted(self, at: datetime | None = None) -> Mapping[int, Mute]:
+        """Return what holds pages back by the number of the alert."""
+        labels = self.labels()
+        numbers = {each.alert_id: each.iid for each in labels}
+        with database_of(self.gatebell) as session:
+            found = muted(labels, at=at or now(), session=session)
+        return {numbers[alert_id]: mute for alert_id, mute in found.items()}
+
+
+@pytest.fixture
+def quiet(gatebell: LiveGatebell) -> Quiet:
+    person = alice(gatebell)
+    endpoint = connect(gatebell)
+    with database_of(gatebell) as session:
+        project_id = session.scalars(
+            select(Project.id).where(Project.path == endpoint.project)
+        ).one()
+        user = get_user(person.username, session=session)
+    return Quiet(gatebell, endpoint, project_id, Actor(id=user.id, name=user.username))

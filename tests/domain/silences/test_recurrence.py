@@ -1,0 +1,146 @@
+"""When windows recur, compared with a calendar that is read day by day."""
+
+from calendar import monthrange
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from itertools import islice, takewhile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import InvalidError
+from domain.silences.recurrence import Frequency, Recurrence, parse_rule
+
+DAY = timedelta(days=1)
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+FIRST = datetime(2026, 1, 31, 2, 30)  # noqa: DTZ001 - local times
+
+
+def is_due(rule: Recurrence, first: date, day: date) -> bool:
+    """Tell by the calendar whether a rule has an occurrence on a day."""
+    if day < first or (rule.until and day > rule.until):
+        return False
+    match rule.frequency:
+        case Frequency.DAILY:
+            return (day - first).days % rule.interval == 0
+        case Frequency.WEEKLY:
+            monday, began = day - day.weekday() * DAY, first - first.weekday() * DAY
+            weeks = (monday - began).days // 7
+            days = rule.by_day or (WEEKDAYS[first.weekday()],)
+            return weeks % rule.interval == 0 and WEEKDAYS[day.weekday()] in days
+    months = (day.year - first.year) * 12 + day.month - first.month
+    return months % rule.interval == 0 and is_in_month(rule, first, day)
+
+
+def is_in_month(rule: Recurrence, first: date, day: date) -> bool:
+    length = monthrange(day.year, day.month)[1]
+    if rule.by_day:
+        name = WEEKDAYS[day.weekday()]
+        from_begin, from_end = (day.day - 1) // 7 + 1, -((length - day.day) // 7 + 1)
+        return f"{from_begin}{name}" in rule.by_day or f"{from_end}{name}" in rule.by_day
+    return bool({day.day, day.day - length - 1} & set(rule.by_month_day or (first.day,)))
+
+
+def by_calendar(rule: Recurrence, first: datetime, since: date, days: int) -> Iterator[datetime]:
+    for day in (since + count * DAY for count in range(days)):
+        if is_due(rule, first.date(), day):
+            yield datetime.combine(day, first.time())
+
+
+INTERVALS = st.integers(1, 13)
+UNTILS = st.none() | st.dates(date(2026, 3, 1), date(2029, 1, 1))
+NUMBERED = st.builds(
+    "{}{}".format, st.sampled_from([1, 2, 3, 4, -1, -2]), st.sampled_from(WEEKDAYS)
+)
+RULES = st.one_of(
+    st.builds(Recurrence, frequency=st.just(Frequency.DAILY), interval=INTERVALS, until=UNTILS),
+    st.builds(
+        Recurrence,
+        frequency=st.just(Frequency.WEEKLY),
+        interval=INTERVALS,
+        by_day=st.lists(st.sampled_from(WEEKDAYS), max_size=3, unique=True).map(tuple),
+        until=UNTILS,
+    ),
+    st.builds(
+        Recurrence,
+        frequency=st.just(Frequency.MONTHLY),
+        interval=INTERVALS,
+        by_month_day=st.lists(
+            st.integers(1, 31) | st.integers(-31, -1), max_size=2, unique=True
+        ).map(tuple),
+        until=UNTILS,
+    ),
+    st.builds(
+        Recurrence,
+        frequency=st.just(Frequency.MONTHLY),
+        interval=INTERVALS,
+        by_day=st.lists(NUMBERED, min_size=1, max_size=2, unique=True).map(tuple),
+        until=UNTILS,
+    ),
+)
+FIRSTS = st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)).map(  # noqa: DTZ001
+    lambda moment: moment.replace(second=0, microsecond=0)
+)
+
+
+@given(rule=RULES, first=FIRSTS, later=st.integers(0, 900))
+def test_a_rule_has_the_days_that_the_calendar_has(
+    rule: Recurrence, first: datetime, later: int
+) -> None:
+    since = first + later * DAY
+    end = since + 400 * DAY
+    found = takewhile(lambda start: start < end, rule.starts(first, after=since))
+    expected = list(by_calendar(rule, first, since.date(), 400))
+    assert [start for start in found if start >= since] == expected
+
+
+@given(rule=RULES)
+def test_a_rule_is_written_as_it_is_read(rule: Recurrence) -> None:
+    assert parse_rule(rule.rule) == rule
+
+
+def test_a_rule_of_ten_years_ago_is_not_counted_through() -> None:
+    rule = parse_rule("FREQ=DAILY")
+    began = FIRST.replace(year=2000)
+    (found,) = islice(rule.starts(began, after=FIRST), 1)
+    assert FIRST - 2 * DAY <= found <= FIRST
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("FREQ=DAILY", "FREQ=DAILY"),
+        ("RRULE:FREQ=WEEKLY;INTERVAL=1;BYDAY=mo,SU;WKST=MO;", "FREQ=WEEKLY;BYDAY=MO,SU"),
+        ("byday=-1su;freq=monthly", "FREQ=MONTHLY;BYDAY=-1SU"),
+        (
+            "FREQ=MONTHLY;BYMONTHDAY=1,-1;UNTIL=20271231",
+            "FREQ=MONTHLY;BYMONTHDAY=1,-1;UNTIL=20271231",
+        ),
+    ],
+)
+def test_rules_are_read_as_calendars_write_them(text: str, rule: str) -> None:
+    assert parse_rule(text).rule == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "DAILY", "FREQ=YEARLY", "FREQ=HOURLY", "FREQ=DAILY;FREQ=DAILY", "FREQ=DAILY;COUNT=3"),
+        *("FREQ=DAILY;BYDAY=MO", "FREQ=DAILY;BYMONTHDAY=1", "FREQ=WEEKLY;BYDAY=1MO"),
+        *("FREQ=MONTHLY;BYDAY=MO", "FREQ=MONTHLY;BYDAY=0MO", "FREQ=MONTHLY;BYDAY=6MO"),
+        *("FREQ=MONTHLY;BYDAY=1MO;BYMONTHDAY=1", "FREQ=MONTHLY;BYMONTHDAY=32"),
+        *("FREQ=MONTHLY;BYMONTHDAY=0", "FREQ=WEEKLY;WKST=SU", "FREQ=DAILY;INTERVAL=0"),
+        *("FREQ=DAILY;INTERVAL=100", "FREQ=DAILY;INTERVAL=x", "FREQ=DAILY;UNTIL=20261301"),
+        *(
+            "FREQ=DAILY;UNTIL=2026",
+            "FREQ=DAILY;UNTIL=22000101",
+            "FREQ=DAILY;UNTIL=20261231T000000Z",
+        ),
+        *("FREQ=DAILY;BYHOUR=1", "FREQ=", "FREQ=DAILY" + ";" * 300, "FREQ=WEEKLY;BYDAY=MO,,TU"),
+    ],
+)
+def test_other_rules_are_refused(text: str) -> None:
+    with pytest.raises(InvalidError) as refused:
+        parse_rule(text)
+    assert refused.value.field == "rule"
