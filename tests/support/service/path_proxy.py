@@ -1,7 +1,7 @@
 """A reverse proxy that gives the service a path of a host that has other things as well."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,9 +60,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         behind = HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=30)
-        self._ask(behind, inside)
-        self._answer(behind.getresponse())
-        behind.close()
+        # A browser that leaves a page hangs up on what it had asked for.
+        with closing(behind), suppress(BrokenPipeError, ConnectionResetError):
+            self._ask(behind, inside)
+            self._answer(behind.getresponse())
 
     do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_GET  # noqa: N815 - the library's names
 
