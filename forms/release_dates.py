@@ -1,13 +1,17 @@
 """A field with a day for each release of the schedule."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wtforms import Field
 from wtforms.utils import unset_value
+from wtforms.validators import ValidationError
 
 from domain.releases.dates import ReleaseDatesError, parse_release_dates
 from domain.releases.listing import releases_on_schedule
+
+#: So much of a name that is no release is repeated in an error.
+_LONGEST_ECHO = 40
 
 
 class ReleaseDay(NamedTuple):
@@ -28,6 +32,7 @@ class ReleaseDatesField(Field):
         #: Releases of the schedule, and those that have a date already.
         self._releases = _releases_of(self.data or "")
         self._entered = _entered(self.data or "")
+        self._unknown = self._unknown_in(formdata or {})
         if formdata is not None and any(self._name_of(each) in formdata for each in self._releases):
             given = {each: formdata.get(self._name_of(each), "") for each in self._releases}
             self._entered = {each: day.strip() for each, day in given.items()}
@@ -40,6 +45,26 @@ class ReleaseDatesField(Field):
             ReleaseDay(each, self._name_of(each), self._entered.get(each, ""))
             for each in self._releases
         ]
+
+    def pre_validate(self, form: Any) -> None:
+        """Refuse a day of a release that has no input here."""
+        del form
+        for release in self._unknown:
+            message = (
+                f"{release} is not on the release schedule, so nothing here has its date. "
+                "flask settings set release_dates takes dates of other releases."
+            )
+            raise ValidationError(message)
+
+    def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
+        """Return the releases that have a day, and no input here."""
+        beginning = f"{self.name}-"
+        given = (
+            name.removeprefix(beginning)
+            for name in formdata
+            if name.startswith(beginning) and formdata[name].strip()
+        )
+        return [each[:_LONGEST_ECHO] for each in given if each not in self._releases]
 
     def _name_of(self, release: str) -> str:
         return f"{self.name}-{release}"

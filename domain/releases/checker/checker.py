@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from domain.releases.checker.access_logs import check_access_log, looks_like_log
 from domain.releases.checker.ci_files import check_ci_file
@@ -17,6 +17,7 @@ from domain.releases.checker.request_lists import (
     looks_like_command,
     looks_like_request,
 )
+from domain.releases.checker.requests import json_value
 from domain.releases.checker.shell import check_shell
 from domain.releases.checker.sources import check_source
 from domain.releases.checker.tokens import Comments
@@ -29,6 +30,8 @@ NEWEST = max(change.removal for change in SCHEDULE)
 _FIRST_LINES = 20
 _LONGEST_LINE = 4_000
 _LONGEST_NAME = 1_000
+#: What the objects of responses have, and the bodies of requests have not.
+_OF_RESPONSES = frozenset({"id", "web_url"})
 
 Reader = Callable[[str], Iterator[Found]]
 
@@ -58,8 +61,16 @@ _PLAIN = _Kind("Text", check_plain_text)
 
 
 def _json(text: str) -> Iterator[Found]:
+    if _is_response(json_value(text)):
+        return
     yield from check_graphql_request(text)
     yield from check_source(text, Comments.NONE)
+
+
+def _is_response(value: Any) -> bool:
+    """Return whether a JSON value is a response of the API that somebody recorded."""
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict) and first.keys() >= _OF_RESPONSES
 
 
 _JSON = _Kind("JSON", _json)

@@ -55,6 +55,7 @@ _LOOPS, _DECLARATIONS = frozenset({"in", "of"}), frozenset({"let", "var", "const
 #: The characters of the shortest name that is unlike others.
 _SHORTEST = min(map(len, DISTINCT))
 _ASSIGNED = frozenset({"=", ":="})
+_KEYED = frozenset({":", "=", "=>"})
 
 
 def check_source(text: str, comments: Comments) -> Iterator[Found]:
@@ -133,7 +134,7 @@ class _Source:
         yield from names_in_text(text, token.line, is_client=self._is_client)
         if "/-/jwks" in text:
             yield Found(BY_ID["jwks-alias"], token.line, "The address /-/jwks")
-        if legacy_page_in(whole):
+        if legacy_page_in(whole) and not self._is_of_response(at):
             yield Found(BY_ID["legacy-page-urls"], token.line, "A page of a project without /-/")
         if _DOCUMENT.match(text):
             yield from _document(text, token.line)
@@ -142,6 +143,11 @@ class _Source:
         if snake(text) == "deploy_token" and self._mentions_graphql(calls):
             reason = "A request to GraphQL with the header Deploy-Token"
             yield Found(BY_ID["graphql-token-types"], token.line, reason)
+
+    def _is_of_response(self, at: int) -> bool:
+        """Return whether a text is the value of a key that responses of the API have."""
+        is_keyed = at > 1 and self._program.text(at - 1) in _KEYED
+        return is_keyed and snake(self._program.tokens[at - 2].text) == "web_url"
 
     def _is_docstring(self, at: int, token: Token) -> bool:
         """Return whether a text of several lines is a statement of its own."""

@@ -227,6 +227,22 @@ def test_a_day_that_cannot_be_is_said_and_not_lost(
     assert stored_settings(gatebell) == {}
 
 
+@pytest.mark.parametrize("release", ["19.4", "99.9", "next", "<b>"])
+def test_a_day_of_a_release_that_is_not_on_the_schedule_is_refused(
+    gatebell: LiveGatebell, release: str
+) -> None:
+    given = DAYS | {f"release_dates-{release}": "2027-05-20"}
+    page = fill_in(gatebell, DATES, "release_dates-17.0", **given)
+    assert page.status_code == 422
+    said = f"{release} is not on the release schedule, so nothing here has its date."
+    assert said in unescape(page.text)
+    assert "<b>" not in page.text
+    assert days_on(page) == DAYS
+    assert stored_settings(gatebell) == {}
+    given[f"release_dates-{release}"] = ""
+    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **given))
+
+
 def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
     store(gatebell, "refresh_replay_seconds", "30")
     assert "otherwise: 10 seconds" in page_of(gatebell, TOKENS)

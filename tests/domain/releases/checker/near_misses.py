@@ -28,6 +28,30 @@ MISSES: Sequence[Example] = tuple(
         ("legacy-page-urls", "access.log", log("GET /acme/shop/-/issues", "GET /acme/issues")),
         ("legacy-page-urls", "access.log", log("GET /acme/shop.git/info/refs?service=x")),
         ("legacy-page-urls", "access.log", log("POST /acme/shop/alerts/notify")),
+        # Recorded responses: nobody asks for these.
+        (
+            "legacy-page-urls",
+            "a.json",
+            '[{"id": 7, "web_url": "https://gitlab.com/acme/shop/issues/3"}]',
+        ),
+        (
+            "ci-job-token-scope-enabled",
+            "a.json",
+            '{"id": 7, "web_url": "x", "project": {"ci_job_token_scope_enabled": false}}',
+        ),
+        (
+            "legacy-page-urls",
+            "a.py",
+            (
+                'issue = {"id": 7, "web_url": "https://gitlab.com/acme/shop/issues/3"}\n'
+                'Issue(web_url="https://gitlab.com/acme/shop/issues/3")'
+            ),
+        ),
+        (
+            "legacy-page-urls",
+            "a.go",
+            'issue := gitlab.Issue{WebURL: "https://gitlab.com/acme/shop/issues/3"}',
+        ),
         ("legacy-page-urls", "a.har", har({"url": "https://github.com/acme/shop/issues"})),
         (
             "deployments-updated-at",
