@@ -4,6 +4,7 @@ import base64
 import secrets
 import string
 import zlib
+from uuid import UUID
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 #: Two digits at a time: half the divisions of long numbers.
@@ -51,6 +52,11 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
 def random_hex(byte_count: int) -> str:
     """Return random bytes as hexadecimal digits."""
     return secrets.token_hex(byte_count)
+
+
+def random_uuid() -> str:
+    """Return a random UUID (RFC 9562 section 5.4), which has 122 random bits."""
+    return str(UUID(bytes=secrets.token_bytes(16), version=4))
 
 
 def random_base64(byte_count: int) -> str:

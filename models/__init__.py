@@ -15,6 +15,7 @@ from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
+from models.heartbeat import Heartbeat, HeartbeatPing
 from models.host import Host, Installation, JobTurn, SchemaSupport, SecretKeyUse
 from models.idempotent_request import IdempotentRequest
 from models.instance_setting import InstanceSetting
@@ -86,6 +87,8 @@ __all__ = [
     "Environment",
     "FlapSetting",
     "Group",
+    "Heartbeat",
+    "HeartbeatPing",
     "Host",
     "IdempotentRequest",
     "Installation",

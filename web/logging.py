@@ -21,6 +21,7 @@ _SECRETS = re.compile(
     r"""(?ix)
     (?P<credential> \b gb[a-z]- ) [0-9a-z]{8,}
     | (?P<webhook> \b whsec_ ) [0-9a-z+/=]{8,}
+    | (?P<ping> /-/ping/ ) [0-9a-f-]{8,}
     | (?P<scheme> \b (?:bearer|basic) \s ) \s* [^\s"',;]+
     | (?P<parameter> \b (?: access_token | refresh_token | id_token | token | code | state
         | code_verifier | client_secret | secret | password | authorization | key ) = )
@@ -29,7 +30,7 @@ _SECRETS = re.compile(
     """
 )
 #: A text without any of these contains no secret; this check is twenty times faster.
-_HINTS = ("gb", "whsec_", "bearer", "basic", "=", "://")
+_HINTS = ("gb", "whsec_", "/ping/", "bearer", "basic", "=", "://")
 _HIDDEN = "[hidden]"
 
 

@@ -16,6 +16,7 @@ from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.group_member_roles import group_member_roles
 from blueprints.api_v4.groups import groups
+from blueprints.api_v4.heartbeats import heartbeats
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.invitations import invitations
@@ -73,6 +74,7 @@ api_v4.register_blueprint(member_roles)
 api_v4.register_blueprint(group_member_roles)
 api_v4.register_blueprint(environments)
 api_v4.register_blueprint(registry_repositories)
+api_v4.register_blueprint(heartbeats)
 api_v4.register_blueprint(alerts)
 api_v4.register_blueprint(alert_lists)
 api_v4.register_blueprint(alert_activity)

@@ -75,6 +75,8 @@ class EventKind(StrEnum):
     MAINTENANCE_WINDOW_CHANGED = "maintenance_window.changed"
     MAINTENANCE_WINDOW_DELETED = "maintenance_window.deleted"
     FLAP_SETTINGS_CHANGED = "flap_settings.changed"
+    HEARTBEAT_CHANGED = "heartbeat.changed"
+    HEARTBEAT_URL_READ = "heartbeat.url_read"
     REGISTRY_KEY_ROTATED = "registry_key.rotated"
     REGISTRY_REPOSITORY_REMOVED = "registry_repository.removed"
     REGISTRY_TAGS_REMOVED = "registry_tags.removed"

@@ -40,6 +40,7 @@ _ROOMS: Mapping[str, Feature] = {
     "silences": Feature.MONITOR,
     "maintenance_windows": Feature.MONITOR,
     "flap_settings": Feature.MONITOR,
+    "heartbeat": Feature.MONITOR,
     "environment": Feature.ENVIRONMENTS,
     "deployment": Feature.ENVIRONMENTS,
     "release": Feature.RELEASES,

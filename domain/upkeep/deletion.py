@@ -20,6 +20,8 @@ from models import (
     Deployment,
     Environment,
     Group,
+    Heartbeat,
+    HeartbeatPing,
     Occurrence,
     Project,
     ProjectRelease,
@@ -91,6 +93,7 @@ def _dependants(
     """Return the key and the condition of each table, those first that refer to others."""
     releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
     repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
+    heartbeats = select(Heartbeat.id).where(Heartbeat.project_id == project_id)
     day = (AlertDay.project_id, AlertDay.day, AlertDay.environment, AlertDay.severity)
     return (
         ([Delivery.id], Delivery.project_id == project_id),
@@ -103,6 +106,8 @@ def _dependants(
         ([RegistryTag.id], RegistryTag.repository_id.in_(repositories)),
         ([RegistryManifest.id], RegistryManifest.repository_id.in_(repositories)),
         ([RegistryRepository.id], RegistryRepository.project_id == project_id),
+        ([HeartbeatPing.id], HeartbeatPing.heartbeat_id.in_(heartbeats)),
+        ([Heartbeat.id], Heartbeat.project_id == project_id),
         (day, AlertDay.project_id == project_id),
     )
 

@@ -28,6 +28,8 @@ from models import (
     CallShape,
     Delivery,
     DeviceAuthorization,
+    Heartbeat,
+    HeartbeatPing,
     IdempotentRequest,
     Integration,
     Invitation,
@@ -66,11 +68,13 @@ _PAST_SILENCES_STAY = timedelta(days=365)
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The retention of the delivery log and of counted calls."""
+    """The retention of the delivery log, of counted calls and of the logs of heartbeats."""
 
     keep_deliveries: int
     keep_for: timedelta
     keep_calls_for: timedelta = timedelta(days=90)
+    #: Of each heartbeat.
+    keep_pings: int = 100
 
 
 def prune(
@@ -182,6 +186,7 @@ def prune(
         ),
     }
     removed["deliveries"] = _prune_deliveries(retention, session, now, between)
+    removed["heartbeat_pings"] = _prune_pings(retention, session, between)
     return removed
 
 
@@ -241,6 +246,23 @@ def _prune_deliveries(
         total += _remove_upwards(condition, session, between)
     orphans = Delivery.integration_id.is_(None) & is_old & ~is_shown
     return total + _remove_upwards(orphans, session, between)
+
+
+def _prune_pings(retention: Retention, session: Session, between: Callable[[], None]) -> int:
+    """Remove pings except the newest of each heartbeat."""
+    total = 0
+    for heartbeat_id in session.scalars(select(Heartbeat.id)).all():
+        oldest_kept = session.scalar(
+            select(HeartbeatPing.id)
+            .where(HeartbeatPing.heartbeat_id == heartbeat_id)
+            .order_by(HeartbeatPing.id.desc())
+            .offset(retention.keep_pings - 1)
+            .limit(1)
+        )
+        if oldest_kept is not None:
+            is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
+            total += _remove(HeartbeatPing.id, is_old, session, between)
+    return total
 
 
 def _remove_upwards(

@@ -23,6 +23,7 @@ from models import (
     Authorization,
     Contact,
     DeviceAuthorization,
+    Heartbeat,
     IdempotentRequest,
     Integration,
     PersonalAccessToken,
@@ -39,6 +40,7 @@ from models import (
 #: Columns that may be empty among them.
 _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "integration_keys": Integration.key_ciphertext,
+    "heartbeat_urls": Heartbeat.key_ciphertext,
     "authenticator_apps": TotpDevice.seed_ciphertext,
     "signing_keys": SigningKey.private_ciphertext,
     "audit_keys": AuditKey.ciphertext,
@@ -109,8 +111,8 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
         if clear is None or keyring.is_of_newest_key(ciphertext):
             continue
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
-        if table is Integration:
-            values[Integration.key_digest] = keyring.digest(clear)
+        if table in {Integration, Heartbeat}:
+            values[table.key_digest] = keyring.digest(clear)
         # A value that was replaced at the same moment is kept.
         unchanged = update(table).where(table.id == row_id, column == ciphertext)
         changed = session.execute(
@@ -188,6 +190,7 @@ def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
         "recovery_codes": _count(RecoveryCode.created_at < moment, RecoveryCode.used_at.is_(None)),
         # Their time of creation is not stored.
         "previous_integration_keys": _count(Integration.previous_key_expires_at > now),
+        "previous_heartbeat_urls": _count(Heartbeat.previous_key_expires_at > now),
     }
 
 

@@ -107,6 +107,8 @@ open_to_anyone = Mark(access="anyone")
 checks_its_client = Mark(access="an OAuth client")
 #: The receiver checks: the view compares an integration's key.
 checks_its_key = Mark(access="a sender with an integration key")
+#: The URL itself is the secret of a heartbeat.
+checks_its_url = Mark(access="a job that knows the URL of its heartbeat")
 #: The view compares the secret of the registry's configuration.
 checks_registry_secret = Mark(access="the container registry, with its secret")
 

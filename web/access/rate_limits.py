@@ -105,6 +105,12 @@ by_api_user = Limit(lambda each: each.api_rate_limit, "api", client_or_user)
 by_git_user = Limit(lambda each: each.git_rate_limit, "git", client_or_user)
 #: Integrations: the caller notes `g.integration_id`.
 by_integration = Limit(lambda each: each.alert_rate_limit, "alerts", lambda: str(g.integration_id))
+#: IP addresses that ping heartbeats.
+by_pinging_address = Limit(
+    lambda each: each.heartbeat_address_rate_limit, "ping_addresses", client_address
+)
+#: Heartbeats: the caller notes `g.heartbeat`.
+by_heartbeat = Limit(lambda each: each.heartbeat_rate_limit, "pings", lambda: str(g.heartbeat))
 
 
 def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:

@@ -202,6 +202,17 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_deliveries.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_deliveries.body": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_deliveries.resend": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "heartbeats.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "heartbeats.pings": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "heartbeats.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.pause": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.resume": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    # It returns what pings are sent to: no right to read is enough.
+    "heartbeats.url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "heartbeats.reset_url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     # Their URLs may hold secrets, so reading asks for the same.
     "audit_streams.index": _administrator(_WRITE),
     "audit_streams.create": _administrator(_WRITE),

@@ -8,6 +8,7 @@ from flask import Flask
 from web.commands.applications import applications
 from web.commands.audit import audit
 from web.commands.audit_streams import audit_streams
+from web.commands.heartbeats import heartbeats
 from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
@@ -27,6 +28,7 @@ _COMMANDS = (
     members,
     applications,
     integrations,
+    heartbeats,
     tokens,
     keys,
     audit,

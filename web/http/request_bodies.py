@@ -1,6 +1,7 @@
 """Reads and decompresses untrusted request bodies up to a limit."""
 
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
@@ -15,6 +16,8 @@ from domain.errors import DomainError
 
 #: The magic bytes of gzip (RFC 1952 section 2.3.1).
 _GZIP_MARK = b"\x1f\x8b"
+#: In bytes, of a body of which only the beginning is kept.
+_PIECE = 65_536
 _CUT_SHORT = "The body ended before its time."
 
 
@@ -64,6 +67,32 @@ def read_bounded(limit: int) -> ReceivedBody:
         return ReceivedBody(content=threads.reading.run(_unpacked, body, encoding, limit))
     except (NotJsonError, UnreadableBody) as error:
         return ReceivedBody(content=body, flaw=error)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BodyBeginning:
+    """The beginning of a body, and how much of it was read, in bytes."""
+
+    content: bytes
+    size: int
+    #: Whether there is more of it; the connection has to be closed then.
+    has_more: bool
+
+
+def read_beginning(kept: int, most: int) -> BodyBeginning:
+    """Read a body up to `most` bytes and return the first `kept` of them.
+
+    A body that ends before its time is what came of it. Nothing is decompressed.
+    """
+    # Werkzeug would refuse what is declared to be longer.
+    request.max_content_length = None
+    content, size, piece = b"", 0, b""
+    with suppress(ClientDisconnected, OSError):
+        while size < most and (piece := request.stream.read(min(_PIECE, most - size))):
+            content += piece[: kept - len(content)]
+            size += len(piece)
+    is_whole = size == request.content_length or (size < most and not piece)
+    return BodyBeginning(content=content, size=size, has_more=not is_whole)
 
 
 def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:

@@ -49,6 +49,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
                 keep_deliveries=current.delivery_keep_count,
                 keep_for=timedelta(days=current.delivery_keep_days),
                 keep_calls_for=timedelta(days=current.call_keep_days),
+                keep_pings=current.heartbeat_log_keep_count,
             )
             fold_accounts(session=session, between=session.commit)
             now, between = system_clock(), session.commit

@@ -25,6 +25,7 @@ from web.jobs.alert_changes import AlertChanges
 from web.jobs.audit_streams import AuditStreaming
 from web.jobs.deletion import run_deletions
 from web.jobs.heartbeat import start_heartbeat
+from web.jobs.heartbeats import Heartbeats
 from web.jobs.loops import Loop
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_seal
@@ -40,7 +41,10 @@ _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
-_LOOPS: tuple[type[Loop], ...] = (AlertChanges, AuditStreaming, Paging, WebhookDeliveries)
+_LOOPS: tuple[type[Loop], ...] = (
+    *(AlertChanges, AuditStreaming, Heartbeats),
+    *(Paging, WebhookDeliveries),
+)
 
 
 class BriefOutages(logging.Filter):

@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
+from domain.durations import duration_text
 from domain.on_call.zones import zone
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
@@ -99,6 +100,15 @@ def milliseconds(duration: int | None) -> str:
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
+def run_duration(length: timedelta) -> str:
+    """Return how long something ran: `340 ms`, `12.3 s`, `1h30m`."""
+    if length < timedelta(seconds=1):
+        return f"{length // timedelta(milliseconds=1)} ms"
+    if length < timedelta(minutes=1):
+        return f"{length.total_seconds():.1f} s"
+    return duration_text(length)
+
+
 def severity_icon(severity: str) -> str:
     """Return the name of the icon of a severity."""
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
@@ -152,6 +162,8 @@ def init_app(app: Flask) -> None:
         "capped": capped,
         "link_parts": link_parts,
         "duration": duration,
+        "duration_text": duration_text,
+        "run_duration": run_duration,
         "relative_time": relative_time,
         "exact_time": exact_time,
         "in_zone": in_zone,

@@ -14,6 +14,7 @@ _FIRST = {
     "secret_key": "Keys",
     "web_concurrency": "Processes",
     "log_level": "Logs and metrics",
+    "heartbeat_rate_limit": "Heartbeats",
     "session_lifetime_seconds": "Signing in",
     "access_token_lifetime_seconds": "Applications and tokens",
     "alert_body_limit_bytes": "Alerts",

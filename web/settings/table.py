@@ -1,14 +1,14 @@
 """All settings: name, kind, default and description.
 
 The environment variable of a setting is its name in upper case. The table begins in
-`web/settings/server_table.py`.
+`web/settings/server_table.py` and `web/settings/monitoring_table.py`.
 """
 
 from dataclasses import dataclass
 
 from web.settings import kinds
 from web.settings.fields import fixed, live, secret
-from web.settings.server_table import ServerSettings
+from web.settings.monitoring_table import MonitoringSettings
 
 _MIB = 1024 * 1024
 _DAY = 86_400
@@ -16,7 +16,7 @@ _YEAR = 365 * _DAY
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ServerSettings):
+class Settings(MonitoringSettings):
     """The validated settings of an installation."""
 
     session_lifetime_seconds: int = fixed(

@@ -16,7 +16,8 @@ class InboundDelivery:
     """The body of a request, its sender, and the integration that receives it."""
 
     project_id: int
-    integration_id: int
+    #: None for what the service itself reports.
+    integration_id: int | None
     #: The value of an IntegrationType: http or prometheus.
     format: str
     #: IP address of the client, or name of the user who sent a test alert.

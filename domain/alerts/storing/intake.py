@@ -31,7 +31,9 @@ def receive(
         result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(lambda: _store_batch(parsed, delivery, connection=connection))
+    return connection.transact(
+        lambda: receive_in_transaction(parsed, delivery, connection=connection)
+    )
 
 
 def preview(
@@ -51,9 +53,10 @@ def _is_single_alert(parsed: ParsedBody) -> bool:
     )
 
 
-def _store_batch(
+def receive_in_transaction(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
+    """Store the alerts of a body in the transaction that the connection has begun."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
     batch.lock_project(delivery.project_id, connection=connection)
     decided = plan(

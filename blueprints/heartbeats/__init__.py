@@ -1,0 +1,1 @@
+"""Heartbeats: the URLs that jobs request, and the pages about them."""

@@ -1,0 +1,280 @@
+"""Stores a ping: on Postgres with one statement, on SQLite with two in one transaction.
+
+A ping only notes what was said and when somebody has to look at the heartbeat next; what becomes of
+its alert is decided in `domain/heartbeats/settling.py`. So a ping counts although no worker runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    Executable,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Update,
+    and_,
+    bindparam,
+    case,
+    exists,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from domain.database.statements import KeptConnection
+from domain.heartbeats.states import HeartbeatState, PingKind, milliseconds
+from domain.keyring import Keyring
+from models import Heartbeat, HeartbeatPing, Project
+from models.base import UTCDateTime
+
+_LONGEST_SENDER, _LONGEST_AGENT = 64, 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ping:
+    """A request to the URL of a heartbeat."""
+
+    kind: PingKind
+    exit_status: int | None
+    #: The id of the run, as the text of a UUID.
+    rid: str | None
+    method: str
+    sender: str
+    user_agent: str
+    #: As far as it was read, and the part of it that is kept.
+    size: int
+    body: bytes = field(repr=False)
+    received_at: datetime
+
+
+class StoredPing(NamedTuple):
+    """The heartbeat of a ping, and whether somebody has to look at it at once."""
+
+    heartbeat_id: int
+    last_duration_ms: int | None
+    due_ms: int | None
+    state: str
+
+
+_NOW = bindparam("now", type_=UTCDateTime())
+_NOW_MS = bindparam("now_ms", type_=BigInteger())
+_RID = bindparam("rid", type_=String())
+_EXIT = bindparam("exit_status", type_=SmallInteger())
+
+_IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
+_IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
+#: A ping without a run id ends whichever run is under way.
+_ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
+_IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
+_SECOND = literal(1000, BigInteger())
+_NEXT = _NOW_MS + (Heartbeat.every_seconds + Heartbeat.grace_seconds) * _SECOND
+_DEADLINE = _NOW_MS + Heartbeat.grace_seconds * _SECOND
+
+_START: Mapping[str, Any] = {
+    "started_ms": _NOW_MS,
+    "started_rid": _RID,
+    "due_ms": case(
+        (_IS_PAUSED, null()),
+        (
+            or_(Heartbeat.state == HeartbeatState.DOWN.value, Heartbeat.grace_seconds == 0),
+            Heartbeat.due_ms,
+        ),
+        (Heartbeat.due_ms < _DEADLINE, Heartbeat.due_ms),
+        else_=_DEADLINE,
+    ),
+}
+
+_ENDED: Mapping[str, Any] = {
+    "started_ms": case((_ENDS_RUN, null()), else_=Heartbeat.started_ms),
+    "started_rid": case((_ENDS_RUN, null()), else_=Heartbeat.started_rid),
+    "last_duration_ms": case((_IS_OWN_RUN, _NOW_MS - Heartbeat.started_ms), else_=null()),
+    "last_exit_status": _EXIT,
+    "counted_from": _NOW,
+}
+
+#: By cron's format the time after the next one is computed when that comes, not with each ping.
+_SUCCESS: Mapping[str, Any] = {
+    **_ENDED,
+    "state": case((_IS_PAUSED, Heartbeat.state), else_=literal(HeartbeatState.UP.value)),
+    "down_since": null(),
+    "due_ms": case(
+        (_IS_PAUSED, null()),
+        (Heartbeat.has_alert, _NOW_MS),
+        (
+            Heartbeat.every_seconds.is_(None),
+            case(
+                (
+                    or_(
+                        Heartbeat.due_ms.is_(None),
+                        Heartbeat.state != HeartbeatState.UP.value,
+                    ),
+                    _NOW_MS,
+                ),
+                else_=Heartbeat.due_ms,
+            ),
+        ),
+        # The deadline of another run that is under way.
+        (_IS_OTHER_RUN & (Heartbeat.due_ms < _NEXT), Heartbeat.due_ms),
+        else_=_NEXT,
+    ),
+}
+
+_FAIL: Mapping[str, Any] = {
+    **_ENDED,
+    "state": case((_IS_PAUSED, Heartbeat.state), else_=literal(HeartbeatState.DOWN.value)),
+    "down_since": case(
+        (_IS_PAUSED, null()),
+        (Heartbeat.state == HeartbeatState.DOWN.value, Heartbeat.down_since),
+        else_=_NOW,
+    ),
+    "due_ms": case((_IS_PAUSED, null()), else_=_NOW_MS),
+}
+
+
+def _noting(kind: PingKind, values: Mapping[str, Any]) -> Update:
+    """Return the statement that notes a ping of a kind at the heartbeat with the key."""
+    heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
+    digest = bindparam("digest", type_=LargeBinary())
+    is_previous = and_(
+        Heartbeat.previous_key_digest == digest, Heartbeat.previous_key_expires_at > _NOW
+    )
+    return (
+        update(Heartbeat)
+        .where(
+            or_(Heartbeat.key_digest == digest, is_previous),
+            exists().where(Project.id == Heartbeat.project_id, Project.deleted_at.is_(None)),
+        )
+        .values({**values, **heard, "pings": Heartbeat.pings + 1})
+        .returning(
+            Heartbeat.id,
+            Heartbeat.last_duration_ms,
+            Heartbeat.due_ms,
+            Heartbeat.state,
+        )
+    )
+
+
+NOTING: Mapping[PingKind, Update] = {
+    PingKind.START: _noting(PingKind.START, _START),
+    PingKind.SUCCESS: _noting(PingKind.SUCCESS, _SUCCESS),
+    PingKind.FAIL: _noting(PingKind.FAIL, _FAIL),
+    PingKind.LOG: _noting(PingKind.LOG, {}),
+}
+_HAS_DURATION = frozenset({PingKind.SUCCESS, PingKind.FAIL})
+_INSERT = insert(HeartbeatPing)
+
+
+def _in_one_statement(kind: PingKind, noting: Update) -> Executable:
+    """Return the statement of Postgres that notes a ping and adds it to the log."""
+    noted = noting.cte("noted")
+    columns: Mapping[str, Any] = {
+        "heartbeat_id": noted.c.id,
+        "created_at": _NOW,
+        "kind": literal(kind.value, String()),
+        "exit_status": _EXIT,
+        "rid": _RID,
+        "duration_ms": noted.c.last_duration_ms if kind in _HAS_DURATION else null(),
+        "method": bindparam("method", type_=String()),
+        "sender": bindparam("sender", type_=String()),
+        "user_agent": bindparam("user_agent", type_=String()),
+        "size": bindparam("size", type_=Integer()),
+        "body": bindparam("body", type_=LargeBinary()),
+    }
+    logged = _INSERT.from_select([*columns], select(*columns.values())).cte("logged")
+    return select(noted.c.id, noted.c.last_duration_ms, noted.c.due_ms, noted.c.state).add_cte(
+        logged
+    )
+
+
+_ON_POSTGRES: Mapping[PingKind, Executable] = {
+    kind: _in_one_statement(kind, noting) for kind, noting in NOTING.items()
+}
+
+
+_KNOWN = select(Heartbeat.id).where(
+    or_(
+        Heartbeat.key_digest == bindparam("digest", type_=LargeBinary()),
+        Heartbeat.previous_key_digest == bindparam("digest", type_=LargeBinary()),
+    )
+)
+
+
+def is_known(key: str, *, connection: KeptConnection, keyring: Keyring) -> bool:
+    """Return whether a heartbeat has, or had, a URL with this key."""
+    return any(
+        connection.first(_KNOWN, {"digest": digest}) is not None for digest in keyring.digests(key)
+    )
+
+
+def store_ping(
+    key: str, ping: Ping, *, connection: KeptConnection, keyring: Keyring
+) -> StoredPing | None:
+    """Store a ping to the heartbeat whose URL has this key; return None if there is none."""
+    for digest in keyring.digests(key):
+        values = _values(ping, digest)
+        if connection.dialect_name == "postgresql":
+            rows = connection.all(_ON_POSTGRES[ping.kind], values)
+            found = StoredPing._make(rows[0]) if rows else None
+        else:
+            found = connection.transact(
+                partial(_store_in_two, ping.kind, values, connection=connection)
+            )
+        if found is not None:
+            return found
+    return None
+
+
+def _store_in_two(
+    kind: PingKind, values: Mapping[str, object], *, connection: KeptConnection
+) -> StoredPing | None:
+    rows = connection.all(NOTING[kind], {name: values[name] for name in _names_in(kind)})
+    if not rows:
+        return None
+    found = StoredPing._make(rows[0])
+    logged = {name: value for name, value in values.items() if name not in _ONLY_NOTED}
+    duration = found.last_duration_ms if kind in _HAS_DURATION else None
+    connection.all(
+        _INSERT,
+        {**logged, "heartbeat_id": found.heartbeat_id, "kind": kind.value, "duration_ms": duration},
+    )
+    return found
+
+
+_ONLY_NOTED = frozenset({"digest", "now", "now_ms"})
+_PARAMETERS = frozenset({*_ONLY_NOTED, "rid", "exit_status"})
+
+
+@cache
+def _names_in(kind: PingKind) -> frozenset[str]:
+    """Return the names of the parameters that a statement of `NOTING` has."""
+    return _PARAMETERS & NOTING[kind].compile().params.keys()
+
+
+def _values(ping: Ping, digest: bytes) -> dict[str, object]:
+    return {
+        "digest": digest,
+        "now": ping.received_at,
+        "now_ms": milliseconds(ping.received_at),
+        "created_at": ping.received_at,
+        "exit_status": ping.exit_status,
+        "rid": ping.rid,
+        "method": ping.method[:8],
+        "sender": ping.sender[:_LONGEST_SENDER],
+        "user_agent": ping.user_agent[:_LONGEST_AGENT],
+        "size": ping.size,
+        "body": ping.body or None,
+    }
+
+
+def is_due(stored: StoredPing, ping: Ping) -> bool:
+    """Return whether somebody has to look at the heartbeat at once."""
+    return stored.due_ms is not None and stored.due_ms <= milliseconds(ping.received_at)

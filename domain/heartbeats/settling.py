@@ -1,0 +1,226 @@
+"""Looks at heartbeats that are due, and opens or resolves their alerts.
+
+The background worker does so every second, and whoever stores a ping that changes the state at
+once. Both lock the row first: an alert is opened once, and a ping that comes meanwhile is seen.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, bindparam, case, exists, select, update
+from sqlalchemy.orm import aliased
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.storing.intake import receive_in_transaction
+from domain.database.statements import KeptConnection
+from domain.heartbeats.reports import Subject, report
+from domain.heartbeats.schedules import Schedule
+from domain.heartbeats.states import (
+    AlertAction,
+    Decision,
+    Facts,
+    HeartbeatState,
+    PingKind,
+    Problem,
+    decide,
+    milliseconds,
+    moment_of,
+)
+from domain.projects.features import AccessLevel
+from models import Heartbeat, HeartbeatPing, Integration, Project
+from models.base import UTCDateTime
+
+#: When a project that takes no alerts now is looked at again.
+_CLOSED_PAUSE = timedelta(minutes=1)
+
+
+class FoundHeartbeat(NamedTuple):
+    """The columns of `ONE` in their order; a test compares the names."""
+
+    id: int
+    project_id: int
+    name: str
+    description: str
+    severity: str
+    environment: str | None
+    every_seconds: int | None
+    cron: str | None
+    time_zone: str
+    grace_seconds: int
+    state: str
+    has_alert: bool
+    counted_from: datetime | None
+    started_ms: int | None
+    last_ping_at: datetime | None
+    last_ping_kind: str | None
+    last_exit_status: int | None
+    down_since: datetime | None
+    takes_alerts: bool
+
+
+_External = aliased(Integration)
+_has_external = exists().where(
+    _External.project_id == Heartbeat.project_id,
+    _External.type == IntegrationType.EXTERNAL.value,
+    _External.active.is_(True),
+)
+
+ONE = (
+    select(
+        Heartbeat.id,
+        Heartbeat.project_id,
+        Heartbeat.name,
+        Heartbeat.description,
+        Heartbeat.severity,
+        Heartbeat.environment,
+        Heartbeat.every_seconds,
+        Heartbeat.cron,
+        Heartbeat.time_zone,
+        Heartbeat.grace_seconds,
+        Heartbeat.state,
+        Heartbeat.has_alert,
+        Heartbeat.counted_from,
+        Heartbeat.started_ms,
+        Heartbeat.last_ping_at,
+        Heartbeat.last_ping_kind,
+        Heartbeat.last_exit_status,
+        Heartbeat.down_since,
+        case(
+            (Project.archived_at.is_not(None), False),
+            (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
+            (_has_external, False),
+            else_=True,
+        ).label("takes_alerts"),
+    )
+    .join(Project, Project.id == Heartbeat.project_id)
+    .where(
+        Heartbeat.id == bindparam("heartbeat_id"),
+        Heartbeat.due_ms <= bindparam("now_ms", type_=BigInteger()),
+        Project.deleted_at.is_(None),
+    )
+    .with_for_update(of=Heartbeat, skip_locked=True)
+)
+
+_DUE = (
+    select(Heartbeat.id)
+    .join(Project, Project.id == Heartbeat.project_id)
+    .where(
+        Heartbeat.due_ms <= bindparam("now_ms", type_=BigInteger()),
+        Project.deleted_at.is_(None),
+    )
+    .order_by(Heartbeat.due_ms)
+    .limit(bindparam("most"))
+)
+
+_LAST_BODY = (
+    select(HeartbeatPing.body)
+    .where(HeartbeatPing.heartbeat_id == bindparam("heartbeat_id"))
+    .order_by(HeartbeatPing.id.desc())
+    .limit(1)
+)
+
+_SETTLE = (
+    update(Heartbeat)
+    .where(Heartbeat.id == bindparam("heartbeat_id"))
+    .values(
+        state=bindparam("new_state"),
+        has_alert=bindparam("new_has_alert"),
+        due_ms=bindparam("new_due_ms", type_=BigInteger()),
+        down_since=bindparam("new_down_since", type_=UTCDateTime()),
+    )
+)
+
+_POSTPONE = (
+    update(Heartbeat)
+    .where(Heartbeat.id == bindparam("heartbeat_id"))
+    .values(due_ms=bindparam("new_due_ms", type_=BigInteger()))
+)
+
+
+def due_heartbeats(*, connection: KeptConnection, now: datetime, most: int) -> Sequence[int]:
+    """Return the ids of heartbeats that somebody has to look at, the longest due first."""
+    found = connection.look_up(_DUE, {"now_ms": milliseconds(now), "most": most})
+    return [row[0] for row in found]
+
+
+def settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
+    """Look at a heartbeat if it is due, and open or resolve its alert, in one transaction.
+
+    Return None if it is not due, or somebody else is looking at it.
+    """
+    return connection.transact(lambda: _settle(heartbeat_id, connection=connection, now=now))
+
+
+def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) -> None:
+    """Look at a heartbeat later, whatever it waits for."""
+    connection.all(_POSTPONE, {"heartbeat_id": heartbeat_id, "new_due_ms": milliseconds(until)})
+
+
+def _settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
+    parameters = {"heartbeat_id": heartbeat_id, "now_ms": milliseconds(now)}
+    row = connection.first(ONE, parameters)
+    if row is None:
+        return None
+    found = FoundHeartbeat._make(row)
+    decision = decide(_facts(found), now)
+    if decision.action is AlertAction.OPEN and not found.takes_alerts:
+        postpone(heartbeat_id, connection=connection, until=now + _CLOSED_PAUSE)
+        return None
+    if decision.action is not AlertAction.NOTHING:
+        subject = _subject(found, decision, connection=connection)
+        parsed, delivery = report(subject, decision, now)
+        receive_in_transaction(parsed, delivery, connection=connection)
+    connection.all(_SETTLE, _settled(found, decision))
+    return decision
+
+
+def _facts(found: FoundHeartbeat) -> Facts:
+    return Facts(
+        schedule=_schedule(found),
+        state=HeartbeatState(found.state),
+        has_alert=found.has_alert,
+        counted_from=found.counted_from,
+        started_at=moment_of(found.started_ms),
+        last_ping_kind=PingKind(found.last_ping_kind) if found.last_ping_kind else None,
+    )
+
+
+def _schedule(found: FoundHeartbeat) -> Schedule:
+    every = found.every_seconds
+    return Schedule(
+        every=None if every is None else timedelta(seconds=every),
+        cron=found.cron,
+        time_zone=found.time_zone,
+        grace=timedelta(seconds=found.grace_seconds),
+    )
+
+
+def _subject(found: FoundHeartbeat, decision: Decision, *, connection: KeptConnection) -> Subject:
+    log = b""
+    if decision.problem is Problem.FAILED:
+        row = connection.first(_LAST_BODY, {"heartbeat_id": found.id})
+        log = (row and row[0]) or b""
+    return Subject(
+        id=found.id,
+        project_id=found.project_id,
+        name=found.name,
+        description=found.description,
+        severity=found.severity,
+        environment=found.environment,
+        schedule=_schedule(found),
+        last_ping_at=found.last_ping_at,
+        last_exit_status=found.last_exit_status,
+        log=log,
+    )
+
+
+def _settled(found: FoundHeartbeat, decision: Decision) -> dict[str, object]:
+    is_down = decision.state is HeartbeatState.DOWN
+    return {
+        "heartbeat_id": found.id,
+        "new_state": decision.state.value,
+        "new_has_alert": is_down,
+        "new_due_ms": None if decision.due_at is None else milliseconds(decision.due_at),
+        "new_down_since": (found.down_since or decision.since) if is_down else None,
+    }

@@ -1,0 +1,73 @@
+"""Snippets for jobs that ping a heartbeat."""
+
+from dataclasses import dataclass
+
+from domain.heartbeats.schedules import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class PingSnippet:
+    """A text to paste; the title says where."""
+
+    title: str
+    text: str
+
+
+def ping_snippets(url: str, schedule: Schedule) -> tuple[PingSnippet, ...]:
+    """Return the snippets for jobs, with the URL filled in."""
+    return (_shell(url), _crontab(url, schedule), _systemd(url), _python(url))
+
+
+def _shell(url: str) -> PingSnippet:
+    return PingSnippet(
+        title="Shell: with the output and the exit status of the job",
+        text=(
+            f"url={url}\n"
+            'curl -fsS -m 10 --retry 5 -o /dev/null "$url/start"\n'
+            "output=$(/path/to/job 2>&1)\n"
+            "status=$?\n"
+            'printf %s "$output" | tail -c 9000 |\n'
+            '  curl -fsS -m 10 --retry 5 -o /dev/null --data-binary @- "$url/$status"\n'
+        ),
+    )
+
+
+def _crontab(url: str, schedule: Schedule) -> PingSnippet:
+    when = schedule.cron or "*/5 * * * *"
+    return PingSnippet(
+        title="crontab",
+        text=(f"{when} /path/to/job; curl -fsS -m 10 --retry 5 -o /dev/null {url}/$?\n"),
+    )
+
+
+def _systemd(url: str) -> PingSnippet:
+    return PingSnippet(
+        title="systemd: in the service that a timer starts",
+        text=(
+            "[Service]\n"
+            "Type=oneshot\n"
+            f"ExecStartPre=-/usr/bin/curl -fsS -m 10 --retry 5 -o /dev/null {url}/start\n"
+            "ExecStart=/path/to/job\n"
+            "ExecStopPost=-/bin/sh -c 'exec /usr/bin/curl -fsS -m 10 --retry 5 -o /dev/null "
+            f"{url}/$$EXIT_STATUS'\n"
+        ),
+    )
+
+
+def _python(url: str) -> PingSnippet:
+    return PingSnippet(
+        title="Python, standard library only",
+        text=(
+            "import urllib.request\n\n"
+            f'URL = "{url}"\n\n\n'
+            'def ping(signal="", log=None):\n'
+            "    urllib.request.urlopen(URL + signal, data=log, timeout=10)\n\n\n"
+            'ping("/start")\n'
+            "try:\n"
+            "    ...  # the job\n"
+            "except Exception as error:\n"
+            '    ping("/fail", str(error).encode())\n'
+            "    raise\n"
+            "ping()\n"
+        ),
+    )

@@ -1,0 +1,133 @@
+"""The states of a heartbeat, and what becomes of one that has to be looked at; without database."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from domain.heartbeats.schedules import Schedule
+
+
+class HeartbeatState(StrEnum):
+    """The state of a heartbeat, by its stored value; LATE is never stored."""
+
+    #: No ping came yet: nothing is expected.
+    NEW = "new"
+    UP = "up"
+    #: Up, and the next ping is overdue within the grace time.
+    LATE = "late"
+    DOWN = "down"
+    PAUSED = "paused"
+
+
+class PingKind(StrEnum):
+    """What a ping says."""
+
+    START = "start"
+    SUCCESS = "success"
+    FAIL = "fail"
+    #: An entry of the log, which changes nothing.
+    LOG = "log"
+
+
+class Problem(StrEnum):
+    """Why a heartbeat is down."""
+
+    MISSED = "missed"
+    FAILED = "failed"
+    #: It sent a start, and no end within the grace time.
+    UNFINISHED = "unfinished"
+
+
+class AlertAction(StrEnum):
+    """What has to be done about the alert of a heartbeat."""
+
+    NOTHING = "nothing"
+    OPEN = "open"
+    RESOLVE = "resolve"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the decision about a heartbeat needs."""
+
+    schedule: Schedule
+    state: HeartbeatState
+    has_alert: bool
+    counted_from: datetime | None
+    started_at: datetime | None
+    last_ping_kind: PingKind | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What becomes of a heartbeat."""
+
+    state: HeartbeatState
+    action: AlertAction
+    #: When it has to be looked at again; None while nothing can become due.
+    due_at: datetime | None
+    problem: Problem | None = None
+    #: Since when it is down; None if it is not.
+    since: datetime | None = None
+
+
+def decide(facts: Facts, now: datetime) -> Decision:
+    """Return what becomes of a heartbeat that has to be looked at."""
+    if facts.state is HeartbeatState.PAUSED:
+        return _without_problem(facts, due_at=None)
+    if facts.state is HeartbeatState.DOWN:
+        failed = facts.last_ping_kind is PingKind.FAIL
+        problem = Problem.FAILED if failed else Problem.MISSED
+        return _down(problem, now)
+    due_at, problem = next_due(facts)
+    if due_at is not None and due_at <= now:
+        return _down(problem, due_at)
+    return _without_problem(facts, due_at=due_at)
+
+
+def _down(problem: Problem, since: datetime) -> Decision:
+    return Decision(
+        state=HeartbeatState.DOWN,
+        action=AlertAction.OPEN,
+        due_at=None,
+        problem=problem,
+        since=since,
+    )
+
+
+def _without_problem(facts: Facts, *, due_at: datetime | None) -> Decision:
+    action = AlertAction.RESOLVE if facts.has_alert else AlertAction.NOTHING
+    return Decision(state=facts.state, action=action, due_at=due_at)
+
+
+def next_due(facts: Facts) -> tuple[datetime | None, Problem]:
+    """Return when an alert is due unless a ping comes before, and what the problem would be."""
+    missed = unfinished = None
+    if facts.state is HeartbeatState.UP and facts.counted_from is not None:
+        missed = facts.schedule.due_after(facts.counted_from)
+    # Without a grace time a run may take as long as it likes.
+    if facts.started_at is not None and facts.schedule.grace:
+        unfinished = facts.started_at + facts.schedule.grace
+    if unfinished is not None and (missed is None or unfinished < missed):
+        return unfinished, Problem.UNFINISHED
+    return missed, Problem.MISSED
+
+
+def shown_state(
+    state: HeartbeatState, expected_at: datetime | None, now: datetime
+) -> HeartbeatState:
+    """Return the state that people see: late while it is up and a ping is overdue."""
+    is_late = state is HeartbeatState.UP and expected_at is not None and expected_at < now
+    return HeartbeatState.LATE if is_late else state
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a moment as milliseconds since 1970."""
+    return round(moment.timestamp() * 1000)
+
+
+def moment_of(number: int | None) -> datetime | None:
+    """Return the moment of so many milliseconds since 1970."""
+    if number is None:
+        return None
+    return datetime.fromtimestamp(number // 1000, tz=UTC) + timedelta(milliseconds=number % 1000)

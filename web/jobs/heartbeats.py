@@ -1,0 +1,66 @@
+"""Opens and resolves the alerts of heartbeats that are due, in the background worker."""
+
+import logging
+from datetime import timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.clock import Clock, system_clock
+from domain.heartbeats.settling import due_heartbeats, postpone, settle
+from web.database.connections import KeptConnections
+from web.database.engine import open_autocommit_engine
+from web.jobs.loops import Loop
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.heartbeats")
+_BATCH = 200
+_AFTER_FAILURE = timedelta(minutes=1)
+
+
+class Heartbeats(Loop):
+    """Looks every second which heartbeats are due."""
+
+    name = "heartbeats"
+    connections = 1
+
+    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+        """Open the database."""
+        super().__init__(settings, clock=clock)
+        self._kept = KeptConnections(
+            open_autocommit_engine(settings),
+            size=1,
+            patience=settings.database_connect_timeout_seconds,
+        )
+
+    def stop(self) -> None:
+        """Let the work under way finish; the rest stays for the next worker."""
+        super().stop()
+        self._kept.close()
+
+    def run_due(self) -> int:
+        """Settle the heartbeats that are due, and return how many there were."""
+        due = due_heartbeats(connection=self._kept, now=self.clock(), most=_BATCH)
+        return sum(self._settle(heartbeat_id) for heartbeat_id in due)
+
+    def _settle(self, heartbeat_id: int) -> int:
+        """Settle one; return 1, or 0 if somebody else has."""
+        if self.is_stopped.is_set():
+            return 0
+        try:
+            return int(settle(heartbeat_id, connection=self._kept, now=self.clock()) is not None)
+        except SQLAlchemyError:
+            raise
+        except Exception:  # noqa: BLE001 - one that fails must not hold up the others
+            _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
+            until = self.clock() + _AFTER_FAILURE
+            postpone(heartbeat_id, connection=self._kept, until=until)
+            return 0
+
+
+def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Settle all heartbeats that are due at the clock's time, and return how many there were."""
+    with Heartbeats(settings, clock=clock) as loop:
+        settled = 0
+        while count := loop.run_due():
+            settled += count
+        return settled
