@@ -265,7 +265,7 @@ def _open_alerts(
             Alert.status != "resolved",
         )
     )
-    return dict(found.tuples().all())
+    return {row.fingerprint: row.iid for row in found}
 
 
 def _view(row: Heartbeat, alerts: Mapping[bytes, int], now: datetime) -> HeartbeatView:

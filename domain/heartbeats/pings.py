@@ -256,7 +256,7 @@ _PARAMETERS = frozenset({*_ONLY_NOTED, "rid", "exit_status"})
 @cache
 def _names_in(kind: PingKind) -> frozenset[str]:
     """Return the names of the parameters that a statement of `NOTING` has."""
-    return _PARAMETERS & NOTING[kind].compile().params.keys()
+    return frozenset(NOTING[kind].compile().params) & _PARAMETERS
 
 
 def _values(ping: Ping, digest: bytes) -> dict[str, object]:

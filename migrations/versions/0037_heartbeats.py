@@ -10,6 +10,11 @@ depends_on = None
 
 TIME = sa.DateTime(timezone=True)
 ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+#: As integrations have it (migration 0008): alerts are numbered by a sequence of their project.
+_NUMBERS = """
+CREATE TRIGGER heartbeat_alert_numbers AFTER INSERT ON heartbeats
+FOR EACH ROW EXECUTE FUNCTION alert_numbers_begin()
+"""
 
 
 def upgrade() -> None:
@@ -82,6 +87,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_heartbeat_pings"),
     )
     op.create_index("ix_heartbeat_pings_heartbeat_id_id", "heartbeat_pings", ["heartbeat_id", "id"])
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(_NUMBERS)
 
 
 def downgrade() -> None:

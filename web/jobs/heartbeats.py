@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from domain.clock import Clock, system_clock
 from domain.heartbeats.settling import due_heartbeats, postpone, settle
@@ -48,8 +48,8 @@ class Heartbeats(Loop):
             return 0
         try:
             return int(settle(heartbeat_id, connection=self._kept, now=self.clock()) is not None)
-        except SQLAlchemyError:
-            raise
+        except (OperationalError, InterfaceError):
+            raise  # the database is away or busy: nothing is wrong with the heartbeat
         except Exception:  # noqa: BLE001 - one that fails must not hold up the others
             _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
             until = self.clock() + _AFTER_FAILURE

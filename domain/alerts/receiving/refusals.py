@@ -17,7 +17,7 @@ from domain.errors import DomainError
 from models import Delivery
 
 #: The id of the integration and the status code of the response.
-RefusalKind = tuple[int, int]
+RefusalKind = tuple[int | None, int]
 
 
 @dataclass(slots=True)

@@ -1,0 +1,238 @@
+"""Heartbeats that are due, by a moved clock: when an alert opens, and when none does."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import func, select
+
+from app import create_app
+from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
+from domain.heartbeats.schedules import Schedule
+from models import Alert, Delivery, HeartbeatPing, Project
+from tests.support.service.commands import operate
+from tests.support.service.live import close_app
+from web.extensions import db
+from web.jobs.heartbeats import run_due
+from web.settings.reader import Settings
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+class Night:
+    """A project with a heartbeat, and a clock that the test moves."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.now = settings, NOON
+        self.app: Flask = create_app(settings, clock=self.clock)
+        operate(self.app, "groups", "create", "acme")
+        operate(self.app, "projects", "create", "acme/shop")
+        self.url, self.id = "", 0
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def create(self, *options: str, name: str = "backup") -> None:
+        made = operate(self.app, "heartbeats", "create", "acme/shop", "--name", name, *options)
+        self.url, self.id = made["url"].removeprefix("http://localhost"), made["id"]
+
+    def operate(self, command: str) -> dict[str, Any]:
+        return operate(self.app, "heartbeats", command, "acme/shop", str(self.id))
+
+    def ping(self, signal: str = "") -> None:
+        answer = self.app.test_client().post(f"{self.url}{signal}")
+        assert answer.status_code == 200
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds * SECOND
+
+    def work(self) -> int:
+        return run_due(self.settings, clock=self.clock)
+
+    def at(self, seconds: float) -> list[str]:
+        """Move the clock to so long after noon, let a worker run, and return what alerts are."""
+        self.now = NOON + seconds * SECOND
+        self.work()
+        return self.alerts()
+
+    def alerts(self) -> list[str]:
+        with self.app.app_context():
+            found = db.session.scalars(select(Alert).order_by(Alert.iid)).all()
+            return [f"{each.title}: {each.status}" for each in found]
+
+    def count(self, model: type[Any]) -> int:
+        with self.app.app_context():
+            return db.session.scalar(select(func.count()).select_from(model)) or 0
+
+    def state(self) -> str:
+        (found,) = operate(self.app, "heartbeats", "list", "acme/shop")["heartbeats"]
+        assert isinstance(found["state"], str)
+        return found["state"]
+
+
+MISSED = "Heartbeat missed: backup"
+UNFINISHED = "Heartbeat did not finish: backup"
+
+
+@pytest.fixture
+def night(settings: Settings) -> Iterator[Night]:
+    made = Night(settings)
+    yield made
+    close_app(made.app)
+
+
+def test_an_alert_opens_when_the_grace_time_is_over_and_the_next_ping_resolves_it(
+    night: Night,
+) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    night.ping()
+    assert night.at(359) == []
+    assert night.state() == "late"
+    assert night.at(360) == [f"{MISSED}: triggered"]
+    assert night.state() == "down"
+    assert night.at(100_000) == [f"{MISSED}: triggered"]
+    night.ping()
+    assert night.alerts() == [f"{MISSED}: resolved"]
+    assert night.state() == "up"
+    assert night.at(100_360) == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
+
+
+def test_a_second_is_the_shortest_interval_and_no_grace_is_possible(night: Night) -> None:
+    night.create("--every", "1s", "--grace", "0s")
+    night.ping()
+    assert night.at(0.9) == []
+    assert night.at(1) == [f"{MISSED}: triggered"]
+    night.ping()
+    assert night.alerts() == [f"{MISSED}: resolved"]
+
+
+def test_nothing_is_expected_before_the_first_ping(night: Night) -> None:
+    night.create("--every", "1s", "--grace", "0s")
+    assert night.at(1_000_000) == []
+    assert night.state() == "new"
+
+
+def test_pings_that_came_while_the_worker_was_away_prevent_false_alarms(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    for _ in range(12):
+        night.ping()
+        night.pass_time(300)
+    assert night.at(3_600) == []
+    assert night.state() == "up"
+
+
+def test_silence_while_the_worker_was_away_is_found_when_it_is_back(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    night.ping()
+    assert night.at(3_600) == [f"{MISSED}: triggered"]
+    with night.app.app_context():
+        alert = db.session.scalars(select(Alert)).one()
+        assert alert.started_at == NOON + timedelta(minutes=6)
+
+
+def test_a_late_ping_that_the_worker_did_not_see_missing_opens_nothing(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    night.ping()
+    night.pass_time(1_800)
+    night.ping()
+    assert night.work() == 0
+    assert night.alerts() == []
+
+
+def test_a_schedule_of_cron_expects_pings_in_its_zone(night: Night) -> None:
+    # Noon in UTC is 13:00 in Berlin, so 13:30 comes in half an hour.
+    zone = ("--time-zone", "Europe/Berlin")
+    night.create("--cron", "30 13 * * *", *zone, "--grace", "10m")
+    night.ping()
+    assert night.at(30 * 60 + 599) == []
+    night.ping()  # in its grace time: the next one is expected tomorrow
+    assert night.at(24 * 3_600) == []
+    assert night.at(24 * 3_600 + 30 * 60 + 599) == []
+    assert night.at(24 * 3_600 + 30 * 60 + 600) == [f"{MISSED}: triggered"]
+    night.ping()
+    assert night.at(24 * 3_600 + 30 * 60 + 700) == [f"{MISSED}: resolved"]
+
+
+def test_a_run_that_does_not_end_within_the_grace_time_opens_an_alert(night: Night) -> None:
+    night.create("--every", "1d", "--grace", "10m")
+    night.ping()
+    night.pass_time(60)
+    night.ping("/start")
+    assert night.at(60 + 599) == []
+    assert night.at(60 + 600) == [f"{UNFINISHED}: triggered"]
+    night.ping()
+    assert night.alerts() == [f"{UNFINISHED}: resolved"]
+
+
+def test_a_run_that_ends_in_time_opens_none(night: Night) -> None:
+    night.create("--every", "1d", "--grace", "10m")
+    for _ in range(2):
+        night.ping("/start")
+        night.pass_time(500)
+        night.ping()
+        night.pass_time(500)
+        night.work()
+    assert night.alerts() == []
+
+
+def test_entries_of_the_log_are_no_sign_of_life(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    night.ping()
+    night.pass_time(299)
+    night.ping("/log")
+    assert night.at(300) == [f"{MISSED}: triggered"]
+
+
+def test_what_is_paused_expects_nothing_and_counts_from_its_resumption(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    night.ping()
+    night.operate("pause")
+    assert night.at(100_000) == []
+    night.operate("resume")
+    assert night.at(100_299) == []
+    assert night.at(100_300) == [f"{MISSED}: triggered"]
+
+
+def test_a_new_schedule_counts_from_the_last_ping(night: Night) -> None:
+    night.create("--every", "1h", "--grace", "0s")
+    night.ping()
+    schedule = Schedule(every=timedelta(minutes=5), grace=timedelta(0))
+    details = HeartbeatDetails(name="backup", schedule=schedule)
+    with night.app.app_context():
+        project_id = db.session.scalars(select(Project.id)).one()
+        change_heartbeat(project_id, night.id, details, session=db.session(), now=night.now)
+        db.session.commit()
+    assert night.at(299) == []
+    assert night.at(300) == [f"{MISSED}: triggered"]
+
+
+def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    night.ping()
+    with night.app.app_context():
+        project = db.session.scalars(select(Project)).one()
+        project.monitor_access_level = "disabled"
+        db.session.commit()
+    assert night.at(300) == []
+    with night.app.app_context():
+        project = db.session.scalars(select(Project)).one()
+        project.monitor_access_level = "enabled"
+        db.session.commit()
+    assert night.at(360) == [f"{MISSED}: triggered"]
+
+
+def test_workers_beside_each_other_open_each_alert_once(night: Night) -> None:
+    for number in range(20):
+        night.create("--every", "5m", "--grace", "0s", name=f"job {number}")
+        night.ping()
+    night.pass_time(300)
+    with ThreadPoolExecutor(4) as workers:
+        settled = list(workers.map(lambda _: night.work(), range(4)))
+    assert sum(settled) == 20
+    assert len(night.alerts()) == 20
+    assert night.count(Delivery) == 20
+    assert night.count(HeartbeatPing) == 20
