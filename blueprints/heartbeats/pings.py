@@ -7,7 +7,7 @@ from flask import Response
 
 from domain.heartbeats.states import PingKind
 from web.access.marks import checks_its_url
-from web.api.description.described import HEARTBEATS, Caller, Description, described
+from web.api.description.described import HEARTBEATS, TEXT, Caller, Description, described
 from web.api.schemas.heartbeats import PingQuery
 from web.heartbeats.receiving import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -26,7 +26,7 @@ def _description(name: str) -> Description:
         tag=HEARTBEATS,
         caller=Caller.ANYONE,
         query=PingQuery,
-        content_type="text/plain; charset=utf-8",
+        content_type=TEXT,
         errors=_ERRORS,
     )
 

@@ -8,6 +8,7 @@ from sqlalchemy import Select, select
 from domain.accounts.profiles import PROFILE, FoundProfile
 from domain.alerts.receiving.receivers import INTEGRATION, FoundIntegration
 from domain.alerts.storing.sqlite_batch import EXISTING, FoundAlert
+from domain.heartbeats.settling import ONE, FoundHeartbeat
 from domain.oauth.clients import credential_lookup
 from domain.oauth.clients.credential_lookup import CLIENT_ALONE, CredentialLookup
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
@@ -46,6 +47,7 @@ def test_a_credential_is_read_as_it_is_selected(
         (select(*PROFILE), FoundProfile._fields),
         (INTEGRATION, FoundIntegration._fields),
         (EXISTING, FoundAlert._fields),
+        (ONE, FoundHeartbeat._fields),
     ],
 )
 def test_a_row_is_read_as_it_is_selected(statement: Select[Any], fields: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
+from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
 from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
 
 CLIENT = ("client_id", "client_secret")
@@ -173,7 +174,7 @@ ENDPOINTS = (
     Endpoint("metadata.rest_api", "GET", "/.well-known/oauth-protected-resource/api/v4"),
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
-    *(Endpoint(*each) for each in RELEASE_ENDPOINTS),
+    *(Endpoint(*e) for e in (*RELEASE_ENDPOINTS, *CI_CD_ENDPOINTS, *HEARTBEAT_ENDPOINTS)),
     Endpoint("api_v4.instance_settings.show", "GET", "/api/v4/application/settings"),
     Endpoint(
         "api_v4.instance_settings.change",
@@ -281,7 +282,6 @@ ENDPOINTS = (
     Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
-    *(Endpoint(*each) for each in CI_CD_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

@@ -20,6 +20,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html"
+TEXT = "text/plain"
 
 OAUTH = "OAuth"
 OPENID = "OpenID Connect"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from web.api.description.described import JSON, Answer
+from web.api.description.described import JSON, TEXT, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
 from web.api.schemas.errors import (
     Conflict,
@@ -107,6 +107,7 @@ _BEFORE = {
     ErrorFormat.OAUTH: "OAuth",
     ErrorFormat.MESSAGE: "Receiver",
     ErrorFormat.REGISTRY: "Registry",
+    ErrorFormat.TEXT: "Plain",
 }
 #: The schemas of errors in a format, where statuses differ.
 _API: _Special = {
@@ -194,6 +195,7 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
         ErrorFormat.OAUTH: ({}, (OAuthError,)),
         ErrorFormat.MESSAGE: (_RECEIVER, (Message,)),
         ErrorFormat.REGISTRY: ({}, (RegistryErrors,)),
+        ErrorFormat.TEXT: ({}, ()),
     }
     not_modified = {
         "description": "Unchanged since the answer with this ETag.",
@@ -211,8 +213,12 @@ def _error(status: int, schemas: _Schemas, referred: Referred) -> dict[str, Any]
     return {
         "description": _MEANINGS[status],
         "headers": _headers(*_EXTRA.get(status, ()), *_RATES),
-        "content": {JSON: {"schema": _any_of(schemas, referred)}},
+        "content": {JSON: {"schema": _any_of(schemas, referred)}} if schemas else _SENTENCE,
     }
+
+
+#: Of errors that are no JSON.
+_SENTENCE = {TEXT: {"schema": {"type": "string"}}}
 
 
 def _any_of(schemas: _Schemas, referred: Referred) -> dict[str, Any]:

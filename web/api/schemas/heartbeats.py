@@ -93,7 +93,9 @@ class HeartbeatBody(Body):
     )
     time_zone: Text = Field(default="UTC", description="Of the cron expression.")
     grace: Length = Field(
-        default=timedelta(minutes=1), description="Seconds or a text such as 1m; 0 s or more."
+        default=timedelta(minutes=1),
+        description="Seconds or a text such as 1m; 0 s or more.",
+        json_schema_extra={"default": 60},
     )
     description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
     severity: Literal[*SEVERITIES] = "critical"  # type: ignore[valid-type]
@@ -153,7 +155,9 @@ class UrlResetBody(Body):
     """How long the old URL of a heartbeat stays valid."""
 
     previous_for: Length = Field(
-        default=timedelta(0), description="Seconds or a text such as 1d; at most 30 days."
+        default=timedelta(0),
+        description="Seconds or a text such as 1d; at most 30 days.",
+        json_schema_extra={"default": 0},
     )
 
 
