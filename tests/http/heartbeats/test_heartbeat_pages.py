@@ -1,0 +1,112 @@
+"""The pages of heartbeats: a list, a page for each with its log and snippets."""
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.accounts.people import alice, make_project
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.heartbeats import Job, heartbeat
+from tests.support.service.live import LiveGatebell
+from tests.support.service.secrets_seen import SECRETS
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+@pytest.fixture
+def project(gatebell: LiveGatebell) -> str:
+    return make_project(gatebell, alice(gatebell))
+
+
+@pytest.fixture
+def browser(gatebell: LiveGatebell, project: str) -> requests.Session:
+    """A maintainer's."""
+    return browser_of(gatebell, project, Role.MAINTAINER)
+
+
+def at(gatebell: LiveGatebell, project: str, rest: str = "") -> str:
+    return f"{gatebell.url}/{project}/-/heartbeats{rest}"
+
+
+def test_a_maintainer_creates_one_and_pastes_its_snippet(
+    gatebell: LiveGatebell, project: str, browser: requests.Session
+) -> None:
+    empty = browser.get(at(gatebell, project))
+    assert "No heartbeats yet" in empty.text
+    page = browser.get(at(gatebell, project, "/new"))
+    made = submit(browser, page, form_with(page, "grace"), name="backup", every="5m", grace="1m")
+    shown = browser.get(gatebell.url + made.headers["Location"])
+    assert "Nothing is expected before its first ping." in shown.text
+    key = shown.text.partition("/-/ping/")[2][:36]
+    SECRETS.remember(key)
+    job = Job(0, project, f"{gatebell.url}/-/ping/{key}")
+    assert job.ping(method="POST", body=b"<b>42 files</b>").status_code == 200
+    shown = browser.get(gatebell.url + made.headers["Location"])
+    assert "The next ping is expected" in shown.text
+    assert "&lt;b&gt;42 files&lt;/b&gt;" in shown.text
+    assert shown.headers["Cache-Control"] == "no-store"
+    job.ping("/fail")
+    assert "1 heartbeat is down" in browser.get(at(gatebell, project)).text
+
+
+def test_wrong_fields_are_told_beside_them(
+    gatebell: LiveGatebell, project: str, browser: requests.Session
+) -> None:
+    page = browser.get(at(gatebell, project, "/new"))
+    form = form_with(page, "grace")
+    for wrong in (
+        {"name": ""},
+        {"name": "x", "every": "soon"},
+        {"name": "x", "every": "0s"},
+        {"name": "x", "kind": "cron", "cron": "* * * *"},
+        {"name": "x", "kind": "cron", "cron": "* * * * *", "time_zone": "Mars"},
+        {"name": "x", "grace": "1y"},
+        {"name": "x\x00"},
+    ):
+        answer = submit(browser, page, form, **wrong)
+        assert answer.status_code == 422, wrong
+        assert 'aria-invalid="true"' in answer.text, wrong
+
+
+def test_it_is_changed_paused_resumed_and_deleted(
+    gatebell: LiveGatebell, project: str, browser: requests.Session
+) -> None:
+    job = heartbeat(gatebell, project=project, name="backup")
+    one = at(gatebell, project, f"/{job.id}")
+    page = browser.get(f"{one}/edit")
+    form = form_with(page, "grace")
+    assert (form.value("name"), form.value("every")) == ("backup", "1h")
+    submit(browser, page, form, kind="cron", cron="30 3 * * *", time_zone="Europe/Berlin")
+    page = browser.get(one)
+    assert "Europe/Berlin" in page.text
+    submit(browser, page, form_to(page, "/pause"))
+    page = browser.get(one)
+    assert "nothing is expected" in page.text
+    submit(browser, page, form_to(page, "/resume"))
+    page = browser.get(one)
+    submit(browser, page, form_to(page, "/reset_url"), overlap="1h")
+    page = browser.get(one)
+    assert "The old URL is accepted until" in page.text
+    assert job.ping().status_code == 200
+    page = browser.get(f"{one}/edit")
+    gone = submit(browser, page, form_to(page, "/delete"))
+    assert "backup was deleted" in browser.get(gatebell.url + gone.headers["Location"]).text
+    assert browser.get(one).status_code == 404
+
+
+def test_a_developer_sees_states_and_logs_and_no_url(gatebell: LiveGatebell, project: str) -> None:
+    job = heartbeat(gatebell, project=project)
+    job.ping()
+    browser = browser_of(gatebell, project, Role.DEVELOPER)
+    page = browser.get(at(gatebell, project, f"/{job.id}"))
+    assert page.status_code == 200
+    assert job.url not in page.text
+    assert "/-/ping/" not in page.text
+    assert browser.get(at(gatebell, project, "/new")).status_code == 403
+    assert browser.get(at(gatebell, project, f"/{job.id}/edit")).status_code == 403
+
+
+def test_a_reporter_sees_nothing(gatebell: LiveGatebell, project: str) -> None:
+    browser = browser_of(gatebell, project, Role.REPORTER)
+    assert browser.get(at(gatebell, project)).status_code == 403
