@@ -86,6 +86,15 @@ class EventKind(StrEnum):
     AUDIT_STREAM_REMOVED = "audit_stream.removed"
     AUDIT_STREAM_SECRET_ROTATED = "audit_stream.secret_rotated"  # noqa: S105 - a name
     AUDIT_STREAM_TESTED = "audit_stream.tested"
+    CONTACT_CREATED = "contact.created"
+    CONTACT_CONFIRMED = "contact.confirmed"
+    CONTACT_REMOVED = "contact.removed"
+    PAGING_PREFERENCES_CHANGED = "paging_preferences.changed"
+    CHANNEL_CREATED = "notification_channel.created"
+    CHANNEL_REMOVED = "notification_channel.removed"
+    #: By the link in a message, by somebody who did not sign in.
+    ALERTS_ACKNOWLEDGED_BY_LINK = "alerts.acknowledged_by_link"
+    PAGES_SENT_AGAIN = "pages.sent_again"
     #: A clone or fetch of a private or internal project.
     REPOSITORY_DOWNLOADED = "repository_download_operation"
     #: A clone or fetch of a public project: too many to store.

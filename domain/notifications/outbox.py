@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, case, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, case, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
@@ -64,6 +64,12 @@ class Delivery:
     message_ids: tuple[int, ...]
     tries: int
     created_at: datetime
+
+
+#: How a message ended, NULL while it waits, and the last error.
+OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
+    PageMessage.id == bindparam("message_id")
+)
 
 
 class LostAddressError(Exception):

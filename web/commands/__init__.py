@@ -8,6 +8,7 @@ from flask import Flask
 from web.commands.applications import applications
 from web.commands.audit import audit
 from web.commands.audit_streams import audit_streams
+from web.commands.contacts import channels, contacts
 from web.commands.heartbeats import heartbeats
 from web.commands.integrations import integrations
 from web.commands.keys import keys
@@ -29,6 +30,8 @@ _COMMANDS = (
     applications,
     integrations,
     heartbeats,
+    contacts,
+    channels,
     tokens,
     keys,
     audit,

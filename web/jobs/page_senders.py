@@ -10,6 +10,7 @@ from domain.mail.smtp import Mailer, MailError, PermanentMailError
 from domain.notifications.contacts import ContactType
 from domain.notifications.outbox import Delivery
 from web.jobs.mail import mail_server, sender_of
+from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.deadlines import run_within
 from web.outgoing.errors import DeadlineError
 from web.settings.reader import Settings
@@ -32,8 +33,9 @@ class Problem(NamedTuple):
 class PageSenders:
     """What a worker sends messages with; for any number of threads."""
 
-    def __init__(self, *, clock: Clock) -> None:
-        """Take the clock; nothing is opened yet."""
+    def __init__(self, settings: Settings, *, clock: Clock) -> None:
+        """Take the settings of the environment; nothing is opened yet."""
+        self._apprise = AppriseProcesses(settings)
         self._clock = clock
         self._idle: list[tuple[Settings, Mailer]] = []
         self._lock = Lock()
@@ -42,7 +44,7 @@ class PageSenders:
         """Send a message with the settings in force; return what went wrong, or None."""
         if delivery.type is ContactType.EMAIL:
             return self._send_mail(delivery, settings)
-        return Problem("messages of this type cannot be sent", is_final=True)
+        return self._send_by_apprise(delivery)
 
     def close(self) -> None:
         """Close what is open."""
@@ -50,6 +52,18 @@ class PageSenders:
             idle, self._idle = self._idle, []
         for _, mailer in idle:
             mailer.close()
+        self._apprise.close()
+
+    def _send_by_apprise(self, delivery: Delivery) -> Problem | None:
+        content = delivery.content
+        problem = self._apprise.send(
+            delivery.address,
+            content.subject,
+            content.text,
+            is_alarm=content.is_alarm,
+            deadline=ATTEMPT_SECONDS,
+        )
+        return None if problem is None else Problem(problem.reason, problem.words)
 
     def _send_mail(self, delivery: Delivery, settings: Settings) -> Problem | None:
         if not settings.mail_url:

@@ -71,7 +71,7 @@ class Paging(Loop):
         self._share = share
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._lanes = Lanes()
-        self._senders = PageSenders(clock=clock)
+        self._senders = PageSenders(settings, clock=clock)
         #: Set when a place becomes free, so that nothing waits for the next look.
         self._has_news = Event()
         self._threads: list[Thread] = []

@@ -1,0 +1,59 @@
+"""Contacts of people and channels of projects on the command line."""
+
+import pytest
+from flask import Flask
+
+from tests.support.service.commands import operate
+
+pytestmark = pytest.mark.one_database("sqlite")
+_TOKEN = "s3cr3t-token-of-alice"
+
+
+@pytest.fixture
+def crew(app: Flask) -> Flask:
+    operate(app, "users", "create", "alice", "--email", "alice@example.org")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "projects", "create", "acme/shop", "--owner", "alice")
+    return app
+
+
+def test_contacts_are_created_listed_and_deleted(crew: Flask) -> None:
+    made = operate(
+        crew, "contacts", "create", "alice", "--type", "email", "--address", "a@pager.example"
+    )
+    assert made["type"] == "email"
+    assert made["address"] == "a@pager.example"
+    assert made["state"] == "ready"
+    assert operate(crew, "contacts", "list", "alice") == {"contacts": [made]}
+    operate(crew, "contacts", "delete", "alice", str(made["id"]))
+    assert operate(crew, "contacts", "list", "alice") == {"contacts": []}
+
+
+def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:
+    url = f"json://alice:{_TOKEN}@hooks.example/{_TOKEN}"
+    made = operate(crew, "channels", "create", "acme/shop", "--type", "apprise", "--address", url)
+    assert made["address"] == "json://hooks.example/…"
+    assert _TOKEN not in str(operate(crew, "channels", "list", "acme/shop"))
+    operate(crew, "channels", "delete", "acme/shop", str(made["id"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "e-mail"),
+        (("contacts", "create", "zoe", "--type", "email", "--address", "a@b.example"), "zoe"),
+        (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot read"),
+        (("channels", "create", "acme", "--type", "email", "--address", "a@b.example"), "project"),
+        (("contacts", "delete", "alice", "7"), "not found"),
+    ],
+)
+def test_what_cannot_be_done_is_said(crew: Flask, arguments: tuple[str, ...], words: str) -> None:
+    done = crew.test_cli_runner().invoke(args=arguments)
+    assert done.exit_code == 1
+    assert words in crew.json.loads(done.stderr)["error"]
+
+
+def test_an_address_is_there_once(crew: Flask) -> None:
+    arguments = ("contacts", "create", "alice", "--type", "email", "--address", "a@b.example")
+    operate(crew, *arguments)
+    assert crew.test_cli_runner().invoke(args=arguments).exit_code == 1

@@ -1,0 +1,1 @@
+"""What pages, API and commands share about contacts, channels and pages."""

@@ -1,0 +1,300 @@
+"""A child process that sends messages through apprise, and can do nothing else.
+
+apprise opens connections of its own, so an audit hook (PEP 578) checks every address that it
+connects to, and refuses other programs, Unix sockets and files outside Python's own. The process
+gets no environment of the service. It reads requests from standard input and writes results to
+standard output, both as lines of JSON; several requests may be under way at once.
+
+Run `python -m web.outgoing.apprise_child NETWORKS` with what OUTGOING_PRIVATE_ADDRESSES allows.
+"""
+
+import json
+import logging
+import mimetypes
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Lock, Thread
+from time import monotonic
+from typing import Any, NoReturn, TextIO
+from urllib.parse import unquote, urlsplit
+from zoneinfo import TZPATH
+
+from web.outgoing.addresses import AddressPolicy
+from web.outgoing.errors import AddressRefusedError
+
+#: Services that act on this machine, or read what lies on it.
+_OF_THIS_MACHINE = frozenset(
+    {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
+)
+#: Requests whose addresses are refused, by the event of the audit hook and where the address is.
+_TO_ADDRESSES = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
+_FORBIDDEN = (
+    "ctypes.",
+    "os.chmod",
+    "os.chown",
+    "os.exec",
+    "os.fork",
+    "os.kill",
+    "os.link",
+    "os.mkdir",
+    "os.posix_spawn",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.spawn",
+    "os.symlink",
+    "os.system",
+    "os.truncate",
+    "pty.",
+    "shutil.",
+    "socket.bind",
+    "subprocess.",
+    "syslog.",
+)
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PYTHON = (sys.prefix, sys.base_prefix)
+_LONGEST_WORDS = 300
+#: What was begun when the service stopped may still end well.
+_LAST_SECONDS = 15.0
+#: Shorter parts of a URL are no secrets, and would tear holes into other words.
+_SHORTEST_SECRET = 5
+#: What apprise logs of the answer of a service, or of a connection that failed.
+_DETAILS = re.compile(r"(Response Details|Socket Exception):\s*(b(?='))?")
+#: What urllib3 says of a connection that failed, around the one thing that is of interest.
+_CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
+#: What services take as a call to everybody, which no sender of an alert may make.
+_MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
+
+
+#: Why the audit hook refused what a request wanted. apprise runs a request in threads of its own,
+#: which share the list that was set for it.
+_refused: ContextVar[list[str]] = ContextVar("refused")
+
+
+class Sandbox:
+    """The audit hook."""
+
+    def __init__(self, policy: AddressPolicy) -> None:
+        """Take the addresses that may be reached; files are those that Python is made of."""
+        self._policy = policy
+        # Not the folder of the service, whose modules are loaded: its database may lie there.
+        own = os.path.realpath(Path.cwd())
+        places = {os.path.realpath(each) for each in (*sys.path, *TZPATH, *_PYTHON) if each}
+        self._readable = tuple(places - {own})
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        """Raise PermissionError for what is refused."""
+        if event in _TO_ADDRESSES:
+            self._check_address(args[0], args[_TO_ADDRESSES[event]])
+        elif event == "open":
+            self._check_file(args[0], args[1], args[2])
+        elif event.startswith(_FORBIDDEN) and not self._is_own_bind(event, args):
+            _refuse(f"it wanted to do what only programs of this machine may ({event})")
+
+    def _check_address(self, opened: socket.socket, address: Any) -> None:
+        if address is None:  # on a connected socket, whose address was checked
+            return
+        if opened.family not in {socket.AF_INET, socket.AF_INET6}:
+            _refuse("it wanted to reach a program of this machine")
+        try:
+            reached = ip_address(str(address[0]).partition("%")[0])
+        except ValueError:
+            # A name, which would be looked up behind this check.
+            _refuse("it wanted to reach a name that could not be checked")
+        reached = getattr(reached, "ipv4_mapped", None) or reached
+        if (kind := self._policy.refusal(reached)) is not None:
+            _refuse(f"it leads to {AddressRefusedError(str(reached), reached, kind)}")
+
+    def _check_file(self, path: Any, mode: Any, flags: Any) -> None:
+        if isinstance(path, int):
+            return
+        writes = bool(isinstance(flags, int) and flags & _WRITING)
+        writes |= isinstance(mode, str) and any(each in mode for each in "wax+")
+        name = os.path.realpath(os.fsdecode(path))
+        if writes or not any(_is_in(name, each) for each in self._readable):
+            _refuse("it wanted to open a file of this machine")
+
+    @staticmethod
+    def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
+        """Return whether a socket is bound as an unconnected one of UDP is, to send from."""
+        return event == "socket.bind" and isinstance(args[1], tuple) and not args[1][0]
+
+
+def _is_in(name: str, place: str) -> bool:
+    return name.startswith(place.rstrip(os.sep) + os.sep)
+
+
+def _refuse(why: str) -> NoReturn:
+    _refused.get([]).append(why)
+    raise PermissionError(why)
+
+
+class Program:
+    """Answers requests, each in a thread of its own."""
+
+    def __init__(self, results: TextIO) -> None:
+        """Load every service, and take where results go."""
+        import apprise  # noqa: PLC0415 - only this process loads it
+        from apprise.manager_plugins import NotificationManager  # noqa: PLC0415
+
+        logging.getLogger("apprise").setLevel(logging.DEBUG)
+        logging.getLogger("apprise").propagate = False
+        self._apprise = apprise
+        # They read files, so they come before the hook.
+        services: Any = NotificationManager()  # type: ignore[no-untyped-call]
+        services.load_modules()
+        self._services = services
+        mimetypes.init()
+        self._results = results
+        self._lock = Lock()
+
+    def run(self, requests: Iterator[Mapping[str, Any]]) -> None:
+        """Answer requests until there is none any more, and finish those under way."""
+        threads: list[Thread] = []
+        for request in requests:
+            threads = [each for each in threads if each.is_alive()]
+            threads.append(Thread(target=self._answer, args=(request,), daemon=True))
+            threads[-1].start()
+        end = monotonic() + _LAST_SECONDS
+        for thread in threads:
+            thread.join(max(end - monotonic(), 0))
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        refused: list[str] = []
+        _refused.set(refused)
+        try:
+            result = self._send(request) if request["op"] == "send" else self._check(request)
+        except Exception as error:  # noqa: BLE001 - of any of two hundred services
+            result = {"problem": f"apprise failed: {type(error).__name__}"}
+        if result.get("problem") and refused:
+            # What apprise makes of it would say less.
+            result = {"problem": refused[0]}
+        line = json_line({"id": request["id"], **result})
+        with self._lock, suppress(OSError):
+            self._results.write(line)
+            self._results.flush()
+
+    def _service(self, url: str) -> Any:
+        """Return the service of a URL, or None if apprise cannot read it."""
+        asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
+        return self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
+
+    def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
+        url = request["url"]
+        if self._is_of_this_machine(url):
+            return {"problem": "this service acts on the machine that sends, so it is not offered"}
+        service = self._service(url)
+        if service is None:
+            return {"problem": "apprise cannot read this URL; compare it with its documentation"}
+        if len(service) > 1:
+            return {"problem": "it names several targets: add one for each of them"}
+        host = _host_of(service) or ""
+        scheme = urlsplit(service.url(privacy=True)).scheme
+        return {
+            "service": str(service.service_name),
+            "shown": f"{scheme}://{host}/…" if host else f"{scheme}://…",
+            "lane": f"{_module(service)} {host}".strip(),
+        }
+
+    def _is_of_this_machine(self, url: str) -> bool:
+        scheme = url.partition(":")[0].lower()
+        return scheme in self._services and _module(self._services[scheme]) in _OF_THIS_MACHINE
+
+    def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
+        url = request["url"]
+        service = None if self._is_of_this_machine(url) else self._service(url)
+        if service is None:
+            return {"problem": "apprise cannot read its URL any more"}
+        sender = self._apprise.Apprise()
+        sender.add(service)
+        kind = self._apprise.NotifyType
+        result = sender.notify(
+            title=_without_mentions(request["title"]),
+            body=_without_mentions(request["body"]),
+            notify_type=kind.FAILURE if request["is_alarm"] else kind.INFO,
+            body_format=self._apprise.NotifyFormat.TEXT,
+            log_level=logging.DEBUG,
+        )
+        if result:
+            return {"problem": None}
+        return {
+            "problem": f"{service.service_name} did not take it",
+            "words": _words_of(result, request["url"], host=_host_of(service)),
+        }
+
+
+def _module(service: Any) -> str:
+    """Return the name of the module of a service, or of its class."""
+    return str(service.__module__).removeprefix("apprise.plugins.").partition(".")[0]
+
+
+def _host_of(service: Any) -> str | None:
+    """Return host and port of a service that somebody runs themselves."""
+    if "host" not in service.template_tokens or getattr(service, "mode", "") == "cloud":
+        return None
+    host, port = getattr(service, "host", None), getattr(service, "port", None)
+    return f"{host}:{port}" if host and port else host or None
+
+
+def _without_mentions(text: str) -> str:
+    return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
+
+
+def _words_of(result: Any, url: str, *, host: str | None) -> str:
+    """Return what a service, or apprise, said of a failure, without the secrets of the URL."""
+    said = [entry for service in result for attempt in service for entry in attempt]
+    warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
+    details = [_DETAILS.sub("", each.message) for each in said if _DETAILS.match(each.message)]
+    details = [_CAUSE.sub(r"\1", each) for each in details]
+    words = " · ".join(" ".join(each.split()) for each in (*warnings[-1:], *details[-1:]))
+    return _without_secrets(words, url, host=host)[:_LONGEST_WORDS]
+
+
+def _without_secrets(words: str, url: str, *, host: str | None) -> str:
+    """Replace the parts of a URL in a text, but for its scheme and the host of a service."""
+    parts = re.split(r"[/:@?&=#,+]+", url.partition(":")[2])
+    secrets = {each for part in parts for each in (part, unquote(part))}
+    secrets -= {"", *(host or "").split(":")}
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            words = words.replace(secret, "…")
+    return words
+
+
+def json_line(value: Mapping[str, object]) -> str:
+    """Return a value as one line of JSON."""
+    return json.dumps(value) + "\n"
+
+
+def _requests() -> Iterator[Mapping[str, Any]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    # What a service prints must not be taken for a result.
+    results = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with Path(os.devnull).open("w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+    program = Program(results)
+    # Imported here, since afterwards only Python's own files can be opened.
+    import encodings.idna  # noqa: F401, PLC0415
+
+    sys.addaudithook(Sandbox(AddressPolicy.of(sys.argv[1])))
+    results.write(json_line({"id": 0}))
+    results.flush()
+    program.run(_requests())
+    # Not as usual, which would wait for threads of apprise that hang.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

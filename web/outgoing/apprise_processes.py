@@ -1,0 +1,278 @@
+"""Sends messages through apprise, in child processes that are started when they are needed.
+
+A child answers several requests at once (`web/outgoing/apprise_child.py`). When one of them takes
+too long, the child gets no further ones, and is killed as soon as the others have ended: no request
+that does well is lost over one that hangs. A child without work ends after a while.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from subprocess import DEVNULL, PIPE, Popen, SubprocessError, run
+from threading import Lock, Thread, Timer
+from typing import Any, NamedTuple
+
+from domain.errors import InvalidError
+from web.outgoing.errors import OutgoingError
+from web.settings.reader import Settings
+
+#: Loading all services takes half a second of a processor that has nothing else to do.
+_START_SECONDS = 10.0
+_IDLE_SECONDS = 120.0
+_MOST_AT_ONCE = 16
+_LONGEST_URL = 1_000
+_ROOT = Path(__file__).parents[2]
+_ENDED = {"problem": "the process that sends through apprise ended"}
+
+
+class AppriseProblem(NamedTuple):
+    """Why a message was not taken."""
+
+    #: Contains no secret.
+    reason: str
+    #: The service's own words.
+    words: str = ""
+
+
+class AppriseService(NamedTuple):
+    """What is known of a URL that apprise can read."""
+
+    #: The name of the service, such as Slack.
+    name: str
+    #: The URL without its secrets.
+    shown: str
+    #: URLs with the same one share a service.
+    lane: str
+
+
+def check_apprise_url(url: str, settings: Settings) -> AppriseService:
+    """Return what a URL leads to, or raise InvalidError for the field `address`."""
+    if not url.isprintable() or not 0 < len(url) <= _LONGEST_URL:
+        message = f"Enter a URL of at most {_LONGEST_URL} characters, such as ntfys://topic."
+        raise InvalidError(message, field="address")
+    request = json.dumps({"id": 1, "op": "check", "url": url}) + "\n"
+    try:
+        done = run(  # noqa: S603 - this program
+            _command(settings),
+            input=request,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            text=True,
+            env=_environment(settings),
+            cwd=_ROOT,
+            timeout=_START_SECONDS,
+            check=False,
+        )
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, SubprocessError, ValueError, IndexError) as error:
+        message = "The URL could not be checked. Try again."
+        raise InvalidError(message, field="address") from error
+    if answer.get("shown") is None:
+        problem = answer.get("problem") or "apprise cannot read this URL"
+        message = f"{problem[:1].upper()}{problem[1:]}."
+        raise InvalidError(message, field="address")
+    return AppriseService(answer["service"], answer["shown"], answer["lane"])
+
+
+class AppriseProcesses:
+    """The children of one worker; for any number of threads."""
+
+    def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """Take the settings; nothing is started yet."""
+        self._settings = settings
+        self._idle_seconds = idle_seconds
+        self._children: list[_Child] = []
+        self._lock = Lock()
+
+    def send(
+        self, url: str, title: str, body: str, *, is_alarm: bool, deadline: float
+    ) -> AppriseProblem | None:
+        """Send a message within so many seconds; return what went wrong, or None."""
+        request = {"op": "send", "url": url, "title": title, "body": body, "is_alarm": is_alarm}
+        try:
+            child = self._take()
+        except OutgoingError as error:
+            return AppriseProblem(str(error))
+        try:
+            answer = child.ask(request, deadline)
+        finally:
+            self._leave(child)
+        if answer is None:
+            return AppriseProblem(f"no answer came within {deadline:.0f} seconds")
+        problem = answer.get("problem")
+        return None if problem is None else AppriseProblem(str(problem), answer.get("words", ""))
+
+    @property
+    def process_ids(self) -> Sequence[int]:
+        """The ids of the running children."""
+        with self._lock:
+            return [each.process.pid for each in self._children]
+
+    def close(self) -> None:
+        """End all children."""
+        with self._lock:
+            children, self._children = self._children, []
+        for child in children:
+            child.kill()
+
+    def _take(self) -> "_Child":
+        """Return a child that takes another request."""
+        with self._lock:
+            self._children = [each for each in self._children if each.is_alive]
+            for child in self._children:
+                if child.takes_more:
+                    child.begin()
+                    return child
+            child = _Child(self._settings)
+            self._children.append(child)
+            child.begin()
+            return child
+
+    def _leave(self, child: "_Child") -> None:
+        with self._lock:
+            if child.end() and child.is_spoilt:
+                child.kill()
+                self._children = [each for each in self._children if each is not child]
+        if child.is_idle:
+            timer = Timer(self._idle_seconds, self._end_if_idle, (child, child.served))
+            timer.daemon = True
+            timer.start()
+
+    def _end_if_idle(self, child: "_Child", served: int) -> None:
+        with self._lock:
+            if child.is_idle and child.served == served:
+                child.kill()
+                self._children = [each for each in self._children if each is not child]
+
+
+class _Child:
+    """A running child process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.process: Popen[str] = Popen(  # noqa: S603 - this program
+            _command(settings),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            text=True,
+            env=_environment(settings),
+            cwd=_ROOT,
+            # Signals to the worker let it finish what it sends.
+            start_new_session=True,
+        )
+        if self.process.stdin is None or self.process.stdout is None:
+            raise TypeError  # they are pipes
+        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+        #: How many requests it ever got, and how many are under way.
+        self.served = self._active = 0
+        #: Whether a request has hung in it.
+        self.is_spoilt = False
+        self._ids = count(1)
+        self._ready: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
+        self._waiting: dict[int, SimpleQueue[Mapping[str, Any]]] = {0: self._ready}
+        self._has_ended = False
+        self._lock = Lock()
+        Thread(target=self._read, name="apprise results", daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._has_ended
+
+    @property
+    def takes_more(self) -> bool:
+        return self.is_alive and not self.is_spoilt and self._active < _MOST_AT_ONCE
+
+    @property
+    def is_idle(self) -> bool:
+        return self._active == 0
+
+    def begin(self) -> None:
+        self._active += 1
+        self.served += 1
+
+    def end(self) -> bool:
+        """Note the end of a request; return whether no other one is under way."""
+        self._active -= 1
+        return self._active == 0
+
+    def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
+        """Return the result of a request, or None if none came in time."""
+        if not self._is_ready():
+            return {"problem": "the process that sends through apprise did not start in time"}
+        answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
+        with self._lock:
+            if self._has_ended:
+                return _ENDED
+            number = next(self._ids)
+            self._waiting[number] = answers
+            try:
+                self._stdin.write(json.dumps({"id": number, **request}) + "\n")
+                self._stdin.flush()
+            except OSError:
+                return _ENDED
+        try:
+            return answers.get(timeout=deadline)
+        except Empty:
+            self.is_spoilt = True
+            return None
+
+    def _is_ready(self) -> bool:
+        try:
+            # Put back for the next one that asks.
+            self._ready.put(self._ready.get(timeout=_START_SECONDS))
+        except Empty:
+            self.is_spoilt = True
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        with suppress(OSError):
+            self._stdin.close()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            for line in self._stdout:
+                answer = json.loads(line)
+                waiting = self._waiting.pop(answer["id"], None)
+                if waiting is not None:
+                    waiting.put(answer)
+        with self._lock:
+            self._has_ended = True
+            waiting_still, self._waiting = self._waiting, {}
+        for each in waiting_still.values():
+            each.put(_ENDED)
+        self._stdout.close()
+        self.process.wait()
+
+
+def _command(settings: Settings) -> list[str]:
+    child = ("-X", "utf8", "-m", "web.outgoing.apprise_child")
+    return [sys.executable, *child, settings.outgoing_private_addresses]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Return the environment of a child, which has nothing of the service's."""
+    if settings.trusted_ca_file is None:
+        return {}
+    bundle = _ca_bundle(settings.trusted_ca_file, settings.instance_path)
+    return {"REQUESTS_CA_BUNDLE": str(bundle)}
+
+
+def _ca_bundle(trusted_ca_file: Path, folder: Path) -> Path:
+    """Return a file with the certificate authorities of TRUSTED_CA_FILE beside the usual ones."""
+    import certifi  # noqa: PLC0415 - only where that is set
+
+    text = f"{certifi.contents()}\n{trusted_ca_file.read_text(encoding='utf-8')}"
+    bundle = folder / "apprise-certificates.pem"
+    if not bundle.exists() or bundle.read_text(encoding="utf-8") != text:
+        part = bundle.with_suffix(".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(bundle)
+    return bundle
