@@ -52,6 +52,8 @@ from blueprints.release_schedule import release_schedule
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.users import users
+from blueprints.webhooks.deliveries import webhook_deliveries
+from blueprints.webhooks.settings import webhooks
 from web.http.endpoints import describe_endpoints
 
 BLUEPRINTS = (
@@ -80,6 +82,8 @@ BLUEPRINTS = (
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
+    webhooks,  # /<project>/-/settings/webhooks
+    webhook_deliveries,
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…

@@ -32,6 +32,8 @@ from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.runners import runners
 from blueprints.api_v4.users import users
+from blueprints.api_v4.webhook_deliveries import webhook_deliveries
+from blueprints.api_v4.webhooks import webhooks
 from web.http.cors import SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 
@@ -86,3 +88,5 @@ api_v4.register_blueprint(alert_integrations)
 api_v4.register_blueprint(alert_integration_keys)
 api_v4.register_blueprint(alert_mappings)
 api_v4.register_blueprint(alert_deliveries)
+api_v4.register_blueprint(webhooks)
+api_v4.register_blueprint(webhook_deliveries)

@@ -10,10 +10,10 @@ from web.api.schemas.audit_streams import (
     AuditStreamBody,
     AuditStreamChangeBody,
     AuditStreamQuery,
-    AuditStreamTest,
     NewAuditStream,
     SecretRotationBody,
 )
+from web.api.schemas.sent_tests import SentTest
 from web.audit import streams
 from web.extensions import db
 from web.services import now
@@ -73,7 +73,7 @@ def rotate_secret(stream_id: int, body: SecretRotationBody) -> NewAuditStream:
 
 
 @audit_streams.post("/<int:stream_id>/test")
-@operation("audit_streams.send_test", returns=AuditStreamTest)
-def send_test(stream_id: int, actor: Actor) -> AuditStreamTest:
+@operation("audit_streams.send_test", returns=SentTest)
+def send_test(stream_id: int, actor: Actor) -> SentTest:
     """Send a test event at once, and return what came of it."""
-    return AuditStreamTest.of(streams.send_test(stream_id, actor))
+    return SentTest.of(streams.send_test(stream_id, actor))

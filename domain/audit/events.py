@@ -81,6 +81,10 @@ class EventKind(StrEnum):
     REGISTRY_REPOSITORY_REMOVED = "registry_repository.removed"
     REGISTRY_TAGS_REMOVED = "registry_tags.removed"
     INTEGRATION_KEY_READ = "integration.key_read"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_CHANGED = "webhook.changed"
+    WEBHOOK_REMOVED = "webhook.removed"
+    WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - a name
     AUDIT_STREAM_CREATED = "audit_stream.created"
     AUDIT_STREAM_CHANGED = "audit_stream.changed"
     AUDIT_STREAM_REMOVED = "audit_stream.removed"

@@ -12,12 +12,14 @@ from functools import partial
 from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session
 
+from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.keyring import Keyring
 from domain.outgoing import claims
 from domain.outgoing.claims import CLAIM_LIFETIME, Attempt, Claim, Delivery, Failure
 from domain.outgoing.retries import pause_after
 from domain.outgoing.signing import Message
 from domain.outgoing.signing_secrets import secrets_of
+from domain.outgoing_urls import parse_outgoing_url
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import PauseReason, pause
 from models import WebhookDelivery, WebhookEndpoint
@@ -176,6 +178,10 @@ def record_failure(
     if reason := _pause_reason(failure, attempt, retries.pause_after, now):
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
         pause(endpoint, reason, session=session, now=now)
+        details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
+        subject = parse_outgoing_url(endpoint.url).shown
+        event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
+        store_event(event, EventSource(), session=session, now=now)
     return failure
 
 

@@ -23,7 +23,12 @@ class WebhookEvent(StrEnum):
     @property
     def label(self) -> str:
         """The event in words, for forms."""
-        return _LABELS[self]
+        return _WORDS[self][0]
+
+    @property
+    def explanation(self) -> str:
+        """When it happens."""
+        return _WORDS[self][1]
 
     @property
     def is_of_alerts(self) -> bool:
@@ -31,17 +36,17 @@ class WebhookEvent(StrEnum):
         return self.startswith("alert.")
 
 
-_LABELS = {
-    WebhookEvent.ALERT_OPENED: "Alert opened",
-    WebhookEvent.ALERT_ACKNOWLEDGED: "Alert acknowledged",
-    WebhookEvent.ALERT_IGNORED: "Alert ignored",
-    WebhookEvent.ALERT_RESOLVED: "Alert resolved",
-    WebhookEvent.ALERT_REOPENED: "Alert reopened",
-    WebhookEvent.ALERT_RAISED: "Alert raised to a higher severity",
-    WebhookEvent.INCIDENT_OPENED: "Incident opened",
-    WebhookEvent.INCIDENT_ACKNOWLEDGED: "Incident acknowledged",
-    WebhookEvent.INCIDENT_RESOLVED: "Incident resolved",
-    WebhookEvent.INCIDENT_REOPENED: "Incident reopened",
+_WORDS = {
+    WebhookEvent.ALERT_OPENED: ("Alert opened", "A report opened a new alert."),
+    WebhookEvent.ALERT_ACKNOWLEDGED: ("Alert acknowledged", "Somebody works on it."),
+    WebhookEvent.ALERT_IGNORED: ("Alert ignored", "Somebody decided that it needs nothing."),
+    WebhookEvent.ALERT_RESOLVED: ("Alert resolved", "By a report, by somebody, or by an incident."),
+    WebhookEvent.ALERT_REOPENED: ("Alert reopened", "It is triggered again."),
+    WebhookEvent.ALERT_RAISED: ("Alert raised", "A report gave it a higher severity."),
+    WebhookEvent.INCIDENT_OPENED: ("Incident opened", "By somebody or by a rule."),
+    WebhookEvent.INCIDENT_ACKNOWLEDGED: ("Incident acknowledged", "Somebody works on it."),
+    WebhookEvent.INCIDENT_RESOLVED: ("Incident resolved", "By somebody, or with its alerts."),
+    WebhookEvent.INCIDENT_REOPENED: ("Incident reopened", "It is triggered again."),
 }
 #: The `type` of a test message, which no endpoint chooses.
 TESTED = "webhook.tested"

@@ -1,6 +1,6 @@
 """The delivery log of an endpoint, and deliveries that are sent again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,8 @@ from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.events import TESTED
 from domain.webhooks.queueing import new_delivery
 from models import WebhookDelivery, WebhookEndpoint
+
+_RECENT = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,12 @@ def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) ->
     return fetch_page(
         statement, WebhookDelivery.id, part, session=session, view=lambda row: _view(row[0])
     )
+
+
+def recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[DeliveryView]:
+    """Return the newest deliveries of an endpoint."""
+    wanted = DeliveryFilter(endpoint_id=endpoint_id)
+    return list_deliveries(wanted, Slice(size=_RECENT), session=session).items
 
 
 def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> DeliveryView:

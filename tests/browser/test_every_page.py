@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.token_pages import token_pages
+from tests.browser.webhook_pages import webhook_pages
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
@@ -88,6 +89,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"{integration}/delete",
         *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
         f"{integration}/deliveries?show=refused",
+        *webhook_pages(live_sqlite, alice, path),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

@@ -214,6 +214,17 @@ PERMISSIONS: Mapping[str, Permission] = {
     "heartbeats.url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "heartbeats.reset_url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     # Their URLs may hold secrets, so reading asks for the same.
+    # URLs may hold a secret: no right to read is enough.
+    "webhooks.index": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.create": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.show": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.change": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.delete": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.rotate_secret": _project(_WRITE, Role.MAINTAINER),
+    "webhooks.send_test": _project(_WRITE, Role.MAINTAINER),
+    "webhook_deliveries.index": _project(_WRITE, Role.MAINTAINER),
+    "webhook_deliveries.show": _project(_WRITE, Role.MAINTAINER),
+    "webhook_deliveries.send_again": _project(_WRITE, Role.MAINTAINER),
     "audit_streams.index": _administrator(_WRITE),
     "audit_streams.create": _administrator(_WRITE),
     "audit_streams.show": _administrator(_WRITE),

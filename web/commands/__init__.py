@@ -21,6 +21,7 @@ from web.commands.secrets import secrets
 from web.commands.settings import instance_settings
 from web.commands.tokens import tokens
 from web.commands.users import users
+from web.commands.webhooks import webhooks
 
 _COMMANDS = (
     users,
@@ -32,6 +33,7 @@ _COMMANDS = (
     heartbeats,
     contacts,
     channels,
+    webhooks,
     tokens,
     keys,
     audit,

@@ -134,6 +134,8 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
         release = {"tag_name": f"v{number}", "name": f"v{number}", "ref": "main"}
         session.post(f"{api}/releases", json=release)
         session.post(f"{api}/access_tokens", json={"name": "bot", "scopes": ["api"]})
+        webhook = {"url": "https://hooks.invalid/", "events": ["alert.opened"]}
+        session.post(f"{api}/webhooks", json=webhook)
         session.post(
             made.generic.url,
             json={"title": f"alert {number}"},

@@ -15,7 +15,7 @@ _PROGRAM = Path(sys.executable).parent / "schemathesis"
 _TIMEOUT = 7200
 _NUMBERED = (
     *("environment", "deployment", "integration", "link", "token", "user", "application", "event"),
-    *("delivery", "role", "stream", "repository"),
+    *("delivery", "role", "stream", "repository", "webhook"),
 )
 #: Operations that change a project or group itself.
 _CHANGING = ("change", "archive", "unarchive")
@@ -115,7 +115,10 @@ def _things(made: DescribedInstance) -> dict[str, Any]:
         **{f"{each}_id": 1 for each in ("environment", "deployment", "integration", "link")},
         **{
             f"{each}_id": 1
-            for each in ("token", "user", "application", "event", "delivery", "role", "stream")
+            for each in (
+                *("token", "user", "application", "event", "delivery", "role", "stream"),
+                "webhook",
+            )
         },
     }
 

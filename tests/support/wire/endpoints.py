@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from tests.support.wire.audit_endpoints import AUDIT_ENDPOINTS
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
 from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
+from tests.support.wire.webhook_endpoints import WEBHOOK_ENDPOINTS
 
 CLIENT = ("client_id", "client_secret")
 AUTHORIZE = (
@@ -114,10 +116,6 @@ ALERTS = (
 )
 
 
-EVENTS = (
-    *("entity_type", "entity_id", "event_name", "author_id", "author", "target", "ip_address"),
-    *("created_after", "created_before"),
-)
 ALERTS_TOGETHER = (*PAGES, "status", "severity", "environment", "service", "assignee")
 
 
@@ -137,8 +135,6 @@ ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
 REGISTRY_AT = "/api/v4/{project}/registry/repositories"
 INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
 DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
-EVENTS_AT = "/api/v4/audit_events"
-STREAMS_AT = "/api/v4/audit_streams"
 MEMBER_ROLES_AT = "/api/v4/member_roles"
 MEMBER_ROLE = (
     *("name", "description", "base_access_level", "read_code", "read_alerts", "admin_alerts"),
@@ -258,30 +254,12 @@ ENDPOINTS = (
     ),
     Endpoint("api_v4.resource_tokens.revoke", "DELETE", f"{RESOURCE_TOKENS_AT}/{{id}}"),
     *(Endpoint(*each) for each in GROUP_ENDPOINTS),
-    Endpoint(
-        "api_v4.audit_events.index",
-        "GET",
-        EVENTS_AT,
-        (*PAGES, *EVENTS),
-    ),
-    Endpoint("api_v4.audit_events.download", "GET", f"{EVENTS_AT}/export.csv", EVENTS),
-    Endpoint("api_v4.audit_streams.index", "GET", STREAMS_AT, PAGES),
-    Endpoint("api_v4.audit_streams.create", "POST", STREAMS_AT, ("url",)),
-    Endpoint("api_v4.audit_streams.show", "GET", f"{STREAMS_AT}/{{id}}"),
-    Endpoint("api_v4.audit_streams.change", "PUT", f"{STREAMS_AT}/{{id}}", ("url", "paused")),
-    Endpoint("api_v4.audit_streams.delete", "DELETE", f"{STREAMS_AT}/{{id}}"),
-    Endpoint(
-        "api_v4.audit_streams.rotate_secret",
-        "POST",
-        f"{STREAMS_AT}/{{id}}/rotate_secret",
-        ("previous_secret_expires_at",),
-    ),
-    Endpoint("api_v4.audit_streams.send_test", "POST", f"{STREAMS_AT}/{{id}}/test"),
-    Endpoint("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}"),
+    *(Endpoint(*each) for each in AUDIT_ENDPOINTS),
     Endpoint("api_v4.api_usage.index", "GET", "/api/v4/releases/usage", ("scope", *PAGES)),
     Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
+    *(Endpoint(*each) for each in WEBHOOK_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

@@ -5,7 +5,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from domain.audit.streaming.destinations import NewSecret, StreamView
-from domain.outgoing.claims import Attempt
 from domain.outgoing.states import DestinationState
 from web.api.schemas.base import (
     Body,
@@ -84,25 +83,6 @@ class NewAuditStream(AuditStream, SecretResource):
     def with_secret(cls, made: NewSecret) -> "NewAuditStream":
         """Present a destination whose secret was made just now."""
         return cls(**_fields(made.stream), secret=made.secret)
-
-
-class AuditStreamTest(Resource):
-    """What came of a test event."""
-
-    delivered: bool
-    status: int | None = Field(description="Of the response, if there was one.")
-    error: str | None
-    duration_ms: int | None
-
-    @classmethod
-    def of(cls, result: Attempt) -> "AuditStreamTest":
-        """Present a result."""
-        return cls(
-            delivered=result.problem is None,
-            status=result.status,
-            error=result.problem,
-            duration_ms=result.milliseconds,
-        )
 
 
 def _fields(view: StreamView) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""A project's webhooks: their settings and their deliveries."""

@@ -1,0 +1,72 @@
+"""The delivery log of a webhook, and the action that sends one again."""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from blueprints.webhooks.settings import AT, ONE
+from domain.accounts.roles import Role
+from domain.database.paging import LARGEST_ID
+from domain.errors import ConflictError
+from domain.projects.views import ProjectView
+from domain.webhooks import log
+from domain.webhooks.delivery_states import DeliveryState, read_state
+from web.access.marks import project_member
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.pages.links import page_links
+from web.pages.list_query import asked_slice, list_query
+from web.webhooks import changes
+
+webhook_deliveries = PageBlueprint(
+    "webhook_deliveries", __name__, url_prefix=f"{AT}{ONE}/deliveries"
+)
+_ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
+
+
+@webhook_deliveries.get("")
+@project_member(at_least=Role.MAINTAINER)
+def index(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
+    """List the deliveries with their results."""
+    webhook = changes.get(project, webhook_id)
+    given = list_query("state", "before")
+    wanted = log.DeliveryFilter(endpoint_id=webhook_id, state=read_state(given.get("state")))
+    return render_template(
+        "webhooks/deliveries.html",
+        project=project,
+        webhook=webhook,
+        wanted=wanted,
+        states=tuple(DeliveryState),
+        page=page_links(log.list_deliveries(wanted, asked_slice(), session=db.session())),
+    )
+
+
+@webhook_deliveries.get(_ONE_DELIVERY)
+@project_member(at_least=Role.MAINTAINER)
+def show(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Show what was sent and what came back."""
+    webhook = changes.get(project, webhook_id)
+    return render_template(
+        "webhooks/delivery.html",
+        project=project,
+        webhook=webhook,
+        delivery=log.get_delivery(webhook_id, delivery_id, session=db.session()),
+    )
+
+
+@webhook_deliveries.post(f"{_ONE_DELIVERY}/send_again")
+@project_member(at_least=Role.MAINTAINER)
+def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Queue a delivery once more, with the id that it had."""
+    try:
+        changes.send_again(project, webhook_id, delivery_id)
+    except ConflictError as error:
+        flash(str(error), "error")
+    else:
+        flash("The delivery is being sent again. Reload the page to see the result.")
+    url = url_for(
+        "webhook_deliveries.show",
+        project_path=project.path,
+        webhook_id=webhook_id,
+        delivery_id=delivery_id,
+    )
+    return redirect(url)

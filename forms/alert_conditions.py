@@ -1,0 +1,65 @@
+"""The fields of a form that say which alerts something is about."""
+
+from wtforms import SelectMultipleField, StringField
+from wtforms.validators import Length
+
+from domain.alerts.matching.conditions import Conditions, conditions_from
+from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.reading.incoming import Severity
+from domain.errors import InvalidError
+from forms.base import Form, without_edges
+
+_LONGEST = 2_000
+_TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
+
+
+class ConditionsForm(Form):
+    """Conditions on alerts; an empty field takes any."""
+
+    severities = SelectMultipleField(
+        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
+    )
+    environments = StringField("Environments", filters=[without_edges], validators=[_TOO_LONG])
+    services = StringField("Services", filters=[without_edges], validators=[_TOO_LONG])
+    labels = StringField(
+        "Labels",
+        filters=[without_edges],
+        validators=[
+            Length(max=LONGEST_TEXT, message=f"Labels may have at most {LONGEST_TEXT} characters.")
+        ],
+    )
+
+    @staticmethod
+    def values_of(conditions: Conditions) -> dict[str, object]:
+        """Return the values of the fields for present conditions."""
+        return {
+            "severities": list(conditions.severities),
+            "environments": ", ".join(conditions.environments),
+            "services": ", ".join(conditions.services),
+            "labels": conditions.labels_text,
+        }
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions; raises InvalidError."""
+        return conditions_from(
+            {
+                "severities": self.severities.data or [],
+                "environments": _names(self.environments.data),
+                "services": _names(self.services.data),
+                "labels": self.labels.data or "",
+            }
+        )
+
+    def has_valid_conditions(self) -> bool:
+        """Return whether the conditions can be read, and show what is wrong at its field."""
+        try:
+            _ = self.conditions
+        except InvalidError as error:
+            self.object_to(error.field, str(error))
+            return False
+        return True
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -1,0 +1,58 @@
+"""Forms for webhooks of projects."""
+
+from typing import Self
+
+from wtforms import SelectMultipleField, StringField
+from wtforms.validators import InputRequired, Length
+
+from domain.outgoing_urls import parse_outgoing_url
+from domain.webhooks.endpoints import EndpointDetails, EndpointView
+from domain.webhooks.events import ALL, WebhookEvent
+from forms.alert_conditions import ConditionsForm
+from forms.base import objections_beside_the_field, without_edges
+
+#: The name, title and description of each event, for the page.
+EVENT_CHOICES = tuple(
+    {"name": each.value, "title": each.label, "description": each.explanation}
+    for each in WebhookEvent
+)
+
+
+class WebhookForm(ConditionsForm):
+    """URL, events and conditions of a webhook."""
+
+    url = StringField(
+        "URL",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter the URL that events are sent to."),
+            Length(max=2_000, message="A URL may have at most 2000 characters."),
+        ],
+    )
+    events = SelectMultipleField(
+        "Events",
+        choices=[(each.value, each.label) for each in WebhookEvent],
+        validators=[InputRequired("Choose at least one event.")],
+    )
+
+    @classmethod
+    def of(cls, webhook: EndpointView) -> Self:
+        """Return the form with the present values of a webhook."""
+        chosen = [*WebhookEvent] if ALL in webhook.events else list(webhook.events)
+        return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.conditions))
+
+    def validate_url(self, field: StringField) -> None:
+        """Check that requests can be sent to it."""
+        with objections_beside_the_field():
+            parse_outgoing_url(field.data or "")
+
+    @property
+    def details(self) -> EndpointDetails:
+        """The posted values; all events stand for those of later versions as well."""
+        chosen = tuple(self.events.data or ())
+        every = set(chosen) == set(WebhookEvent)
+        return EndpointDetails(
+            url=self.url.data or "",
+            events=(ALL,) if every else chosen,
+            conditions=self.conditions,
+        )

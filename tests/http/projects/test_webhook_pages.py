@@ -1,0 +1,155 @@
+"""/<project>/-/settings/webhooks: webhooks of a project on pages."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.accounts.people import make_project, make_user, signed_in
+from tests.support.accounts.team import browser_of
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A project and the browser of its maintainer."""
+
+    path: str
+    url: str
+    browser: requests.Session
+
+    def get(self, path: str = "") -> requests.Response:
+        return self.browser.get(f"{self.url}{path}")
+
+    def press(self, page: requests.Response, what: str) -> requests.Response:
+        """Send the form that leads there, and return the page that follows."""
+        answer = submit(self.browser, page, form_to(page, what))
+        assert answer.status_code == 302, answer.text
+        return self.browser.get(urljoin(page.url, answer.headers["Location"]))
+
+    def add(self, url: str, **values: str | None) -> requests.Response:
+        page = self.get("/new")
+        answer = submit(self.browser, page, form_with(page, "url"), url=url, **values)
+        assert answer.status_code == 302, answer.text
+        return self.browser.get(urljoin(page.url, answer.headers["Location"]))
+
+
+@pytest.fixture
+def shop(gatebell: LiveGatebell) -> Shop:
+    alice = make_user(gatebell)
+    path = make_project(gatebell, alice)
+    at = f"{gatebell.url}/{path}/-/settings/webhooks"
+    return Shop(path, at, signed_in(gatebell, alice))
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def secret_on(page: requests.Response) -> str:
+    found = re.search(r"whsec_[A-Za-z0-9+/]+=*", page.text)
+    assert found, page.text
+    return found[0]
+
+
+@pytest.mark.spec("K1")
+def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
+    gatebell: LiveGatebell, shop: Shop, receiver: Receiver
+) -> None:
+    page = shop.add(f"{receiver.url}?key=hidden")
+    secret = secret_on(page)
+    assert "not encrypted" in page.text
+    # It is shown once.
+    assert "whsec_" not in shop.browser.get(page.url).text
+
+    page = shop.press(page, "/test")
+    assert "Test message delivered: 204" in page.text
+    assert receiver.of("webhook.tested")[0].verified_by(secret)
+    page = shop.press(page, "/pause")
+    assert "Nothing is sent until you resume." in page.text
+    page = shop.press(page, "/rotate_secret")
+    assert secret_on(page) != secret
+    assert "signs as well until" in page.text
+    page = shop.press(page, "/resume")
+    assert "Events are sent from now on." in page.text
+    page = shop.press(page, "/delete")
+    assert "was deleted" in page.text
+    kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
+    assert kinds == [
+        "webhook.removed",
+        "webhook.changed",
+        "webhook.secret_rotated",
+        "webhook.changed",
+        "webhook.created",
+    ]
+
+
+def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
+    shop: Shop, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (503, {})
+    page = shop.add(receiver.url)
+    page = shop.press(page, "/test")
+    assert "it answered 503 Service Unavailable" in page.text
+    listed = shop.browser.get(f"{page.url}/deliveries")
+    link = re.search(r'href="([^"]*/deliveries/\d+)"', listed.text)
+    assert link, listed.text
+    shown = shop.browser.get(urljoin(listed.url, link[1]))
+    assert "webhook-timestamp" in shown.text
+    assert "webhook-signature" not in shown.text
+    assert "webhook.tested" in shown.text
+    for state in ("waiting", "delivered"):
+        empty = shop.browser.get(f"{page.url}/deliveries?state={state}")
+        assert "No matching deliveries" in empty.text
+    assert shop.browser.get(f"{page.url}/deliveries?state=lost").status_code == 400
+
+
+def test_what_is_wrong_is_told_beside_its_field(shop: Shop) -> None:
+    page = shop.get("/new")
+    form = form_with(page, "url")
+    for given, words in (
+        ({"url": ""}, "Enter the URL"),
+        ({"url": "ftp://a.example"}, "must begin with https://"),
+        ({"url": "https://a.example", "labels": "x=~("}, "not a regular expression"),
+    ):
+        answer = submit(shop.browser, page, form, **given)
+        assert answer.status_code == 422
+        assert words in answer.text
+
+
+def test_events_and_conditions_are_changed(shop: Shop) -> None:
+    page = shop.add("https://hooks.invalid/", labels='team="db"', environments="prod, eu-*")
+    assert 'value="prod, eu-*"' in page.text
+    answer = submit(shop.browser, page, form_with(page, "url"), environments="", labels="")
+    assert answer.status_code == 302
+    assert "eu-*" not in shop.browser.get(page.url).text.replace(
+        'placeholder="production, eu-*"', ""
+    )
+    assert "hooks.invalid" in shop.get().text
+
+
+@pytest.mark.parametrize("role", [Role.GUEST, Role.DEVELOPER])
+def test_lower_roles_see_no_webhooks(gatebell: LiveGatebell, shop: Shop, role: Role) -> None:
+    page = shop.add("https://hooks.invalid/")
+    browser = browser_of(gatebell, shop.path, role)
+    for url in (shop.url, page.url, f"{page.url}/deliveries"):
+        assert browser.get(url).status_code == 403
+
+
+def test_a_webhook_of_another_project_is_not_there(gatebell: LiveGatebell, shop: Shop) -> None:
+    alice = make_user(gatebell)
+    other = make_project(gatebell, alice)
+    number = shop.add("https://hooks.invalid/").url.rpartition("/")[2]
+    at = f"{gatebell.url}/{other}/-/settings/webhooks/{number}"
+    assert signed_in(gatebell, alice).get(at).status_code == 404

@@ -1,0 +1,1 @@
+"""What pages, API and commands do with webhooks of projects."""
