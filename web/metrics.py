@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import NamedTuple
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -145,16 +146,25 @@ def count_dropped_calls(count: int) -> None:
         _DROPPED_CALLS.labels("memory").inc(count)
 
 
+class Gauge(NamedTuple):
+    """A number that was found out for a scrape."""
+
+    name: str
+    words: str
+    value: float
+
+
 def current_metrics(
     *,
     worker_seen_at: datetime | None,
     certificate_expires_at: datetime | None = None,
     audit_streams: Sequence[AuditStreamMetrics] = (),
+    gauges: Sequence[Gauge] = (),
 ) -> bytes:
     """Return all metrics in the text format of Prometheus.
 
-    The last worker heartbeat and the destinations of the audit log are the database's; the end of
-    the TLS certificate is this process's.
+    The last worker heartbeat, the destinations of the audit log and further gauges are the
+    database's; the end of the TLS certificate is this process's.
     """
     registry = CollectorRegistry()
     try:
@@ -162,8 +172,21 @@ def current_metrics(
         counted = generate_latest(registry)
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
-    found = (_Times(worker_seen_at, certificate_expires_at), _AuditStreams(audit_streams))
+    times = _Times(worker_seen_at, certificate_expires_at)
+    found = (times, _AuditStreams(audit_streams), _Gauges(gauges))
     return counted + b"".join(generate_latest(each) for each in found)
+
+
+@dataclass(frozen=True)
+class _Gauges(Collector):
+    """A collector of gauges without labels."""
+
+    gauges: Sequence[Gauge]
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the gauges."""
+        for each in self.gauges:
+            yield GaugeMetricFamily(each.name, each.words, value=each.value)
 
 
 @dataclass(frozen=True)

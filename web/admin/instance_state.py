@@ -11,10 +11,11 @@ from domain.audit.streaming.destinations import StreamView, list_streams
 from domain.outgoing.states import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
+from domain.webhooks.upkeep import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.setting_changes import settings_now
 from web.extensions import db
-from web.metrics import AuditStreamMetrics
+from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.services import now
@@ -93,6 +94,23 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
         )
         for each in found
     ]
+
+
+def webhook_metrics() -> Sequence[Gauge]:
+    """Return what waits for the webhooks of all projects; nothing if it is unknown."""
+    try:
+        found = backlog(session=db.session())
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _log.warning("nobody can tell of webhooks", extra={"reason": type(error).__name__})
+        return ()
+    waited = _age(found.oldest, now())
+    return (
+        Gauge("gatebell_webhook_backlog_deliveries", "Deliveries that wait.", found.deliveries),
+        Gauge("gatebell_webhook_backlog_age_seconds", "How long the oldest has waited.", waited),
+        Gauge("gatebell_webhook_failing_endpoints", "Webhooks that failed last.", found.failing),
+        Gauge("gatebell_webhook_paused_endpoints", "Webhooks paused by failures.", found.paused),
+    )
 
 
 def _age(began_at: datetime | None, moment: datetime) -> float:
