@@ -7,6 +7,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
+import requests
 
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_project, make_user, now
@@ -209,3 +210,19 @@ def test_a_delivery_of_another_webhook_is_not_there(shop: Shop, receiver: Receiv
     assert "no such delivery" in shop.call.refused("GET", at, status=404)
     shop.call.refused("POST", f"{at}/send_again", status=404)
     assert "state" in shop.call.refused("GET", f"/{one}/deliveries?state=lost")
+
+
+def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, shop: Shop) -> None:
+    made = shop.call.done("POST", status=201, json={"url": ELSEWHERE, "events": "*"})
+    shop.sender.accepted(title="Disk full")
+    wait_for_deliveries(shop, f"/{made['id']}", "waiting")
+    metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text
+    values = dict(
+        line.rsplit(" ", 1) for line in metrics.splitlines() if line.startswith("gatebell_webhook")
+    )
+    assert float(values["gatebell_webhook_backlog_deliveries"]) >= 1
+    assert float(values["gatebell_webhook_backlog_age_seconds"]) > 0
+    assert float(values["gatebell_webhook_failing_endpoints"]) >= 1
+    assert float(values["gatebell_webhook_paused_endpoints"]) >= 0
+    assert "of-the-bot" not in metrics
+    shop.call.done("DELETE", f"/{made['id']}", status=204)
