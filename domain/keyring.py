@@ -33,6 +33,7 @@ class CredentialType(StrEnum):
     PUSHED_REQUEST = "gbq-"
     REGISTRATION = "gbg-"
     REGISTRY_NOTIFICATIONS = "gbn-"
+    CALENDAR_FEED = "gbf-"
 
 
 class UndecipherableError(Exception):

@@ -23,6 +23,8 @@ from blueprints.api_v4.invitations import invitations
 from blueprints.api_v4.job_token_scope import job_token_scope
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.members import members
+from blueprints.api_v4.on_call_changes import on_call_overrides, on_call_swaps
+from blueprints.api_v4.on_call_schedules import on_call_schedules
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.projects import projects
 from blueprints.api_v4.registry_repositories import registry_repositories
@@ -80,6 +82,9 @@ api_v4.register_blueprint(heartbeats)
 api_v4.register_blueprint(alerts)
 api_v4.register_blueprint(alert_lists)
 api_v4.register_blueprint(alert_activity)
+api_v4.register_blueprint(on_call_schedules)
+api_v4.register_blueprint(on_call_overrides)
+api_v4.register_blueprint(on_call_swaps)
 api_v4.register_blueprint(deployments)
 api_v4.register_blueprint(commit_statuses)
 api_v4.register_blueprint(releases)

@@ -12,6 +12,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
 from domain.errors import InvalidError, NotFoundError
+from domain.on_call.shown import on_call_in_project
 from domain.projects import editing
 from domain.projects.access import get_group, get_project
 from domain.projects.changes import archived, created, edited, unarchived
@@ -116,6 +117,9 @@ def _show(full_path: str) -> ResponseReturnValue:
         counts=_counts(project) if is_inside else {},
         integrations=list_integrations(context, session=db.session()) if sees_integrations else (),
         sees_integrations=sees_integrations,
+        on_call=on_call_in_project(project.id, session=db.session(), now=now())
+        if is_inside
+        else (),
         # Last: it lets go of the database's connection.
         **overview_of(project),
     )

@@ -30,6 +30,13 @@ KINDS = tuple(
 )
 
 
+_IN_PROJECTS = (
+    EventKind.INTEGRATION_CHANGED.value,
+    EventKind.ON_CALL_SCHEDULE_CHANGED.value,
+    EventKind.ON_CALL_OVERRIDE_CHANGED.value,
+    EventKind.ON_CALL_SWAP_CHANGED.value,
+    EventKind.ON_CALL_CALENDAR_CHANGED.value,
+)
 #: Characters shown of long identifiers.
 _LONGEST = {"application_id": 12}
 
@@ -144,8 +151,8 @@ def _id_of(username: str) -> ColumnElement[int]:
 
 def _is_about(target: str) -> ColumnElement[bool]:
     wanted = target.replace("\x00", "\ufffd")
-    # Events of integrations name their project beside the integration.
-    in_project = (AuditEvent.kind == EventKind.INTEGRATION_CHANGED.value) & (
+    # They name their project beside what was changed in it.
+    in_project = AuditEvent.kind.in_(_IN_PROJECTS) & (
         AuditEvent.details["project"].as_string() == wanted
     )
     return or_(AuditEvent.subject == wanted, in_project)

@@ -8,11 +8,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.abilities import Ability
-from domain.accounts.users import ACTIVE, HUMAN, get_user
-from domain.errors import InvalidError, NotFoundError
+from domain.accounts.users import ACTIVE, HUMAN
+from domain.errors import InvalidError
 from domain.projects.member_lists import last_days_with, users_with
 from domain.projects.views import Namespace
 from models import User
+from models.folding import fold
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,11 +76,13 @@ def ids_of(usernames: Iterable[str], *, field: str, session: Session) -> tuple[i
 
 
 def _id_of(username: str, *, field: str, session: Session) -> int:
-    try:
-        return get_user(username.strip().removeprefix("@"), session=session).id
-    except NotFoundError as error:
-        message = f"{username[:50]} cannot be on call: there is no member with this user name."
-        raise InvalidError(message, field=field) from error
+    wanted = username.strip().removeprefix("@").replace("\x00", "\ufffd")
+    # Also of a deleted account, which keeps its place in a rotation until somebody changes it.
+    found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
+    if found is None:
+        message = f"{wanted[:50]} cannot be on call: there is no member with this user name."
+        raise InvalidError(message, field=field)
+    return found
 
 
 def check_can_be_on_call(

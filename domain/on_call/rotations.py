@@ -44,6 +44,21 @@ class NewRotation:
     #: The day of the first hand-over, by the wall clock of the schedule; None: it has begun.
     starts_on: date | None = None
     restrictions: tuple[Restriction, ...] = ()
+    #: The id of the present rotation that it takes the place of; None: that of the same name.
+    replaces: int | None = None
+
+
+def as_wanted(plan: RotationPlan, usernames: Sequence[str]) -> NewRotation:
+    """Return a present rotation as one that is wanted as it is."""
+    return NewRotation(
+        name=plan.name,
+        usernames=usernames,
+        cadence=plan.cadence,
+        layer=plan.layer,
+        starts_on=plan.starts_on,
+        restrictions=plan.restrictions,
+        replaces=plan.id,
+    )
 
 
 class _Moment:
@@ -79,10 +94,12 @@ def store_rotations(
         raise InvalidError(message, field=_FIELD)
     moment = _Moment(project, schedule, session=session, now=now)
     before = moment.present()
+    by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
     for name, each in _named(wanted).items():
         layer = layer + 1 if each.layer is None else each.layer
-        plans.append(_plan(replace(each, name=name, layer=layer), before.get(name), moment))
+        present = by_id.get(each.replaces or _NEW) or before.get(name)
+        plans.append(_plan(replace(each, name=name, layer=layer), present, moment))
     kept = {each.id for each in plans}
     _end([each.id for each in before.values() if each.id not in kept], moment)
     _begin([each for each in plans if each.id == _NEW], moment)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select
@@ -11,15 +11,18 @@ from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.on_call.people import people
 from domain.on_call.plans import RotationPlan
 from domain.on_call.reading import current_rotations
-from domain.on_call.rotations import NewRotation, move_rotations, store_rotations
+from domain.on_call.rotations import NewRotation, as_wanted, move_rotations, store_rotations
 from domain.on_call.zones import check_zone
 from domain.projects.views import Namespace
 from models import OnCallSchedule
 from models.folding import fold
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1000
+#: How long past shifts can be told: overrides, swaps and former rotations are kept.
+PAST_KEPT_FOR = timedelta(days=400)
 #: Of a project.
 MOST_SCHEDULES = 50
 
@@ -157,6 +160,51 @@ def change_schedule(
         store_rotations(project, row, edit.rotations, session=session, now=now)
     move_rotations(project, row, session=session, now=now)
     return get_schedule(project_id, schedule_id, session=session)
+
+
+def put_rotation(
+    project: Namespace, schedule_id: int, wanted: NewRotation, *, session: Session, now: datetime
+) -> ScheduleView:
+    """Add a rotation, or put it in the place of the one that it replaces.
+
+    Raises InvalidError, and ConflictError if that one was changed meanwhile.
+    """
+    return _with_rotation(project, schedule_id, wanted.replaces, wanted, session=session, now=now)
+
+
+def remove_rotation(
+    project: Namespace, schedule_id: int, rotation_id: int, *, session: Session, now: datetime
+) -> ScheduleView:
+    """End a rotation; its past shifts stay. Raises ConflictError if it was changed meanwhile."""
+    return _with_rotation(project, schedule_id, rotation_id, None, session=session, now=now)
+
+
+def _with_rotation(
+    project: Namespace,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+    *,
+    session: Session,
+    now: datetime,
+) -> ScheduleView:
+    row = _locked(_id_of(project), schedule_id, session=session)
+    present = current_rotations([row.id], session=session)[row.id]
+    if rotation_id is not None and rotation_id not in {each.id for each in present}:
+        message = "This rotation was changed or removed meanwhile. Look at it again."
+        raise ConflictError(message, field="name")
+    named = people((each for plan in present for each in plan.user_ids), session=session)
+    others = [
+        wanted
+        if each.id == rotation_id
+        else as_wanted(each, [named[user_id].username for user_id in each.user_ids])
+        for each in present
+    ]
+    if rotation_id is None:
+        others.append(wanted)
+    kept = [each for each in others if each is not None]
+    store_rotations(project, row, kept, session=session, now=now)
+    return get_schedule(row.project_id, row.id, session=session)
 
 
 def _locked(project_id: int, schedule_id: int, *, session: Session) -> OnCallSchedule:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.idempotency import KEPT_FOR
+from domain.on_call.schedules import PAST_KEPT_FOR
 from domain.projects.invitations import INVITATION_LIFETIME
 from domain.registry.forgetting import (
     is_forgotten_manifest,
@@ -36,6 +37,9 @@ from models import (
     Mail,
     MaintenanceWindow,
     Member,
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSwap,
     Page,
     PageBatch,
     PageMessage,
@@ -177,6 +181,16 @@ def prune(
             ~exists().where(CallCount.shape_id == CallShape.id),
             session,
             between,
+        ),
+        # What past shifts are told from.
+        "on_call_overrides": _remove(
+            OnCallOverride.id, OnCallOverride.ends_at < now - PAST_KEPT_FOR, session, between
+        ),
+        "on_call_swaps": _remove(
+            OnCallSwap.id, OnCallSwap.over_at < now - PAST_KEPT_FOR, session, between
+        ),
+        "on_call_rotations": _remove(
+            OnCallRotation.id, OnCallRotation.valid_until < now - PAST_KEPT_FOR, session, between
         ),
         "authorizations": _remove(
             Authorization.id,

@@ -26,6 +26,7 @@ from models import (
     Heartbeat,
     IdempotentRequest,
     Integration,
+    OnCallFeed,
     PersonalAccessToken,
     PushedRequest,
     RecoveryCode,
@@ -188,6 +189,9 @@ def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
             PushedRequest.created_at < moment, PushedRequest.expires_at > now
         ),
         "recovery_codes": _count(RecoveryCode.created_at < moment, RecoveryCode.used_at.is_(None)),
+        "on_call_calendars": _count(
+            func.coalesce(OnCallFeed.keyed_at, OnCallFeed.created_at) < moment
+        ),
         # Their time of creation is not stored.
         "previous_integration_keys": _count(Integration.previous_key_expires_at > now),
         "previous_heartbeat_urls": _count(Heartbeat.previous_key_expires_at > now),

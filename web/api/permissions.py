@@ -213,6 +213,23 @@ PERMISSIONS: Mapping[str, Permission] = {
     # It returns what pings are sent to: no right to read is enough.
     "heartbeats.url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "heartbeats.reset_url": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "on_call_schedules.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_schedules.current": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_schedules.create": _project(_WRITE, Role.MAINTAINER),
+    "on_call_schedules.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_schedules.change": _project(_WRITE, Role.MAINTAINER),
+    "on_call_schedules.delete": _project(_WRITE, Role.MAINTAINER),
+    "on_call_schedules.current_of_one": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_schedules.shifts": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_overrides.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_overrides.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    # Shifts of their own; those of others from Maintainer up.
+    "on_call_overrides.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_overrides.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_swaps.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_swaps.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_swaps.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_swaps.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     # Their URLs may hold secrets, so reading asks for the same.
     # URLs may hold a secret: no right to read is enough.
     "webhooks.index": _project(_WRITE, Role.MAINTAINER),

@@ -17,6 +17,7 @@ from web.commands.prune import prune_command
 from web.commands.registry import registry
 from web.commands.releases import releases
 from web.commands.repositories import repositories
+from web.commands.schedules import schedules
 from web.commands.secrets import secrets
 from web.commands.settings import instance_settings
 from web.commands.tokens import tokens
@@ -34,6 +35,7 @@ _COMMANDS = (
     contacts,
     channels,
     webhooks,
+    schedules,
     tokens,
     keys,
     audit,

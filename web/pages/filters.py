@@ -12,6 +12,7 @@ from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
+from domain.on_call.notation import written_cadence, written_restriction
 from domain.on_call.zones import zone
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
@@ -167,6 +168,8 @@ def init_app(app: Flask) -> None:
         "relative_time": relative_time,
         "exact_time": exact_time,
         "in_zone": in_zone,
+        "cadence": written_cadence,
+        "restriction": written_restriction,
         "written_day": written_day,
         "machine_time": machine_time,
         "file_size": file_size,

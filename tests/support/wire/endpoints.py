@@ -6,6 +6,8 @@ from tests.support.wire.audit_endpoints import AUDIT_ENDPOINTS
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
+from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
+from tests.support.wire.on_call_endpoints import ON_CALL_ENDPOINTS
 from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
 from tests.support.wire.webhook_endpoints import WEBHOOK_ENDPOINTS
 
@@ -133,8 +135,6 @@ APPLICATIONS_AT = "/api/v4/applications"
 RESOURCE_TOKENS_AT = "/api/v4/{namespace}/access_tokens"
 ALERTS_AT = "/api/v4/{project}/alert_management_alerts"
 REGISTRY_AT = "/api/v4/{project}/registry/repositories"
-INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
-DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
 MEMBER_ROLES_AT = "/api/v4/member_roles"
 MEMBER_ROLE = (
     *("name", "description", "base_access_level", "read_code", "read_alerts", "admin_alerts"),
@@ -171,6 +171,7 @@ ENDPOINTS = (
     Endpoint("api_v4.instance.version", "GET", "/api/v4/version"),
     Endpoint("api_v4.instance.metadata", "GET", "/api/v4/metadata"),
     *(Endpoint(*e) for e in (*RELEASE_ENDPOINTS, *CI_CD_ENDPOINTS, *HEARTBEAT_ENDPOINTS)),
+    *(Endpoint(*each) for each in (*ON_CALL_ENDPOINTS, *INTEGRATION_ENDPOINTS)),
     Endpoint("api_v4.instance_settings.show", "GET", "/api/v4/application/settings"),
     Endpoint(
         "api_v4.instance_settings.change",
@@ -323,56 +324,4 @@ ENDPOINTS = (
     ),
     Endpoint("registry_tokens.certificates", "GET", "/jwt/certificates"),
     Endpoint("registry_notifications.receive", "POST", "/api/v4/container_registry_event/events"),
-    Endpoint("api_v4.alert_integrations.index", "GET", INTEGRATIONS_AT, PAGES),
-    Endpoint(
-        "api_v4.alert_integrations.create",
-        "POST",
-        INTEGRATIONS_AT,
-        ("type", "name", "active", "api_url"),
-    ),
-    Endpoint("api_v4.alert_integrations.show", "GET", f"{INTEGRATIONS_AT}/{{id}}"),
-    Endpoint(
-        "api_v4.alert_integrations.change",
-        "PUT",
-        f"{INTEGRATIONS_AT}/{{id}}",
-        ("name", "active", "api_url"),
-    ),
-    Endpoint("api_v4.alert_integrations.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}"),
-    Endpoint(
-        "api_v4.alert_integrations.test",
-        "POST",
-        f"{INTEGRATIONS_AT}/{{id}}/test",
-        ("payload", "dry_run"),
-    ),
-    Endpoint(
-        "api_v4.alert_integration_keys.credentials",
-        "GET",
-        f"{INTEGRATIONS_AT}/{{id}}/credentials",
-    ),
-    Endpoint("api_v4.alert_integration_keys.index", "GET", f"{INTEGRATIONS_AT}/{{id}}/keys", PAGES),
-    Endpoint(
-        "api_v4.alert_integration_keys.rotate",
-        "POST",
-        f"{INTEGRATIONS_AT}/{{id}}/keys",
-        ("previous_key_expires_at", "key_id"),
-    ),
-    Endpoint("api_v4.alert_integration_keys.delete", "DELETE", f"{INTEGRATIONS_AT}/1/keys/{{id}}"),
-    Endpoint("api_v4.alert_mappings.show", "GET", f"{INTEGRATIONS_AT}/{{id}}/mapping"),
-    Endpoint(
-        "api_v4.alert_mappings.change",
-        "PUT",
-        f"{INTEGRATIONS_AT}/{{id}}/mapping",
-        ("sample", "mapping"),
-    ),
-    Endpoint("api_v4.alert_mappings.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}/mapping"),
-    Endpoint(
-        "api_v4.alert_mappings.preview",
-        "POST",
-        f"{INTEGRATIONS_AT}/{{id}}/mapping/preview",
-        ("sample", "mapping"),
-    ),
-    Endpoint("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT, (*PAGES, "show", "status")),
-    Endpoint("api_v4.alert_deliveries.show", "GET", f"{DELIVERIES_AT}/{{id}}"),
-    Endpoint("api_v4.alert_deliveries.body", "GET", f"{DELIVERIES_AT}/{{id}}/body"),
-    Endpoint("api_v4.alert_deliveries.resend", "POST", f"{DELIVERIES_AT}/{{id}}/resend"),
 )

@@ -1,0 +1,186 @@
+"""How people write weekdays, times of day and rotations: `weekly alice,bob mon 09:00`."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, time
+
+from domain.errors import InvalidError
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.rotations import NewRotation
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_LETTERS = 3
+_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_RESTRICTION = re.compile(r"(?:(?P<days>[A-Za-z,-]+)\s+)?(?P<start>[0-9:]+)-(?P<end>[0-9:]+)")
+_TURN = re.compile(r"([0-9]{1,4})([hdw])")
+_UNITS = {"h": Unit.HOURS, "d": Unit.DAYS, "w": Unit.WEEKS}
+_FIELD = "rotation"
+#: What a rotation looks like, for errors and help.
+EXAMPLE = "weekly alice,bob mon 09:00"
+
+
+def time_of_day(text: str) -> time:
+    """Return a time of day like 09:00, where 24:00 is midnight; raise ValueError."""
+    given = text.strip()
+    if given == "24:00":
+        return time()
+    found = _TIME.fullmatch(given)
+    if found is None:
+        message = "must be a time of day like 09:00"
+        raise ValueError(message)
+    return time(int(found[1]), int(found[2]))
+
+
+def written_time(moment: time) -> str:
+    """Return a time of day: `09:00`."""
+    return moment.isoformat("minutes")
+
+
+def weekday(text: str) -> int:
+    """Return the number of a day, 0 for `mon` or `Monday`; raise ValueError."""
+    word = text.strip().lower()
+    full = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    if word in WEEKDAYS:
+        return WEEKDAYS.index(word)
+    if word in full:
+        return full.index(word)
+    message = f"must be one of {', '.join(WEEKDAYS)}"
+    raise ValueError(message)
+
+
+def weekdays(text: str) -> tuple[int, ...]:
+    """Return the days of a text like `mon,thu` or `fri-mon` in order; raise ValueError."""
+    found = {day for part in text.split(",") for day in _range(part)}
+    return tuple(sorted(found))
+
+
+def _range(text: str) -> Iterator[int]:
+    first, dash, last = text.partition("-")
+    begin = weekday(first)
+    end = weekday(last) if dash else begin
+    yield from ((begin + step) % 7 for step in range((end - begin) % 7 + 1))
+
+
+def written_weekdays(days: Iterable[int]) -> str:
+    """Return days as people read them: `Mon, Thu`, or `every day`."""
+    chosen = tuple(sorted(days))
+    if chosen == EVERY_DAY:
+        return "every day"
+    return ", ".join(WEEKDAYS[day].capitalize() for day in chosen)
+
+
+def written_cadence(cadence: Cadence) -> str:
+    """Return when a rotation is handed over: `weekly on Mon at 09:00`."""
+    length = "every" if cadence.every == 1 else f"every {cadence.every}"
+    unit = cadence.unit.removesuffix("s") if cadence.every == 1 else cadence.unit.value
+    at = f"at {written_time(cadence.at)}"
+    if cadence.unit is Unit.HOURS:
+        return f"{length} {unit}, counted from {written_time(cadence.at)}"
+    if cadence.unit is Unit.WEEKS:
+        return f"{length} {unit} on {written_weekdays(cadence.weekdays)} {at}"
+    return f"{length} {unit} {at}"
+
+
+def written_restriction(each: Restriction) -> str:
+    """Return when a rotation is on call: `Mon, Tue 09:00 to 17:00`."""
+    days = written_weekdays(each.weekdays)
+    if each.start == each.end == time():
+        return f"{days}, all day"
+    return f"{days} {written_time(each.start)} to {written_time(each.end)}"
+
+
+def parse_restriction(text: str) -> Restriction:
+    """Return a restriction like `mon-fri 09:00-17:00`, or `22:00-06:00`; raise ValueError."""
+    given = _RESTRICTION.fullmatch(text.strip())
+    if given is None:
+        message = "must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day"
+        raise ValueError(message)
+    return Restriction(
+        start=time_of_day(given["start"]),
+        end=time_of_day(given["end"]),
+        weekdays=weekdays(given["days"]) if given["days"] else EVERY_DAY,
+    )
+
+
+def parse_rotation(text: str) -> NewRotation:
+    """Return a rotation as the command line has it, or raise InvalidError.
+
+    `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]`, `every 12h|3d|2w USERS [DAYS] [TIME]`, each
+    followed by any of `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
+    """
+    words = text.split()
+    try:
+        return _Reader(words).rotation()
+    except (ValueError, IndexError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "is not complete"
+        message = f"“{text[:80]}” {reason}: write a rotation like “{EXAMPLE}”."
+        raise InvalidError(message, field=_FIELD) from error
+
+
+class _Reader:
+    """Reads the words of a rotation one after the other."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+
+    def _take(self) -> str:
+        return self._words.pop(0)
+
+    def rotation(self) -> NewRotation:
+        """Return the rotation, or raise ValueError or IndexError."""
+        cadence = self._cadence()
+        found = NewRotation(usernames=self._users(), cadence=cadence)
+        if self._words and self._words[0][:_LETTERS].lower() in WEEKDAYS:
+            if cadence.unit is not Unit.WEEKS:
+                message = "names weekdays, which only a weekly rotation is handed over on"
+                raise ValueError(message)
+            cadence = replace(cadence, weekdays=weekdays(self._take()))
+        if self._words and ":" in self._words[0]:
+            cadence = replace(cadence, at=time_of_day(self._take()))
+        found = replace(found, cadence=cadence)
+        while self._words:
+            found = self._option(found)
+        return found
+
+    def _cadence(self) -> Cadence:
+        word = self._take().lower()
+        if word == "daily":
+            return Cadence(unit=Unit.DAYS)
+        if word == "weekly":
+            return Cadence(unit=Unit.WEEKS)
+        length = _TURN.fullmatch(self._take()) if word == "every" else None
+        if length is None:
+            message = "must begin with daily, weekly or a length such as every 12h"
+            raise ValueError(message)
+        return Cadence(unit=_UNITS[length[2]], every=int(length[1]))
+
+    def _users(self) -> tuple[str, ...]:
+        names = tuple(name for name in self._take().split(",") if name)
+        if not names:
+            message = "names no user"
+            raise ValueError(message)
+        return names
+
+    def _option(self, found: NewRotation) -> NewRotation:
+        word = self._take().lower()
+        if word == "from":
+            return replace(found, starts_on=_day(self._take()))
+        if word == "layer":
+            return replace(found, layer=int(self._take()))
+        if word != "only":
+            message = f"has the word “{word[:20]}”, which means nothing here"
+            raise ValueError(message)
+        has_days = self._words[0][:_LETTERS].lower() in WEEKDAYS
+        given = [self._take() for _ in range(2 if has_days else 1)]
+        restriction = parse_restriction(" ".join(given))
+        return replace(found, restrictions=(*found.restrictions, restriction))
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        message = "has a date that is not like 2026-11-30"
+        raise ValueError(message) from error

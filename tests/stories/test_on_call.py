@@ -1,0 +1,215 @@
+"""On-call schedules over weeks: hours that occur twice or not at all, swaps, and who leaves."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
+from tests.support.service.commands import operate
+
+Begin = Callable[[str], Nights]
+
+
+@pytest.fixture
+def begin(app: Flask) -> Begin:
+    """Begins a story at a wall time in Berlin."""
+    return lambda text: Nights(app, berlin(text))
+
+
+@pytest.mark.spec("J1")
+def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> None:
+    # Sunday, 25 October 2026: 03:00 becomes 02:00. Hand-over is at half past two.
+    night = begin("2026-10-23 12:00")
+    night.create("daily alice,bob 02:30 from 2026-10-20")
+    night.now = berlin("2026-10-25 02:29", fold=0)
+    before = night.on_call()
+    night.now = berlin("2026-10-25 02:30", fold=0)
+    assert night.on_call() != before
+    after = night.on_call()
+    # The second half past two is no second hand-over.
+    night.now = berlin("2026-10-25 02:29", fold=1)
+    assert night.on_call() == after
+    night.now = berlin("2026-10-25 02:30", fold=1)
+    assert night.on_call() == after
+    told = night.call("alice", "GET", "/current")["now"]
+    assert ([each["username"] for each in told["users"]], told["until"]) == (
+        after,
+        wire(berlin("2026-10-26 02:30")),
+    )
+    # That turn has 25 hours, and in spring one has 23 and begins at half past three.
+    assert night.shifts(berlin("2026-10-24 12:00"), berlin("2026-10-26 12:00")) == [
+        ("Sat 24 Oct 12:00", "Sun 25 Oct 02:30", before),
+        ("Sun 25 Oct 02:30", "Mon 26 Oct 02:30", after),
+        ("Mon 26 Oct 02:30", "Mon 26 Oct 12:00", before),
+    ]
+    spring = night.shifts(berlin("2027-03-27 12:00"), berlin("2027-03-29 12:00"))
+    assert [each[:2] for each in spring] == [
+        ("Sat 27 Mar 12:00", "Sun 28 Mar 03:30"),
+        ("Sun 28 Mar 03:30", "Mon 29 Mar 02:30"),
+        ("Mon 29 Mar 02:30", "Mon 29 Mar 12:00"),
+    ]
+    night.now = berlin("2027-03-28 01:59")
+    before = night.on_call()
+    night.wait(minutes=30)  # 03:29
+    assert night.on_call() == before
+    night.wait(minutes=1)
+    assert night.on_call() != before
+
+
+@pytest.mark.spec("J1")
+def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
+    night = begin("2026-11-23 08:00")
+    made = operate(
+        night.app,
+        *("schedules", "create", PROJECT, "--name", "Shop", "--time-zone", "europe/berlin"),
+        *("--rotation", "weekly alice,bob mon 09:00 only mon-fri 09:00-17:00"),
+        *("--rotation", "daily carol 17:00 only mon-thu 22:00-06:00"),
+    )
+    night.schedule = made["id"]
+    assert (made["name"], made["time_zone"]) == ("Shop", "Europe/Berlin")
+    assert [each["users"] for each in made["rotations"]] == [["alice", "bob"], ["carol"]]
+    # A restricted rotation may have begun, and nobody be on call.
+    assert (night.on_call(), night.next()) == ([], ["bob"])
+    night.now = berlin("2026-11-23 12:00")
+    assert night.shifts(night.now, berlin("2026-11-25 12:00")) == [
+        ("Mon 23 Nov 12:00", "Mon 23 Nov 17:00", ["bob"]),
+        ("Mon 23 Nov 17:00", "Mon 23 Nov 22:00", []),
+        ("Mon 23 Nov 22:00", "Tue 24 Nov 06:00", ["carol"]),
+        ("Tue 24 Nov 06:00", "Tue 24 Nov 09:00", []),
+        ("Tue 24 Nov 09:00", "Tue 24 Nov 17:00", ["bob"]),
+        ("Tue 24 Nov 17:00", "Tue 24 Nov 22:00", []),
+        ("Tue 24 Nov 22:00", "Wed 25 Nov 06:00", ["carol"]),
+        ("Wed 25 Nov 06:00", "Wed 25 Nov 09:00", []),
+        ("Wed 25 Nov 09:00", "Wed 25 Nov 12:00", ["bob"]),
+    ]
+    # A developer fills a gap, and gives away a shift of their own; others' shifts are not theirs.
+    mine = {"user": "alice", "starts_at": wire(berlin("2026-11-23 17:00"))}
+    gap = {**mine, "ends_at": wire(berlin("2026-11-23 22:00"))}
+    assert night.call("alice", "POST", "/overrides", json=gap, status=201)["id"]
+    taken = {**mine, "ends_at": wire(berlin("2026-11-23 23:00"))}
+    refusal = night.call("alice", "POST", "/overrides", json=taken, status=403)
+    assert "You need the Maintainer role" in refusal["message"]
+    given = {
+        "user": "alice",
+        "starts_at": wire(berlin("2026-11-24 09:00")),
+        "ends_at": wire(berlin("2026-11-24 17:00")),
+    }
+    override = night.call("bob", "POST", "/overrides", json=given, status=201)
+    assert night.shifts(berlin("2026-11-24 09:00"), berlin("2026-11-24 17:00")) == [
+        ("Tue 24 Nov 09:00", "Tue 24 Nov 17:00", ["alice"])
+    ]
+    # In the middle of it Bob is back: what was stays as it was, and what comes is Bob's.
+    night.now = berlin("2026-11-24 12:00")
+    assert night.on_call() == ["alice"]
+    night.call("bob", "DELETE", f"/overrides/{override['id']}", status=204)
+    assert night.shifts(berlin("2026-11-24 09:00"), berlin("2026-11-24 17:00")) == [
+        ("Tue 24 Nov 09:00", "Tue 24 Nov 12:00", ["alice"]),
+        ("Tue 24 Nov 12:00", "Tue 24 Nov 17:00", ["bob"]),
+    ]
+    over = night.call("bob", "DELETE", f"/overrides/{override['id']}", status=409)
+    assert "past shifts stay as they were" in str(over)
+
+
+@pytest.mark.spec("J1")
+def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
+    night = begin("2026-11-23 10:00")
+    night.create("weekly alice,bob,carol mon 09:00")
+    assert (night.on_call(), night.next()) == (["alice"], ["bob"])
+    weeks = [berlin(f"2026-{day} 09:00") for day in ("11-23", "11-30", "12-07", "12-14")]
+    swap = {
+        "user": "alice",
+        "starts_at": wire(weeks[0]),
+        "ends_at": wire(weeks[1]),
+        "other_user": "carol",
+        "other_starts_at": wire(weeks[2]),
+        "other_ends_at": wire(weeks[3]),
+    }
+    assert "Maintainer" in str(night.call("bob", "POST", "/swaps", json=swap, status=403))
+    wrong = {**swap, "other_user": "bob"}
+    assert "bob is not on call" in str(
+        night.call("alice", "POST", "/swaps", json=wrong, status=400)
+    )
+    made = night.call("alice", "POST", "/swaps", json=swap, status=201)
+    # Of the week that had begun, what was left was swapped.
+    assert made["starts_at"] == wire(night.now)
+    assert (night.on_call(), night.next()) == (["carol"], ["bob"])
+    assert [users for _, _, users in night.shifts(night.now, weeks[3])] == [
+        *(["carol"], ["bob"], ["alice"]),
+    ]
+    # Carol leaves the project: the swap has no effect, and their own week is nobody's.
+    operate(night.app, "members", "remove", PROJECT, "carol")
+    assert night.on_call() == ["alice"]
+    assert [users for _, _, users in night.shifts(night.now, weeks[3])] == [
+        *(["alice"], ["bob"], ["alice"]),
+    ]
+    operate(night.app, "members", "add", PROJECT, "carol", "Developer")
+    assert night.on_call() == ["carol"]
+    # Undone in the middle: the past stays, the rest is as before.
+    night.wait(days=1)
+    night.call("carol", "DELETE", f"/swaps/{made['id']}", status=204)
+    assert night.shifts(weeks[0], weeks[3]) == [
+        ("Mon 23 Nov 09:00", "Mon 23 Nov 10:00", []),  # before it was created
+        ("Mon 23 Nov 10:00", "Tue 24 Nov 10:00", ["carol"]),
+        ("Tue 24 Nov 10:00", "Mon 30 Nov 09:00", ["alice"]),
+        ("Mon 30 Nov 09:00", "Mon 07 Dec 09:00", ["bob"]),
+        ("Mon 07 Dec 09:00", "Mon 14 Dec 09:00", ["carol"]),
+    ]
+
+
+@pytest.mark.spec("J1")
+def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> None:
+    night = begin("2026-11-23 10:00")
+    night.create("weekly bob mon 09:00", "weekly alice,carol mon 09:00")
+    assert night.on_call() == ["alice"]
+    operate(night.app, "users", "lock", "alice")
+    assert night.on_call() == ["bob"]  # the layer below
+    operate(night.app, "users", "unlock", "alice")
+    operate(night.app, "members", "change", PROJECT, "alice", "Reporter")
+    assert night.on_call() == ["bob"]
+    operate(night.app, "members", "change", PROJECT, "alice", "Developer")
+    assert night.on_call() == ["alice"]
+    operate(night.app, "users", "delete", "alice")
+    assert night.on_call() == ["bob"]
+    shown = night.call("olga", "GET", "/current")
+    assert [each["username"] for each in shown["next"]["users"]] == ["carol"]
+    # The schedule can be changed without naming anybody anew.
+    before = night.call("olga", "GET")
+    body = {"name": "Renamed", "rotations": before["rotations"]}
+    after = night.call("olga", "PUT", json=body)
+    assert [each["id"] for each in after["rotations"]] == [
+        each["id"] for each in before["rotations"]
+    ]
+
+
+@pytest.mark.spec("J1")
+def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_call(
+    begin: Begin,
+) -> None:
+    night = begin("2026-11-25 12:00")
+    night.create("weekly alice,bob mon 09:00 from 2026-11-02")
+    assert night.on_call() == ["bob"]
+    week, next_week = berlin("2026-11-23 09:00"), berlin("2026-11-30 09:00")
+    night.wait(hours=1)
+    (rotation,) = night.call("olga", "GET")["rotations"]
+    more = {**rotation, "users": ["carol", "alice", "bob"]}
+    night.call("olga", "PUT", json={"rotations": [more]})
+    assert (night.on_call(), night.next()) == (["bob"], ["carol"])
+    # Another time zone: the same wall time there, from now on.
+    night.wait(hours=1)
+    night.call("olga", "PUT", json={"time_zone": "America/New_York"})
+    assert (night.on_call(), night.next()) == (["bob"], ["carol"])
+    told = night.call("alice", "GET", "/current")["now"]
+    assert told["until"] == "2026-11-30T14:00:00.000Z"
+    # Others take over at once; what has been is told as it was.
+    night.wait(hours=1)
+    night.call("olga", "PUT", json={"rotations": [{"type": "daily", "users": ["alice"]}]})
+    assert night.on_call() == ["alice"]
+    assert night.shifts(berlin("2026-11-25 12:00"), next_week) == [
+        ("Wed 25 Nov 12:00", "Wed 25 Nov 13:00", ["bob"]),
+        ("Wed 25 Nov 13:00", "Wed 25 Nov 14:00", ["bob"]),
+        ("Wed 25 Nov 14:00", "Wed 25 Nov 15:00", ["bob"]),
+        ("Wed 25 Nov 15:00", "Mon 30 Nov 09:00", ["alice"]),
+    ]
+    # Before it was created nobody was on call.
+    assert night.shifts(week, berlin("2026-11-25 12:00"))[0][2] == []

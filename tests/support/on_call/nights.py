@@ -1,0 +1,115 @@
+"""A project with on-call schedules in an app of this process, whose clock tests set."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from flask import Flask
+
+from domain.on_call.current import next_on_call, who_is_on_call
+from tests.support.service.commands import operate
+from web.extensions import db
+
+BERLIN = ZoneInfo("Europe/Berlin")
+PROJECT = "acme/shop"
+AT = "/api/v4/projects/acme%2Fshop/on_call/schedules"
+
+
+def berlin(text: str, *, fold: int = 0) -> datetime:
+    """Return a moment by the wall clock of Berlin; `fold` is 1 for the second of two."""
+    local = datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold)
+    return local.astimezone(UTC)
+
+
+def wire(moment: datetime) -> str:
+    """Return a time as the API writes it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Nights:
+    """Alice, Bob and Carol, developers of a project, and Olga, who maintains it."""
+
+    def __init__(self, app: Flask, start: datetime) -> None:
+        """Begin at a moment."""
+        self.app, self.now = app, start
+        app.extensions["gatebell"] = replace(app.extensions["gatebell"], clock=lambda: self.now)
+        operate(app, "groups", "create", "acme")
+        operate(app, "projects", "create", PROJECT)
+        self.tokens: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        for name, role in (
+            *((name, "Developer") for name in ("alice", "bob", "carol")),
+            ("olga", "Maintainer"),
+        ):
+            self.enter(name, role)
+        self.schedule = 0
+
+    def enter(self, name: str, role: str) -> None:
+        """Make somebody a member, with a token."""
+        made = operate(self.app, "users", "create", name, "--email", f"{name}@people.example")
+        self.names[made["id"]] = name
+        operate(self.app, "members", "add", PROJECT, name, role)
+        made = operate(self.app, "tokens", "create", name, "--name", "any", "--scopes", "api")
+        self.tokens[name] = made["token"]
+
+    def create(self, *rotations: str, zone: str = "Europe/Berlin", name: str = "Primary") -> int:
+        """Create a schedule by command, the one that is asked from now on."""
+        given = [word for each in rotations for word in ("--rotation", each)]
+        made = operate(
+            self.app,
+            *("schedules", "create", PROJECT, "--name", name, "--time-zone", zone, *given),
+        )
+        self.schedule = made["id"]
+        return self.schedule
+
+    def call(
+        self, name: str, method: str, path: str = "", *, status: int = 200, **sent: Any
+    ) -> Any:
+        """Call the API below the schedule as somebody, and return what it says."""
+        answer = self.app.test_client().open(
+            f"{AT}/{self.schedule}{path}",
+            method=method,
+            headers={"PRIVATE-TOKEN": self.tokens[name]},
+            **sent,
+        )
+        assert answer.status_code == status, (answer.status_code, answer.text)
+        return answer.get_json() if answer.data else None
+
+    def on_call(self) -> list[str]:
+        """Return the names of those who are on call now, as the page that pages asks it."""
+        return self._names(who_is_on_call)
+
+    def next(self) -> list[str]:
+        """Return the names of those who are on call next."""
+        return self._names(next_on_call)
+
+    def _names(self, asked: Any) -> list[str]:
+        with self.app.app_context():
+            found: Mapping[int, tuple[int, ...]] = asked(
+                [self.schedule], at=self.now, session=db.session()
+            )
+            db.session.rollback()
+        return sorted(self.names[each] for each in found[self.schedule])
+
+    def shifts(self, start: datetime, end: datetime) -> list[tuple[str, str, list[str]]]:
+        """Return who is on call from one moment to another, by the wall clock of Berlin."""
+        query = {"from": wire(start), "until": wire(end)}
+        found = self.call("alice", "GET", "/shifts", query_string=query)
+        return [
+            (
+                _local(each["starts_at"]),
+                _local(each["ends_at"]),
+                sorted(user["username"] for user in each["users"]),
+            )
+            for each in found
+        ]
+
+    def wait(self, **length: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**length)
+
+
+def _local(text: str) -> str:
+    return f"{datetime.fromisoformat(text).astimezone(BERLIN):%a %d %b %H:%M}"

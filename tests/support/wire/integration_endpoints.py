@@ -1,0 +1,62 @@
+"""The endpoints of alert integrations: name, method, path, parameters."""
+
+from tests.support.wire.group_endpoints import PAGES, TOKEN
+
+INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
+DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
+
+INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("api_v4.alert_integrations.index", "GET", INTEGRATIONS_AT, PAGES),
+    (
+        "api_v4.alert_integrations.create",
+        "POST",
+        INTEGRATIONS_AT,
+        ("type", "name", "active", "api_url"),
+    ),
+    ("api_v4.alert_integrations.show", "GET", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
+    (
+        "api_v4.alert_integrations.change",
+        "PUT",
+        f"{INTEGRATIONS_AT}/{{id}}",
+        ("name", "active", "api_url"),
+    ),
+    ("api_v4.alert_integrations.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
+    (
+        "api_v4.alert_integrations.test",
+        "POST",
+        f"{INTEGRATIONS_AT}/{{id}}/test",
+        ("payload", "dry_run"),
+    ),
+    (
+        "api_v4.alert_integration_keys.credentials",
+        "GET",
+        f"{INTEGRATIONS_AT}/{{id}}/credentials",
+        TOKEN,
+    ),
+    ("api_v4.alert_integration_keys.index", "GET", f"{INTEGRATIONS_AT}/{{id}}/keys", PAGES),
+    (
+        "api_v4.alert_integration_keys.rotate",
+        "POST",
+        f"{INTEGRATIONS_AT}/{{id}}/keys",
+        ("previous_key_expires_at", "key_id"),
+    ),
+    ("api_v4.alert_integration_keys.delete", "DELETE", f"{INTEGRATIONS_AT}/1/keys/{{id}}", TOKEN),
+    ("api_v4.alert_mappings.show", "GET", f"{INTEGRATIONS_AT}/{{id}}/mapping", TOKEN),
+    (
+        "api_v4.alert_mappings.change",
+        "PUT",
+        f"{INTEGRATIONS_AT}/{{id}}/mapping",
+        ("sample", "mapping"),
+    ),
+    ("api_v4.alert_mappings.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}/mapping", TOKEN),
+    (
+        "api_v4.alert_mappings.preview",
+        "POST",
+        f"{INTEGRATIONS_AT}/{{id}}/mapping/preview",
+        ("sample", "mapping"),
+    ),
+    ("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT, (*PAGES, "show", "status")),
+    ("api_v4.alert_deliveries.show", "GET", f"{DELIVERIES_AT}/{{id}}", TOKEN),
+    ("api_v4.alert_deliveries.body", "GET", f"{DELIVERIES_AT}/{{id}}/body", TOKEN),
+    ("api_v4.alert_deliveries.resend", "POST", f"{DELIVERIES_AT}/{{id}}/resend", TOKEN),
+)

@@ -1,0 +1,1 @@
+"""What pages, API and commands share about on-call schedules."""
