@@ -29,6 +29,7 @@ from blueprints.integrations.keys import integration_keys
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
 from blueprints.integrations.test_alerts import test_alerts
+from blueprints.notifications.acknowledgement import acknowledgement
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -81,6 +82,7 @@ BLUEPRINTS = (
     device,  # /oauth/device…
     logout,  # /oauth/logout
     users,  # /-/users/<username>
+    acknowledgement,  # /-/acknowledge/…
     invitations,  # /-/invitations/…
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…

@@ -29,6 +29,8 @@ class StatusChange:
 
     status: str
     by: Actor
+    #: From where the user acts if it is no page and no token, in words as in a sentence.
+    via: str | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidError for an unknown status."""
@@ -132,5 +134,8 @@ def _changed(alert: Alert, change: StatusChange, *, session: Session, now: datet
             alert.ended_at = ended_at if change.status == "resolved" else None
     except IntegrityError:
         return False
-    add_entry(alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now)
+    entry = add_entry(
+        alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now
+    )
+    entry.via = change.via
     return True

@@ -1,0 +1,1 @@
+"""Contacts, channels, and the links of messages."""

@@ -1,0 +1,1 @@
+"""Contacts, channels, links of messages, and the queue."""

@@ -1,0 +1,198 @@
+"""The link in a message: it asks before it acts, and acts for the person who got it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import delete, update
+
+from domain.notifications.paging import withdraw_pages
+from models import Alert, AlertNote, Member, User
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.paging import Pages, Person
+from web.settings.reader import Settings
+
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
+
+
+@pytest.fixture
+def alice(pages: Pages) -> Person:
+    return pages.person("alice")
+
+
+def link_of(pages: Pages, mailbox: Mailbox, alerts: list[int], *people: Person) -> str:
+    """Page people about alerts and return the link of the last message."""
+    pages.page(alerts, *people)
+    pages.run_for(40)
+    text = mailbox.messages[-1].get_content()
+    found = re.search(r"http://localhost(/-/acknowledge/\S+)", text)
+    assert found is not None, text
+    return found[1]
+
+
+def statuses(pages: Pages) -> list[str]:
+    return [row.status for row in pages.rows(Alert)]
+
+
+@pytest.mark.both_databases
+def test_the_button_acknowledges_and_a_look_does_not(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    alert = pages.alert("Disk full on web-1")
+    link = link_of(pages, mailbox, [alert], alice)
+    for method in ("GET", "HEAD", "OPTIONS", "GET"):
+        assert client.open(link, method=method).status_code == 200
+    assert statuses(pages) == ["triggered"]
+
+    page = client.get(link)
+    assert "Set-Cookie" not in page.headers
+    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert "Disk full on web-1" in page.text
+    assert "critical" in page.text.lower()
+    assert "@alice" in page.text
+    assert page.text.count('method="post"') == 1
+    assert re.findall(r"<button[^>]*type=\"submit\"[^>]*>([^<]*)<", page.text) == ["Acknowledge"]
+
+    done = client.post(link)
+    assert (done.status_code, statuses(pages)) == (200, ["acknowledged"])
+    assert "1 alert acknowledged as @alice" in done.text
+    (entry,) = pages.activity(alert)
+    assert entry == ("status", "alice", "acknowledged")
+
+
+def test_the_activity_says_from_where_it_was(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    client.post(link_of(pages, mailbox, [pages.alert()], alice))
+    assert [row.via for row in pages.rows(AlertNote)] == ["from the link in a message"]
+
+
+def test_a_page_about_many_alerts_acknowledges_those(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    other = pages.alert("Not paged")
+    link = link_of(pages, mailbox, pages.alerts(450), alice)
+    assert "Acknowledge 450 alerts?" in client.get(link).text
+    assert "450 alerts acknowledged" in client.post(link).text
+    assert statuses(pages).count("acknowledged") == 450
+    assert statuses(pages)[other - 1] == "triggered"
+
+
+def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    pages.page([pages.alert()], alice)
+    pages.run_for(35, mail_url="smtp://127.0.0.1:1")
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    assert len(mailbox.messages) == 1
+    client.post(link)
+    assert statuses(pages) == ["acknowledged", "acknowledged"]
+
+
+def test_the_second_time_says_that_nothing_is_left_to_do(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    alert = pages.alert()
+    link = link_of(pages, mailbox, [alert], alice)
+    client.post(link)
+    for page in (client.get(link), client.post(link)):
+        assert page.status_code == 200
+        assert "This alert is acknowledged already." in page.text
+        assert "<button class" not in page.text
+    assert len(pages.activity(alert)) == 1
+
+
+def test_a_resolved_alert_stays_resolved(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    alert = pages.alert()
+    link = link_of(pages, mailbox, [alert], alice)
+    pages.set_status([alert], "resolved")
+    assert "This alert is resolved already." in client.post(link).text
+    assert statuses(pages) == ["resolved"]
+
+
+def test_an_expired_link_says_so(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    pages.wait(days=-4)
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    pages.wait(days=4)
+    for page in (client.get(link), client.post(link)):
+        assert page.status_code == 410
+        assert "This link has expired." in page.text
+    assert statuses(pages) == ["triggered"]
+
+
+def test_who_left_the_project_acknowledges_nothing(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    link = link_of(pages, mailbox, [pages.alert("Secret title")], alice)
+    with pages.session() as session:
+        session.execute(delete(Member).where(Member.user_id == alice.id))
+    for page in (client.get(link), client.post(link)):
+        assert page.status_code == 403
+        assert "@alice has no access" in page.text
+        assert "Secret title" not in page.text
+    assert statuses(pages) == ["triggered"]
+
+
+def test_a_locked_account_acknowledges_nothing(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    with pages.session() as session:
+        session.execute(update(User).where(User.id == alice.id).values(state="locked"))
+    assert client.post(link).status_code == 403
+    assert statuses(pages) == ["triggered"]
+
+
+@pytest.mark.parametrize("change", ["cut", "other", "forged"])
+def test_a_link_that_was_not_sent_is_none(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient, change: str
+) -> None:
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    changed = {
+        "cut": link[:-3],
+        "other": link.replace("/-/acknowledge/", "/-/acknowledge/x"),
+        "forged": "/-/acknowledge/WzEsMSwxLDk5OTk5OTk5OTld.aaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    }[change]
+    assert client.post(changed).status_code == 404
+    assert statuses(pages) == ["triggered"]
+
+
+def test_a_link_survives_a_change_of_the_key(
+    pages: Pages,
+    mailbox: Mailbox,
+    alice: Person,
+    settings: Settings,
+    make_app: Callable[[Settings], Flask],
+) -> None:
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    new = replace(settings, secret_key="another key that only tests have, and no one else")
+    assert make_app(new).test_client().post(link).status_code == 404
+    rotated = replace(new, secret_key_fallbacks=(settings.secret_key,))
+    assert make_app(rotated).test_client().post(link).status_code == 200
+    assert statuses(pages) == ["acknowledged"]
+
+
+def test_a_follow_up_tells_the_others_who_it_was(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    bob = pages.person("bob")
+    alert = pages.alert("Disk full")
+    pages.page([alert], alice, bob)
+    pages.run_for(3)
+    (mine,) = (each for each in mailbox.messages if each["To"] == "alice@pager.example")
+    found = re.search(r"http://localhost(/-/acknowledge/\S+)", mine.get_content())
+    assert found is not None
+    client.post(found[1])
+    with pages.session() as session:
+        withdraw_pages([alert], session=session, now=pages.now)
+    pages.run_for(40)
+    follow_ups = [(each["To"], each["Subject"]) for each in mailbox.messages[2:]]
+    assert follow_ups == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
