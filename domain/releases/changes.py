@@ -163,6 +163,8 @@ class Change:
     renamed: Mapping[str, tuple[str, ...]] | None = None
     #: Whether this is a rule of security, a limit or an expiry: no header of a request loosens it.
     is_strict: bool = False
+    #: Whether this service applies it in earlier releases as well.
+    is_always_applied: bool = False
 
     @cached_property
     def removal(self) -> Release:

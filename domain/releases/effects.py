@@ -20,12 +20,12 @@ def effect_of(change: Change) -> str:
 
 def _strict(change: Change) -> str:
     """Return the effect of a rule of security, a limit or an expiry."""
+    if change.is_always_applied:
+        return "Applied in every release, whatever RELEASE and Platform-Release say."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
         effect = f"Counted from {change.release} on, and refused with 429 above the rate."
-    elif change.kind is Kind.DEFAULT_CHANGED:
-        effect = f"Changes with {change.release}."
     else:
-        return "Applied in every release, and never loosened."
+        effect = f"Changes with {change.release}."
     return f"{effect} The running release decides, whatever Platform-Release says."
 
 

@@ -44,7 +44,8 @@ def state_of(change: Change, *, running: Release) -> State:
     """Return where a change stands in the running release."""
     if not change.hosted:
         return State.NOT_HOSTED
-    return State.IN_FORCE if change.applies_in(running) else State.ANNOUNCED
+    is_in_force = change.is_always_applied or change.applies_in(running)
+    return State.IN_FORCE if is_in_force else State.ANNOUNCED
 
 
 def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:

@@ -31,6 +31,7 @@ def test_a_line_for_each_finding_and_status_1(gatebell: LiveGatebell, folder: Pa
     assert line.startswith(f"{folder}/src/users.py:3: Offset pagination of /users removed")
     assert "keyset" in line
     assert "chart.yaml: The content is not valid YAML" in done.stderr
+    assert done.stderr.endswith("2 files read: 1 finding up to release 18.0.\n")
 
 
 def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> None:
@@ -38,6 +39,7 @@ def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> Non
     assert gatebell.run_cli("releases", "check", file, "--release", "16.11").returncode == 0
     done = gatebell.run_cli("releases", "check", str(folder / "src" / "fine.py"))
     assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "1 file read: nothing breaks up to release 18.0.\n"
 
 
 @pytest.mark.parametrize(

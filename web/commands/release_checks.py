@@ -59,8 +59,17 @@ def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
             click.echo(f"{name}: {_said(error)}", err=True)
             is_unreadable = is_unreadable or is_named or isinstance(error, OSError)
     click.echo(_FORMATS[form](checked), nl=False)
-    breaks = any(each.report.findings for each in checked)
+    breaks = sum(len(each.report.findings) for each in checked)
+    if checked:
+        click.echo(_summary(len(checked), breaks, release), err=True)
     sys.exit(_UNREADABLE if is_unreadable else _BREAKS if breaks else 0)
+
+
+def _summary(files: int, breaks: int, release: Release) -> str:
+    """Return a line for people, who see nothing else if nothing breaks."""
+    read = f"{files} file{'' if files == 1 else 's'} read"
+    found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
+    return f"{read}: {found} up to release {release}."
 
 
 def _files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -1,9 +1,8 @@
 """What a release would change for whom, told from the calls that were recorded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import groupby
 
 from sqlalchemy.orm import Session
 
@@ -24,7 +23,7 @@ class Rehearsal:
 
     running: Release
     release: Release
-    #: The changes that take effect, or that an earlier release takes back.
+    #: The changes that take effect here, or that an earlier release takes back.
     changes: Sequence[Change]
     #: What consumers use of the changes that take effect; those that break first.
     uses: Sequence[Use]
@@ -71,7 +70,11 @@ def rehearse(release: Release, current: Settings, *, session: Session, now: date
     return Rehearsal(
         running=running,
         release=release,
-        changes=[each for each in SCHEDULE if first < each.removal <= last],
+        changes=[
+            each
+            for each in SCHEDULE
+            if first < each.removal <= last and each.hosted and not each.is_always_applied
+        ],
         uses=sorted(uses, key=lambda use: not use.is_sure),
         endless_tokens=endless,
         endless_until=until if endless else None,
@@ -88,8 +91,8 @@ def as_text(found: Rehearsal) -> Iterator[str]:
     if found.endless_tokens:
         tokens = _counted(found.endless_tokens, "access token")
         yield f"{tokens} without an expiry date will expire on {found.endless_until}."
-    for change, uses in groupby(found.uses, lambda use: use.change):
-        yield f"\n{change.id} ({change.release}): {change.message}"
+    for change, uses in _by_change(found.uses).items():
+        yield f"\n{change.id} ({change.release}): {change.title}. {change.replacement}"
         for use in uses:
             whose = f" of {use.consumer.owner}" if use.consumer.owner else ""
             felt = "breaks" if use.is_sure else "maybe"
@@ -99,6 +102,14 @@ def as_text(found: Rehearsal) -> Iterator[str]:
             )
     if not found.uses:
         yield "No recorded call is concerned."
+
+
+def _by_change(uses: Sequence[Use]) -> Mapping[Change, Sequence[Use]]:
+    """Return uses by change: the changes that break something first."""
+    found: dict[Change, list[Use]] = {}
+    for use in uses:
+        found.setdefault(use.change, []).append(use)
+    return found
 
 
 def _counted(number: int, noun: str) -> str:

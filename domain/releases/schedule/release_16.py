@@ -202,8 +202,8 @@ RELEASE_16: Sequence[Change] = (
                 f"{GROUP}/access_tokens",
             )
         ),
-        after="A new token without expires_at ends a year later, and one that never ended a year "
-        "after the release.",
+        after="A token without expires_at expires in a year. Tokens that never expired get a year "
+        "as well, from the day of the release on.",
         replacement="Set expires_at, and rotate the token before that day.",
         hosted=True,
         is_strict=True,

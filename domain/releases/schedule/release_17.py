@@ -222,5 +222,6 @@ RELEASE_17_5: Sequence[Change] = (
         replacement="Use TLS 1.2 or 1.3, and a larger key.",
         hosted=True,
         is_strict=True,
+        is_always_applied=True,
     ),
 )

@@ -63,6 +63,7 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
     assert ">In force<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
     assert ">Announced, not hosted here<" in row_of(page, "ci-lint-ref")
+    assert ">In force<" in row_of(page, "tls-versions"), "TLS 1.1 is refused in every release"
 
 
 def test_nothing_more_is_announced_when_all_is_in_force(gatebell: LiveGatebell) -> None:
@@ -123,6 +124,8 @@ def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
     assert f"Announced for release 18.0 {day}" in tags
     assert f"Announced for release 18.0 {day}" in before
     assert 'In force since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
+    versions = page_of(gatebell, f"{PAGES}/tls-versions")
+    assert "Announced for release 17.5, and in force on this service in every release." in versions
 
 
 def test_a_page_shows_how_both_sides_are_tried(gatebell: LiveGatebell) -> None:

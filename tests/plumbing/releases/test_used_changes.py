@@ -12,6 +12,7 @@ from domain.accounts.roles import Role
 from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
 from domain.api_usage.matching import Certainty, concerns_of
 from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.releases.schedule import SCHEDULE
 from models import Application, InstanceSetting, User
 from tests.support.releases.recorded_calls import Caller, RecordedService
 from tests.support.wire.html_forms import HtmlForm, forms_in
@@ -248,6 +249,10 @@ def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) ->
     }
     text = runner.invoke(args=["releases", "rehearse", "16.0", "--format", "text"])
     assert "breaks: nightly of alice, 1 call, last" in text.stdout
+    assert text.stdout.count("operations-access-level (16.0)") == 1
+    # GraphQL is not hosted: nothing of it takes effect here.
+    hosted = [each for each in SCHEDULE if each.hosted and each.release == "16.0"]
+    assert f"From release 15.11 to 16.0: {len(hosted)} changes." in text.stdout
     assert runner.invoke(args=["releases", "rehearse", "soon"]).exit_code == 2
 
 
@@ -280,6 +285,7 @@ def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
     assert "1 consumer would break" in page
     assert "nightly" in page
     assert "Offset pagination of /users removed" in page
+    assert "Field external of ReleaseAssetLink removed" not in page, "not hosted here"
     with service.session() as session:
         assert session.get(InstanceSetting, "release") is None
 
